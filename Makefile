@@ -1,0 +1,38 @@
+# What there is to do here. `make serve` and `make test` set everything up by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HTTP ?= 127.0.0.1:7391
+
+.PHONY: help serve test check bench generate conformance clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(VENV)/.ready: pyproject.toml bin/setup
+	@PYTHON="$(PYTHON)" sh bin/setup "$(VENV)"
+	@touch $@
+
+serve: $(VENV)/.ready  ## serve this folder over HTTP, with its address, its token and the line to paste into a host
+	$(BIN)/menugate serve --http $(HTTP)
+
+test: $(VENV)/.ready  ## the whole suite
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(VENV)/.ready  ## types, style, and that everything generated is up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m bench.generated --check
+
+generate: $(VENV)/.ready  ## write the generated pages, schemas and snapshots anew
+	$(BIN)/python -m bench.generated
+
+bench: $(VENV)/.ready  ## measure us beside the bare SDK, in one run, and write bench/results.md
+	$(BIN)/python -m bench
+
+conformance: $(VENV)/.ready  ## the protocol's own conformance suite, both revisions
+	$(BIN)/python -m bench.conformance
+
+clean:  ## take the environment away
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""How a call runs: the pipeline on one screen, sessions, what the desk answers."""

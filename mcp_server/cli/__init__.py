@@ -1,0 +1,1 @@
+"""What a person types; one file per noun."""

@@ -1,0 +1,1 @@
+"""The only doors to the machine: files, search, redaction."""

@@ -1,0 +1,1 @@
+"""Files on disk become model values, or a refusal that names every fault."""

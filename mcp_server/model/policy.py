@@ -1,0 +1,111 @@
+"""What may happen, and what was decided about it? The operator's data, compiled, and the answer of the decision."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mcp_server.model.codes import Code
+from mcp_server.model.menu import Menus
+from mcp_server.model.posture import Profile, Stage
+from mcp_server.model.tool import Arguments, Demand, Effect, Tool
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Layer(StrEnum):
+    """In the order in which they are asked; the first refusal is the one reported."""
+
+    FIND = "find"
+    BLOCK = "block"
+    MODE = "mode"
+    STAGE = "stage"
+    PROFILE = "profile"
+    RULES = "rules"
+    ARGUMENTS = "arguments"
+    BUDGET = "budget"
+    CONFIRMATION = "confirmation"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    verdict: Verdict
+    layer: Layer | None = None
+    code: Code | None = None
+    reason: str = ""
+    way_out: str = ""
+    rule: str | None = None
+    demand: Demand | None = None
+    """What the call was granted; the guards hold it to that."""
+
+    @property
+    def allowed(self) -> bool:
+        return self.verdict is Verdict.ALLOW
+
+
+class Kind(StrEnum):
+    """The four lists a rule can stand in, strongest first. Neither order nor specificity ever matters."""
+
+    BLOCK = "block"
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    kind: Kind
+    text: str
+    """As the person wrote it: `bash(git push:*)`, `Read(src/**)`, `server:tool`, `tool(arg.path op value)`."""
+    source: str
+    """file:line, for messages."""
+    names: Callable[[str], bool]
+    """Does the rule speak about this tool?"""
+    applies: Callable[[Tool, Arguments], bool] | None = None
+    """Does it speak about these arguments? None where it speaks about every call, which is also what hides a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may spend; None where there is no limit."""
+
+    calls: int | None = None
+    minutes: int | None = None
+    result_bytes: int | None = None
+    repeated_failures: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has spent so far."""
+
+    calls: int = 0
+    minutes: float = 0.0
+    result_bytes: int = 0
+    repeated_failures: int = 0
+
+
+@dataclass(frozen=True)
+class Policy:
+    tools: Mapping[str, Tool]
+    menus: Menus
+    stages: Mapping[Stage, frozenset[Effect]]
+    rules: tuple[Rule, ...] = ()
+    ceiling: Profile = Profile.UNRESTRICTED
+    budget: Budget = field(default_factory=Budget)
+    unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
+    """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as the decision sees it. Without arguments the question is whether the tool is to be seen at all."""
+
+    tool: str
+    arguments: Arguments | None = None
+    approved: bool = False
+    """The person said yes to exactly this call."""
+    spent: Spent = field(default_factory=Spent)

@@ -1,0 +1,106 @@
+"""What does a tool take? The JSON Schema of an arguments type, derived from its annotations.
+
+Arguments are TypedDicts: a call's arguments then are the validated JSON object itself, and a class costs microseconds
+at start where a model class costs a millisecond, which seventy-seven tools would add to every cold start.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from mcp_server.model.tool import Schema
+
+PLAIN: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """Limits of one argument, written inside its annotation: `Annotated[int, "1-based line", Is(at_least=1)]`."""
+
+    default: Any = None
+    at_least: float | None = None
+    at_most: float | None = None
+    longest: int | None = None
+    shortest: int | None = None
+    most_items: int | None = None
+    pattern: str | None = None
+    enum: tuple[str, ...] = ()
+
+
+KEYWORDS = {
+    "default": "default",
+    "at_least": "minimum",
+    "at_most": "maximum",
+    "longest": "maxLength",
+    "shortest": "minLength",
+    "most_items": "maxItems",
+    "pattern": "pattern",
+}
+
+
+def schema_of(arguments: type) -> dict[str, Any]:
+    """The object schema of a TypedDict: every key described, no key beyond them."""
+    if not is_typeddict(arguments):
+        raise TypeError(f"{arguments!r} is not a TypedDict")
+    hints = get_type_hints(arguments, include_extras=True)
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _one(hint) for name, hint in hints.items()},
+        "additionalProperties": False,
+    }
+    keys: frozenset[str] = arguments.__required_keys__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # narrowed to a bare type
+    required = [name for name in hints if name in keys]
+    return schema | ({"required": required} if required else {})
+
+
+def _one(hint: Any) -> dict[str, Any]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _annotated(parts[0], parts[1:])
+    if getattr(origin, "_name", "") in ("NotRequired", "Required"):
+        return _one(parts[0])
+    if origin is Literal:
+        return {"type": "string", "enum": list(parts)}
+    if origin in (list, tuple):
+        return {"type": "array", "items": _one(parts[0])}
+    if origin in (Union, UnionType):
+        return {"anyOf": [_one(part) for part in parts]}
+    if origin in (dict, Mapping) or hint is dict:
+        return {"type": "object"}
+    if hint is NoneType:
+        return {"type": "null"}
+    if hint is Any:
+        return {}
+    if is_typeddict(hint):
+        return schema_of(hint)
+    return {"type": PLAIN[hint]}
+
+
+def _annotated(inner: Any, notes: tuple[Any, ...]) -> dict[str, Any]:
+    schema = _one(inner)
+    for note in notes:
+        if isinstance(note, str):
+            schema["description"] = note
+        elif isinstance(note, Is):
+            schema |= {KEYWORDS[key]: value for key in KEYWORDS if (value := getattr(note, key)) is not None} | (
+                {"enum": list(note.enum)} if note.enum else {}
+            )
+    return schema
+
+
+def brief(schema: Schema) -> str:
+    """A schema in one line, the short form that `menu_enter` answers with: `path, limit?: integer`."""
+    required = set(schema.get("required", ()))
+    return ", ".join(
+        name + ("" if name in required else "?") + _kind(value) for name, value in schema.get("properties", {}).items()
+    )
+
+
+def _kind(schema: Schema) -> str:
+    if "enum" in schema:
+        return ": " + "|".join(str(value) for value in schema["enum"])
+    kind = schema.get("type")
+    if kind == "array":
+        return f": {schema.get('items', {}).get('type', 'any')}[]"
+    return "" if kind in ("string", None) else f": {kind}"

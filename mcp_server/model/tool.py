@@ -1,0 +1,117 @@
+"""What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_server.model.posture import Profile, Stage
+
+if TYPE_CHECKING:
+    from mcp_server.model.context import Context
+    from mcp_server.model.ending import Ending
+
+Arguments: TypeAlias = Mapping[str, Any]
+Schema: TypeAlias = Mapping[str, Any]
+
+
+class Effect(StrEnum):
+    """What a call does to the world. A closed list: a new effect is a new line in menus/stages.yaml too."""
+
+    NONE = "none"
+    SESSION = "session"
+    READ_LOCAL = "read-local"
+    READ_REMOTE = "read-remote"
+    SPEND = "spend"
+    WRITE_LOCAL = "write-local"
+    DESTROY_LOCAL = "destroy-local"
+    VCS_LOCAL = "vcs-local"
+    EXEC = "exec"
+    BROWSER_ACT = "browser-act"
+    REMOTE_WRITE = "remote-write"
+    PRODUCTION_MUTATION = "production-mutation"
+    DELEGATE = "delegate"
+
+
+READING = frozenset({Effect.NONE, Effect.SESSION, Effect.READ_LOCAL, Effect.READ_REMOTE, Effect.SPEND})
+"""Effects that change nothing outside menugate's own state."""
+
+ASKING = frozenset({Effect.DESTROY_LOCAL, Effect.PRODUCTION_MUTATION})
+"""Effects the person confirms whatever the profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The four protocol hints, always written out: a hint left out means the worst one."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one call with these arguments asks for, which may be more or less than its tool in general."""
+
+    effect: Effect
+    profile: Profile
+    confirm: str | None = None
+    """Why the person has to say yes first, in words for that person; None where nobody asks."""
+
+
+class Subject(StrEnum):
+    """How a rule's `tool(specifier)` reads the argument it is about."""
+
+    PATH = "path"
+    COMMAND = "command"
+    TEXT = "text"
+
+
+Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    title: str
+    description: str
+    arguments: Schema
+    profile: Profile
+    effect: Effect
+    hints: Hints
+    stages: frozenset[Stage]
+    run: Run
+    result: Schema | None = None
+    meta: bool = False
+    """A meta-tool: always listed, exempt from mode and stage, never from the blocklist."""
+    demand: Callable[[Arguments], Demand] | None = None
+    """The effect of these arguments, where arguments make a difference. Pure; given arguments that fit the schema."""
+    subject: tuple[str, Subject] | None = None
+    """The argument that a rule's specifier is matched against."""
+    timeout: float = 60.0
+    max_result_chars: int = 30_000
+    """What of a result is shown; the rest goes to a file that `Read` may open."""
+    large: bool = False
+    """Ask hosts that cap results to let a long one through."""
+
+    def demands(self, arguments: Arguments) -> Demand:
+        if self.demand is None:
+            return Demand(self.effect, self.profile)
+        return self.demand(arguments)
+
+
+WARMUP = frozenset({Stage.WARMUP})
+ACTING = frozenset({Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP})
+REVIEWING = frozenset({Stage.QA_REVIEW})
+EVERY_STAGE = frozenset(Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What a third party ships under the entry point group `menugate.tools`."""
+
+    name: str
+    tools: tuple[Tool, ...] = ()
+    menus: tuple[str, ...] = field(default=())
+    """Folders with further mode files, absolute paths."""

@@ -1,0 +1,1 @@
+"""What is remembered: sessions, posture, outbox, ledger."""

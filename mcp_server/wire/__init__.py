@@ -1,0 +1,1 @@
+"""The MCP face: eras, listings, translation, transports, auth. Decides nothing."""

@@ -1,0 +1,1 @@
+"""The tools themselves: one catalogue, written out, and one file or folder per pack."""
