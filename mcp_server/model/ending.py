@@ -1,10 +1,86 @@
-"""How did a call end? A value, never an exception: Done, Problem, or a Question to the person."""
+"""How did a call end? A value, never an exception: Done, Problem with a code, or a Question to the person.
+
+The page docs/codes.md is generated from the codes here. A code is never renamed: clients and rules match on it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypeAlias
 
-from mcp_server.model.codes import Code
+
+class Code(StrEnum):
+    # Found by the decision, in the order of its layers.
+    UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    BLOCKED = "BLOCKED"
+    WRONG_MODE = "WRONG_MODE"
+    WRONG_STAGE = "WRONG_STAGE"
+    READ_ONLY_WORK = "READ_ONLY_WORK"
+    PROFILE_TOO_LOW = "PROFILE_TOO_LOW"
+    RULE_DENIED = "RULE_DENIED"
+    INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
+    BUDGET_SPENT = "BUDGET_SPENT"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
+    # Found while finding one's way through the menus.
+    UNKNOWN_MODE = "UNKNOWN_MODE"
+    AMBIGUOUS_MODE = "AMBIGUOUS_MODE"
+    ALREADY_AT_ROOT = "ALREADY_AT_ROOT"
+    UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
+    NOT_READ_ONLY = "NOT_READ_ONLY"
+    NOT_CARRIED = "NOT_CARRIED"
+    # Found while acting.
+    TIMEOUT = "TIMEOUT"
+    CANCELLED = "CANCELLED"
+    BUSY = "BUSY"
+    STORE_FULL = "STORE_FULL"
+    STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
+    PATH_REFUSED = "PATH_REFUSED"
+    NOT_FOUND = "NOT_FOUND"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    NOT_READ = "NOT_READ"
+    STALE = "STALE"
+    NO_MATCH = "NO_MATCH"
+    AMBIGUOUS_MATCH = "AMBIGUOUS_MATCH"
+    NOT_TEXT = "NOT_TEXT"
+    TOO_LARGE = "TOO_LARGE"
+    TOOL_FAILED = "TOOL_FAILED"
+    INTERNAL = "INTERNAL"
+
+
+MEANINGS: dict[Code, str] = {
+    Code.UNKNOWN_TOOL: "no tool of that name is registered",
+    Code.BLOCKED: "the operator's blocklist forbids this call, whatever the profile or an approval says",
+    Code.WRONG_MODE: "the tool belongs to a mode this session is not in; the answer names the mode to enter",
+    Code.WRONG_STAGE: "the stage of this run does not include what the tool does",
+    Code.READ_ONLY_WORK: "the person chose a kind of work that only reads (plan, research, review, or ai mode chat)",
+    Code.PROFILE_TOO_LOW: "the person's permission profile does not cover the tool, or not with these arguments",
+    Code.RULE_DENIED: "a deny rule matches the call",
+    Code.INVALID_ARGUMENTS: "the arguments do not fit the tool's schema",
+    Code.BUDGET_SPENT: "the run has used up a budget the person or the operator set",
+    Code.APPROVAL_REQUIRED: "the call waits for the person's yes",
+    Code.UNKNOWN_MODE: "no mode answers to that name, number, title or trigger",
+    Code.AMBIGUOUS_MODE: "several modes answer; the answer lists them by number",
+    Code.ALREADY_AT_ROOT: "there is no mode to leave",
+    Code.UNKNOWN_HANDLE: "the menu handle is not known: made up, expired, or somebody else's",
+    Code.NOT_READ_ONLY: "menu_read carries only tools that only read; menu_call carries the others",
+    Code.NOT_CARRIED: "a carrier cannot carry meta-tools or itself; call them by their own names",
+    Code.TIMEOUT: "the tool did not finish within its time and was stopped",
+    Code.CANCELLED: "the client took the call back",
+    Code.BUSY: "the workspace's state is held by another process; nothing ran",
+    Code.STORE_FULL: "the ledger cannot be written because the disk is full; nothing ran",
+    Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",
+    Code.PATH_REFUSED: "the path leaves the workspace, is not a plain file or folder, or is protected",
+    Code.NOT_FOUND: "there is nothing at that path",
+    Code.ALREADY_EXISTS: "something is already at that path",
+    Code.NOT_READ: "the file has to be read in this session before it is changed",
+    Code.STALE: "the file changed since it was read",
+    Code.NO_MATCH: "the text to replace is not in the file",
+    Code.AMBIGUOUS_MATCH: "the text to replace is in the file more than once",
+    Code.NOT_TEXT: "the file is not text",
+    Code.TOO_LARGE: "the file, argument or result is over its limit",
+    Code.TOOL_FAILED: "the tool ran and failed; the message says how",
+    Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mcp_server.model.codes import Code
+from mcp_server.model.ending import Code
 from mcp_server.model.menu import Menus
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tool import Arguments, Demand, Effect, Tool

@@ -1,7 +1,7 @@
 """What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -105,13 +105,3 @@ WARMUP = frozenset({Stage.WARMUP})
 ACTING = frozenset({Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP})
 REVIEWING = frozenset({Stage.QA_REVIEW})
 EVERY_STAGE = frozenset(Stage)
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """What a third party ships under the entry point group `menugate.tools`."""
-
-    name: str
-    tools: tuple[Tool, ...] = ()
-    menus: tuple[str, ...] = field(default=())
-    """Folders with further mode files, absolute paths."""

@@ -1,0 +1,65 @@
+"""What can be added to the house? Tools, prompts and resources that come together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_server.model.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    name: str
+    description: str = ""
+    required: bool = False
+    values: Callable[[str], Sequence[str]] | None = None
+    """What completes a half-typed value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Words the person can ask for by name; hosts show them as slash commands."""
+
+    name: str
+    title: str
+    description: str
+    render: Callable[[Mapping[str, str]], Sequence[Mapping[str, Any]]]
+    """Messages in the protocol's shape: `{"role": ..., "content": {...}}`."""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something to read at a fixed address."""
+
+    uri: str
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[], str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Something to read at an address with holes in it."""
+
+    uri_template: str
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[Mapping[str, str]], str | bytes]
+    values: Callable[[str, str], Sequence[str]] | None = None
+    """What completes a half-typed hole: its name and what is typed so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What a third party ships under the entry point group `menugate.tools`."""
+
+    name: str
+    tools: tuple[Tool, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[Template, ...] = ()
+    menus: tuple[str, ...] = ()
+    """Folders with further mode files, absolute paths."""
