@@ -132,7 +132,8 @@ def parse(text: str, file: str, findings: Findings, pure: bool = False) -> Node 
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
-        findings.add(place, _in_words(error.problem or "", text, place.line))
+        began = error.context_mark.line + 1 if error.context_mark else place.line
+        findings.add(place, _in_words(error.problem or "", text, place.line, began))
     except (yaml.YAMLError, ValueError, OverflowError):
         # The second and third: what the pure parser lets through from `chr` and `int` on absurd escapes.
         findings.add(Place(file), "this is not YAML: it contains a character that cannot be")
@@ -141,12 +142,15 @@ def parse(text: str, file: str, findings: Findings, pure: bool = False) -> Node 
     return None
 
 
-def _in_words(problem: str, text: str, number: int) -> str:
+def _in_words(problem: str, text: str, number: int, began: int) -> str:
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
     if line.lstrip(" ").startswith("\t"):
         return "the line is indented with a tab; YAML is indented with spaces"
-    return f"this is not YAML: {problem or 'it cannot be understood'}; look at the quotes, colons and indentation here"
+    where = "here" if began == number else f"here and where it began in line {began}"
+    return (
+        f"this is not YAML: {problem or 'it cannot be understood'}; look at the quotes, colons and indentation {where}"
+    )
 
 
 class _Hopeless(Exception):

@@ -1,0 +1,72 @@
+"""Where do the tests of this room get menus and tools from? The shipped ones, and tools made for the purpose."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcp_server.library import Faults, Library, load
+from mcp_server.library.faults import Findings
+from mcp_server.library.modes import Drafts, drafts_in
+from mcp_server.model.context import Context
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+
+SHIPPED = Path(__file__).parents[2] / "menus"
+MODE = {
+    "name": "mine",
+    "title": "My Own",
+    "role": "You do one thing.",
+    "goal": "It is done.",
+    "offers": "One tool.",
+    "when": "to try things out",
+    "triggers": "[]",
+    "tools": "[grep]",
+    "remember": "Be brief.",
+}
+
+
+async def run(_context: Context, _arguments: Any) -> Ending:
+    return Done("done")
+
+
+def made(name: str, **changes: Any) -> Tool:
+    tool = Tool(
+        name=name,
+        title=name,
+        description=f"Does what {name} does.",
+        arguments={"type": "object", "properties": {}},
+        profile=Profile.RESTRICTED,
+        effect=Effect.READ_LOCAL,
+        hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+        stages=ACTING,
+        run=run,
+    )
+    return replace(tool, **changes)
+
+
+def shipped_drafts() -> Drafts:
+    return drafts_in([SHIPPED], Findings())
+
+
+def shipped_tools() -> dict[str, Tool]:
+    """One tool for each entry of the shipped menus."""
+    return {entry.text: made(entry.text) for draft in shipped_drafts().modes for entry in draft.tools}
+
+
+def mode_text(**changes: str) -> str:
+    """A whole mode, in the order of `MODE`, each key on a line of its own from the second on."""
+    order = ("name", "title", "role", "goal", "offers", "when", "triggers", "tools", "remember")
+    return "# a mode\n" + "".join(f"{key}: {changes.get(key, MODE[key])}\n" for key in order)
+
+
+def opened(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> Library:
+    library = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
+    assert isinstance(library, Library), str(library)
+    return library
+
+
+def refused(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> Faults:
+    faults = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
+    assert isinstance(faults, Faults)
+    return faults

@@ -1,0 +1,203 @@
+"""Does reading a file ever do anything but answer? Whatever stands in it, with either parser."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mcp_server.library.config import CONFIG
+from mcp_server.library.faults import SHOWN_PER_FILE, Fault, Findings, nearest, quoted
+from mcp_server.library.modes import WHOLE
+from mcp_server.library.reading import LARGEST, Fields, Items, Kind, Leaf, Node, kind, parse, read
+from mcp_server.library.shape import fit
+
+MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
+WORDS = [
+    "a",
+    "key",
+    "yes",
+    "null",
+    "1",
+    ".nan",
+    "\t",
+    "\r\n",
+    "\x00",
+    "\u2028",
+    "\ufeff",
+    '"\\ud800"',
+    '"\\x0"',
+    "%TAG ! a\n",
+]
+PIECES = st.sampled_from(MARKS + WORDS)
+TEXTS = st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("".join))
+
+
+def parsed(text: str, pure: bool = False) -> tuple[Node | None, tuple[Fault, ...]]:
+    findings = Findings()
+    return parse(text, "file.yaml", findings, pure), findings.faults()
+
+
+def plain(node: Node | None) -> object:
+    match node:
+        case Leaf():
+            return node.text
+        case Items():
+            return [plain(item) for item in node.items]
+        case Fields():
+            return {name: plain(value) for name, value in node.fields.items()}
+        case None:
+            return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS, pure=st.booleans())
+@example(text="[" * 5000, pure=False)
+@example(text="? " * 5000, pure=True)
+@example(text='"\\U00110000"', pure=True)
+@example(text="%YAML 1." + "9" * 5000 + "\n---\na", pure=True)
+def test_any_text_ends_in_a_value_or_a_fault(text: str, pure: bool) -> None:
+    node, faults = parsed(text, pure)
+    assert node is not None or faults
+    for shape in (CONFIG, WHOLE):
+        if node is not None:
+            fit(node, shape, Findings())
+    for fault in faults:
+        assert fault.file == "file.yaml"
+        assert 0 <= fault.line <= text.count("\n") + text.count("\r") + text.count("\u2028") + 2
+        assert str(fault).isprintable()
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.binary(max_size=200))
+def test_any_bytes_end_in_a_value_or_a_fault(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.yaml"
+    file.write_bytes(data)
+    findings = Findings()
+    assert read(file, findings) is not None or findings.faults()
+
+
+@given(
+    st.recursive(
+        st.text(
+            st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"]), max_size=12
+        ),
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(st.text("abcxyz", min_size=1, max_size=8), inner, max_size=4)
+        ),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_what_is_written_is_what_is_read_by_both_parsers(value: object) -> None:
+    import yaml
+
+    text = yaml.safe_dump(value, default_style='"', allow_unicode=True)
+
+    for pure in (False, True):
+        node, faults = parsed(text, pure)
+        assert faults == ()
+        assert plain(node) == value
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_every_value_knows_its_place(pure: bool) -> None:
+    node, _ = parsed("a: b\nc:\n  - d\n  - e: [f,\n        g]\n", pure)
+    assert isinstance(node, Fields)
+    items = node.fields["c"]
+    assert isinstance(items, Items)
+    inner = items.items[1]
+    assert isinstance(inner, Fields)
+    last = inner.fields["e"]
+    assert isinstance(last, Items)
+    place = last.items[1].place
+    assert (place.line, place.column, place.key) == (5, 9, "c[1].e[1]")
+    assert (inner.keys["e"].line, inner.keys["e"].key) == (4, "c[1].e")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("true", Kind.YES_OR_NO),
+        ("'true'", Kind.TEXT),
+        ("yes", Kind.UNSURE),
+        ("Off", Kind.UNSURE),
+        ("~", Kind.NOTHING),
+        ("", Kind.NOTHING),
+        ('""', Kind.TEXT),
+        ("-12", Kind.WHOLE),
+        ("1e3", Kind.NUMBER),
+        (".NaN", Kind.NUMBER),
+        ("-.inf", Kind.NUMBER),
+        ("0x1f", Kind.NUMBER),
+        ("2026-11-18", Kind.TEXT),
+        ("1:30", Kind.TEXT),
+        ("1_000", Kind.TEXT),
+        ("nonesuch", Kind.TEXT),
+    ],
+)
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_plain_value_means_what_yaml_1_2_says(written: str, meant: Kind, pure: bool) -> None:
+    node, _ = parsed(f"a: {written}\n", pure)
+    assert isinstance(node, Fields)
+    leaf = node.fields["a"]
+    assert isinstance(leaf, Leaf)
+    assert kind(leaf) is meant
+
+
+def test_the_two_parsers_find_the_same_lines() -> None:
+    for text in ("a: [b\n", "a: b\n c: d\n", 'a: "b\n', "a: b\n\tc: d\n", "- a\nb: c\n"):
+        c, python = parsed(text)[1], parsed(text, pure=True)[1]
+        assert [fault.line for fault in c] == [fault.line for fault in python], text
+
+
+def test_files_that_are_none_are_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
+    for name, says in (
+        ("pipe", "not a plain file"),
+        ("folder", ""),
+        ("loop", "cannot be read"),
+        ("gone", "no such file"),
+    ):
+        findings = Findings()
+        assert read(tmp_path / f"{name}.yaml", findings) is None
+        assert says in findings.faults()[0].message
+        assert findings.faults()[0].line == 0
+
+
+def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_bytes(b"a: b\n#".ljust(LARGEST, b"x"))
+    findings = Findings()
+    assert read(file, findings) is not None
+    file.write_bytes(b"a: b\n#".ljust(LARGEST + 1, b"x"))
+    assert read(file, findings) is None
+    assert "larger than 256 KB" in findings.faults()[0].message
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "marked.yaml"
+    file.write_bytes(b"\xef\xbb\xbfa: b\n")
+    assert plain(read(file, Findings())) == {"a": "b"}
+
+
+def test_many_faults_end_in_one_line_that_says_so() -> None:
+    _, faults = parsed("".join(f"{number}: a\n" for number in range(500)))
+    assert len(faults) == SHOWN_PER_FILE + 1
+    assert "more faults from here on" in faults[-1].message
+
+
+def test_a_fault_reads_as_one_line_with_its_hint() -> None:
+    fault = Fault("menus/swe.yaml", 14, "tools[2]", "no tool `gerp` is registered", "grep", 5)
+    assert str(fault) == "menus/swe.yaml:14: tools[2]: no tool `gerp` is registered (did you mean `grep`?)"
+    assert str(Fault("menus", 0, "", "there is no menus folder")) == "menus: there is no menus folder"
+
+
+def test_names_are_shown_short_and_harmless() -> None:
+    assert quoted("a\x1b[31m") == "`a\\u001b[31m`"
+    assert len(quoted("x" * 500)) == 62
+    assert nearest("READ_lokal", ["read-local", "read-remote"]) == "read-local"
+    assert nearest("zebra", ["read-local"]) == ""
