@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from bench import report, sides
 from bench.cases import CASES, Case
 from bench.pipes import Broken
+from bench.processes import leave_nothing_running
 from bench.ratios import Limit
 
 RESULTS = sides.HOUSE / "bench" / "results.md"
@@ -58,6 +59,7 @@ def _measured(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "
 
 
 def main() -> int:
+    leave_nothing_running()
     parser = options()
     asked = parser.parse_args()
     known = [case.name for case in CASES] + ([] if asked.noise else [DECISION])

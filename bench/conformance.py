@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from bench.node import SUITE, Unable, suite
-from bench.processes import free_port, listening
+from bench.processes import free_port, leave_nothing_running, listening
 from bench.verdicts import Verdict, collected, table, verdicts
 
 HOUSE = Path(__file__).parents[1]
@@ -40,6 +40,7 @@ def examined(command: Sequence[str], url: str, revision: str) -> list[Verdict]:
 
 
 def main() -> int:
+    leave_nothing_running()
     parser = argparse.ArgumentParser(prog="python -m bench.conformance", description=__doc__)
     parser.add_argument("--url", help="a server that already runs, instead of one started here")
     parser.add_argument("--requirements", choices=REVISIONS, help="one revision alone")

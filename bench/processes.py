@@ -1,6 +1,7 @@
 """What is running, for how long, and how much does it hold? Starting, stopping and weighing server processes."""
 
 import contextlib
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,15 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             process.wait(STOP)
     if process.stdout is not None:
         process.stdout.close()
+
+
+def leave_nothing_running() -> None:
+    """A request to end unwinds like any other way out, and so takes the servers along."""
+
+    def leave(_number: int, _frame: object) -> None:
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, leave)
 
 
 def free_port() -> int:
