@@ -33,6 +33,19 @@ class Client(Protocol):
         """
         ...
 
+    async def request_all(
+        self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Ask several things at once, method and params by key; the answers by the same keys.
+
+        In one round trip where the protocol has that, one after the other where it has not.
+        """
+        ...
+
+    async def changed(self, what: str, uri: str = "") -> None:
+        """Say that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, is no longer what it was."""
+        ...
+
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...
 
 
