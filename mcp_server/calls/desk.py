@@ -30,13 +30,17 @@ class MenuDesk:
         return self._at_root() if mode is None else self._in_mode(mode)
 
     async def enter(self, wish: str) -> Ending:
+        mode = await self.go(wish)
+        return mode if isinstance(mode, Problem) else self._entered(mode, await self.sessions.handle(self.seat))
+
+    async def go(self, wish: str) -> Mode | Problem:
+        """Move to the mode that is wished for, saying nothing about it."""
         mode = self._wanted(wish)
         if isinstance(mode, Problem):
             return mode
         if self.seat.session.pinned and mode.name != self.seat.session.mode:
             return pinned(self.seat.session.mode)
-        moved = await self.sessions.move(self.seat, mode.name, f"menu_enter {mode.name}")
-        return moved or self._entered(mode, await self.sessions.handle(self.seat))
+        return await self.sessions.move(self.seat, mode.name, f"menu_enter {mode.name}") or mode
 
     async def leave(self) -> Ending:
         before = self.policy.menus.get(self.seat.session.mode)

@@ -107,6 +107,9 @@ class Done:
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
     """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    verbatim: bool = False
+    """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
+    merely looks like one stays."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Bookkeeping for the ledger (sizes, paths), never shown."""
 
