@@ -56,6 +56,21 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RuleText:
+    """A rule as the operator wrote it, not yet understood."""
+
+    kind: Kind
+    text: str
+    source: str
+    """file:line, for messages."""
+    match: tuple[str, ...] = ()
+    """Calls it has to speak about, checked when it is understood."""
+    not_match: tuple[str, ...] = ()
+    reason: str = ""
+    """What a refused caller is told."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     kind: Kind
     text: str
