@@ -16,10 +16,17 @@ from mcp_server.guards.sanitizer import CLOSE, OPEN, marked, sanitize
 TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     (Path(__file__).parents[1] / "tables" / "sanitizer.yaml").read_text()
 )
-CASES = [pytest.param(row["given"], row["shown"], id=f"{kind}-{at}") for kind, rows in TABLE.items() for at, row in enumerate(rows)]
+CASES = [
+    pytest.param(row["given"], row["shown"], id=f"{kind}-{at}")
+    for kind, rows in TABLE.items()
+    for at, row in enumerate(rows)
+]
 
 HOSTILE = st.text(
-    st.sampled_from("\x1b\x9b\x9d\x9c\x90\x07\\[]Pm;0 \r\n\t\x85\u200b\u200d\ufe0f\ufe0e❤👩1\u20e3a\u202e\U000e0041\ud83d\ude00"), max_size=60
+    st.sampled_from(
+        "\x1b\x9b\x9d\x9c\x90\x07\\[]Pm;0 \r\n\t\x85\u200b\u200d\ufe0f\ufe0e❤👩1\u20e3a\u202e\U000e0041\ud83d\ude00"
+    ),
+    max_size=60,
 )
 ANYTHING = HOSTILE | st.text(st.characters(), max_size=60)
 
@@ -40,22 +47,40 @@ def test_a_second_time_changes_nothing(text: str) -> None:
 def test_nothing_that_commands_or_hides_is_left(text: str) -> None:
     shown = sanitize(text)
     assert not {one for one in shown if unicodedata.category(one) in ("Cc", "Cs") and one not in "\n\t"}
-    assert not re.search("[\u200b\u200c\u202a-\u202e\u2066-\u2069\ufeff\u2028\u2029\ufe00-\ufe0d\U000e0000-\U000e0fff]", shown)
+    assert not re.search(
+        "[\u200b\u200c\u202a-\u202e\u2066-\u2069\ufeff\u2028\u2029\ufe00-\ufe0d\U000e0000-\U000e0fff]", shown
+    )
 
 
-@given(st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")) | st.sampled_from("\n\t"), max_size=80))
+@given(
+    st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")) | st.sampled_from("\n\t"), max_size=80)
+)
 def test_plain_text_is_left_as_it_is(text: str) -> None:
     assert sanitize(text) == text
 
 
-FLOODS = ["\x1b", "\x1b[", "\x1b]", "\x1b]aaaa", "\x1bP;", "\x1b    ", "\x1b[0;0;0", "\x9d", "\x9b0 ", "\x1b]\x9d\x1bX", "\x1bk\\"]
+FLOODS = [
+    "\x1b",
+    "\x1b[",
+    "\x1b]",
+    "\x1b]aaaa",
+    "\x1bP;",
+    "\x1b    ",
+    "\x1b[0;0;0",
+    "\x9d",
+    "\x9b0 ",
+    "\x1b]\x9d\x1bX",
+    "\x1bk\\",
+]
 
 
 def steps(text: str) -> int:
     """How many characters the pattern may look at: from every ESC to where its longest possible reach ends."""
     for eight, seven in sanitizer.TWINS.items():
         text = text.replace(eight, seven)
-    reaches = [re.compile(body) for body in (r"\x1b\[[0-?]*[ -/]*.?", r"\x1b[\]PX^_k][^\x07\x1b\r\n]*.{0,2}", r"\x1b[ -/]*.?")]
+    reaches = [
+        re.compile(body) for body in (r"\x1b\[[0-?]*[ -/]*.?", r"\x1b[\]PX^_k][^\x07\x1b\r\n]*.{0,2}", r"\x1b[ -/]*.?")
+    ]
     starts = [at for at, one in enumerate(text) if one == "\x1b"]
     return sum(found.end() - at for at in starts for reach in reaches if (found := reach.match(text, at)))
 
