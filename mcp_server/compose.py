@@ -8,7 +8,7 @@ import hashlib
 import logging
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +36,7 @@ from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand, Tool
+from mcp_server.model.tool import Demand
 from mcp_server.rules.arguments import checks
 from mcp_server.rules.syntax import compile_rules
 from mcp_server.rules.visibility import visible
@@ -47,7 +47,6 @@ from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
-from mcp_server.wire.serving import Serving
 from tools.catalog import CATALOG
 
 DATA = Path(mcp_server.__file__).parents[1]
@@ -130,7 +129,7 @@ class House:
     redactor: Redactor
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
         following: set[asyncio.Task[None]] = set()
 

@@ -13,7 +13,7 @@ NOUNS = ("serve", "menus", "check", "explain", "call", "status", "messages", "au
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="menugate",
-        description="An MCP server that shows a model one menu of tools at a time, and keeps every call behind one gate.",
+        description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
         epilog="examples:\n"
         "  menugate serve                               serve this folder to a host over stdio\n"
         "  menugate serve --http 127.0.0.1:7391         the same over HTTP, with a token\n"
@@ -25,20 +25,20 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for noun in NOUNS:
-        import_module(f"mcp_server.cli.{noun}").add(Commands(commands))
+        import_module(f"mcp_server.cli.{noun}").add(Commands(commands.add_parser))
     return top
 
 
 class Commands:
     """Adds one command: its name, what it is for, its examples and what runs it."""
 
-    def __init__(self, commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-        self._commands = commands
+    def __init__(self, add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+        self._add_parser = add_parser
 
     def add(
         self, name: str, purpose: str, examples: str, run: Callable[[argparse.Namespace], int]
     ) -> argparse.ArgumentParser:
-        one = self._commands.add_parser(
+        one = self._add_parser(
             name,
             help=purpose,
             description=purpose[0].upper() + purpose[1:] + ".",

@@ -14,8 +14,7 @@ class Trouble(Exception):
 
 
 def colour(text: str, name: str, stream: TextIO | None = None) -> str:
-    stream = stream or sys.stdout
-    plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    plain = not (stream or sys.stdout).isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain else f"\x1b[{COLOURS[name]}m{text}\x1b[0m"
 
 

@@ -12,7 +12,7 @@ from mcp_server.model.tool import Demand
 class Progress(Protocol):
     """Tells a client that asked how far a call is; costs nothing where nobody asked."""
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    async def __call__(self, done: float, /, total: float | None = None, message: str | None = None) -> None: ...
 
 
 class Client(Protocol):
@@ -43,7 +43,7 @@ class Client(Protocol):
         ...
 
     async def changed(self, what: str, uri: str = "") -> None:
-        """Say that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, is no longer what it was."""
+        """Say that a list (`tools`, `prompts`, `resources`) or the `resource` at `uri` is no longer what it was."""
         ...
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...

@@ -7,7 +7,7 @@ carries. Answers given in earlier rounds travel inside that state.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -154,7 +154,7 @@ class Backchannel:
     def _has_answer(self, key: str, method: str) -> bool:
         if key in self._answered:
             return True
-        given = ((self._ctx.params or {}).get("inputResponses") or {}).get(key)
+        given: Any = cast(dict[str, Any], (self._ctx.params or {}).get("inputResponses") or {}).get(key)
         if given is None:
             return False
         try:

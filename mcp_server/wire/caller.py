@@ -6,7 +6,7 @@ connection does, and a contract test holds it (`tests/wire/test_sdk_contract.py`
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import Connection
@@ -84,5 +84,5 @@ def _client(ctx: Context) -> str:
     if (params := ctx.session.client_params) is not None:
         return params.client_info.name
     # A modern client may leave the typed pair out and still say its name.
-    info = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
-    return str(info.get("name", "")) if isinstance(info, dict) else ""
+    info: Any = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
+    return str(cast(dict[str, Any], info).get("name", "")) if isinstance(info, dict) else ""

@@ -84,7 +84,7 @@ class Door:
         principal = next((name for key, name in self.keys.items() if hmac.compare_digest(key, given)), None)
         if kind.lower() != "bearer" or principal is None:
             raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))  # noqa: S106
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
     async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")

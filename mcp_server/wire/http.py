@@ -1,9 +1,9 @@
-"""What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, health, and an orderly end."""
+"""What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, and an orderly end."""
 
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -79,7 +79,7 @@ def application(server: MenuServer, menus: Menus, ready: Callable[[], bool]) -> 
         return JSONResponse({"ready": ready()}, 200 if ready() else 503)
 
     @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None, None]:
         async with manager.run():
             yield
 

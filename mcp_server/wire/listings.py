@@ -1,6 +1,6 @@
 """Which list does a client get? One menu has several faces, and every face is made of bytes prepared beforehand."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from mcp_server.model.session import Session
 from mcp_server.rules.visibility import flat, visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
-
 
 CHANGING = frozenset({Listing.MASKED, Listing.CARRIED})
 """The faces that change with the mode, and so are worth an announcement."""
@@ -36,8 +35,8 @@ class Listings:
     hosts: Hosts
     chosen: Listing | None
     """What was asked for by name; None where era, transport and host decide."""
-    stamp: Callable[[], dict[str, Any]]
-    """What the SDK writes into the `_meta` of every modern result."""
+    stamp: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the SDK writes into the `_meta` of every modern result; known once there is a server."""
     _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
     _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
 
@@ -69,7 +68,7 @@ class Listings:
             tools = self._of(caller.version)
             ready = {"tools": Prepared(tools[name] for name in self.names(face, session, posture))}
             if caller.version in MODERN:
-                ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp()}
+                ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
             self._ready[key] = ready
         return ready
 

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
-from mcp_types import CompleteRequestParams, GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams
+from mcp_types import (
+    INVALID_PARAMS,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
 
 from mcp_server.model.context import Client
 from mcp_server.model.pack import Pack, Prompt, Resource, Template

@@ -11,7 +11,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, SERVER_INFO_META_KEY
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 
 from mcp_server.calls.context import Asked, Interruption
 from mcp_server.calls.pipeline import Pipeline
@@ -137,7 +137,7 @@ class Front:
     async def prepared(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Outermost of our own: lists from what is prepared, instructions per endpoint, and nothing leaks out."""
         try:
-            if ctx.method == "tools/list" and ctx.request_id is not None and (who := caller(ctx, self.owner)).ready:
+            if ctx.method == "tools/list" and ctx.request_id is not None and caller(ctx, self.owner).ready:
                 page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
                 return await self.list_tools(ctx, page)
             answer = await call_next(ctx)
@@ -191,6 +191,3 @@ def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
 def stamp(server: MenuServer) -> dict[str, Any]:
     """What the SDK writes into every modern result."""
     return {SERVER_INFO_META_KEY: server.server_info_stamp}
-
-
-__all__ = ["METHOD_NOT_FOUND", "Front", "MenuServer", "build_server", "stamp"]

@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -33,7 +33,7 @@ Streams: TypeAlias = tuple[
 
 
 @asynccontextmanager
-async def stdio() -> AsyncIterator[Streams]:
+async def stdio() -> AsyncGenerator[Streams, None]:
     """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
     source, sink = _claimed()
     reader, writer = await _reader(source), await _writer(sink)

@@ -1,11 +1,11 @@
-"""Is this JSON that everybody reads the same way? What two parsers would read differently is refused before either does.
+"""Is this JSON that everybody reads alike? What two parsers would read differently is refused before either does.
 
 Duplicate keys, NaN, other encodings than UTF-8 and endless depth all parse in some parser; a filter in front of us that
 reads the first of two keys would let through what we then read as the second.
 """
 
 import json
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 LONGEST_ID = 128
 
@@ -32,7 +32,7 @@ def parse(body: bytes) -> Any:
         raise NotStrict("the message is nested too deeply") from None
     except ValueError:
         raise NotStrict("the message is not JSON") from None
-    if isinstance(value, dict) and len(str(value.get("id", ""))) > LONGEST_ID:
+    if isinstance(value, dict) and len(str(cast(dict[str, Any], value).get("id", ""))) > LONGEST_ID:
         raise NotStrict(f"the id is longer than {LONGEST_ID} characters")
     return value
 
@@ -56,5 +56,5 @@ def _id(text: str) -> str | int | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    found = value.get("id") if isinstance(value, dict) else None
+    found = cast(dict[str, Any], value).get("id") if isinstance(value, dict) else None
     return found if isinstance(found, str | int) and len(str(found)) <= LONGEST_ID else None

@@ -1,6 +1,6 @@
 """Real SDK clients, by era and transport, that keep what they were told."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +42,7 @@ def structured(result: CallToolResult) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def held(target: Any, era: str, name: str = "opencode", **callbacks: Any) -> AsyncIterator[Held]:
+async def held(target: Any, era: str, name: str = "opencode", **callbacks: Any) -> AsyncGenerator[Held, None]:
     told: list[str] = []
 
     async def listen(message: Any) -> None:

@@ -4,14 +4,14 @@ import json
 import queue
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.doors.served import PATIENCE, command, environment
 
-META = {
+META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -90,7 +90,7 @@ class Pipe:
 
 
 @contextmanager
-def pipe(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Iterator[Pipe]:
+def pipe(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Generator[Pipe, None, None]:
     started = [*(run or command("serve")), "--workspace", str(workspace), *flags]
     process = subprocess.Popen(
         started, env=environment(home), cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

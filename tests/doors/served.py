@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ class Served:
 
 
 @contextmanager
-def served(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Iterator[Served]:
+def served(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Generator[Served, None, None]:
     started = [*(run or command("serve")), "--workspace", str(workspace), "--http", "127.0.0.1:0", *flags]
     process = subprocess.Popen(
         started,
