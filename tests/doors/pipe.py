@@ -79,6 +79,13 @@ class Pipe:
     def names(self) -> list[str]:
         return [tool["name"] for tool in self.request("tools/list")["result"]["tools"]]
 
+    def list_line(self) -> bytes:
+        """The answer to `tools/list` as it stands on the wire; notices before it are passed over."""
+        wanted = f'"id":{self.send("tools/list")},'.encode()
+        while wanted not in (line := self.line())[:60]:
+            pass
+        return line
+
     def hello(self, name: str = "opencode", era: str = "legacy") -> dict[str, Any]:
         self.era, self.name = era, name
         if era != "legacy":
