@@ -1,1 +1,19 @@
 """Files on disk become model values, or a refusal that names every fault."""
+
+from mcp_server.library.config import Approvals, Config
+from mcp_server.library.coverage import is_covered, validate_tool_coverage
+from mcp_server.library.faults import Fault, Faults
+from mcp_server.library.loading import Library, load
+from mcp_server.library.schemas import schemas
+
+__all__ = [
+    "Approvals",
+    "Config",
+    "Fault",
+    "Faults",
+    "Library",
+    "is_covered",
+    "load",
+    "schemas",
+    "validate_tool_coverage",
+]

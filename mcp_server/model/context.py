@@ -12,7 +12,7 @@ from mcp_server.model.tool import Demand
 class Progress(Protocol):
     """Tells a client that asked how far a call is; costs nothing where nobody asked."""
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    async def __call__(self, done: float, /, total: float | None = None, message: str | None = None) -> None: ...
 
 
 class Client(Protocol):

@@ -1,7 +1,8 @@
-"""What is on the menu? The modes in their order, and the tools of each."""
+"""What is on the menu? The modes in their order, the tools of each, and the face a host gets to see."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 META_TOOLS = ("menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user")
@@ -52,3 +53,41 @@ class Menus:
             for tool in mode.tools:
                 found[tool] = (*found.get(tool, ()), mode)
         return found
+
+
+class Listing(StrEnum):
+    """What `tools/list` shows. `auto` is no listing: it is the wish that era, transport and host decide."""
+
+    MASKED = "masked"
+    CARRIED = "carried"
+    STABLE = "stable"
+    FLAT = "flat"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What is known about a client program, by the name it gives itself. Never a reason to permit anything."""
+
+    client: str
+    """The whole name, or its beginning and a `*`."""
+    listing: Listing
+    relists: bool
+    """It lists again as soon as it hears of a change, so that holding a result back until then is worth the wait."""
+    evidence: str = ""
+
+    def is_named(self, client: str) -> bool:
+        mine, theirs = self.client.casefold(), client.casefold()
+        return theirs.startswith(mine[:-1]) if mine.endswith("*") else theirs == mine
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Every host known by name. The operator's rows stand before ours and win over them."""
+
+    rows: tuple[Host, ...] = ()
+
+    def named(self, client: str | None) -> Host | None:
+        """The first row with the whole name, else the one with the longest beginning, the first among equals."""
+        fitting = [row for row in self.rows if client and row.is_named(client)]
+        whole = next((row for row in fitting if not row.client.endswith("*")), None)
+        return whole or max(fitting, key=lambda row: len(row.client), default=None)

@@ -1,0 +1,98 @@
+"""What is wrong with a file, and how is it said so that it can be put right?"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+SHOWN_PER_FILE = 50
+"""A file that is wrong from top to bottom is not made clearer by a thousand lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: `key` is its path inside the file, such as `rules.deny[2]`."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    key: str = ""
+
+    @property
+    def source(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    file: str
+    line: int
+    key: str
+    message: str
+    nearest: str = ""
+    """The right name that comes nearest to the wrong one, where there is one."""
+    column: int = 0
+
+    def __str__(self) -> str:
+        where = Place(self.file, self.line).source
+        key = f" {self.key}:" if self.key else ""
+        hint = f" (did you mean `{self.nearest}`?)" if self.nearest else ""
+        return f"{where}:{key} {self.message}{hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Everything that was found wrong, in the order of the files and their lines."""
+
+    faults: tuple[Fault, ...]
+
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(self.faults)
+
+    def __len__(self) -> int:
+        return len(self.faults)
+
+    def __str__(self) -> str:
+        return "\n".join(str(fault) for fault in self.faults)
+
+
+class Findings:
+    """Collects faults while files are read, so that a person gets all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: list[Fault] = []
+        self._per_file: dict[str, int] = {}
+
+    def add(self, place: Place, message: str, wrong: str = "", names: Iterable[str] = ()) -> None:
+        """`wrong` is the name that is not known, `names` are those that are."""
+        count = self._per_file[place.file] = self._per_file.get(place.file, 0) + 1
+        if count > SHOWN_PER_FILE + 1:
+            return
+        if count > SHOWN_PER_FILE:
+            fault = Fault(place.file, place.line, "", "there are more faults from here on; put these right first")
+        else:
+            near = nearest(wrong, names) if wrong else ""
+            fault = Fault(place.file, place.line, place.key, message, near, place.column)
+        self._found.append(fault)
+
+    def mark(self) -> int:
+        return len(self._found)
+
+    def since(self, mark: int) -> tuple[Fault, ...]:
+        return tuple(self._found[mark:])
+
+    def faults(self) -> tuple[Fault, ...]:
+        return tuple(sorted(self._found))
+
+
+def nearest(wrong: str, names: Iterable[str]) -> str:
+    """The name that was probably meant, or nothing."""
+    from difflib import get_close_matches  # a millisecond that a sound house does not spend
+
+    known = {name.casefold(): name for name in sorted(names)}
+    close = get_close_matches(wrong[:64].casefold(), known, n=1, cutoff=0.6)
+    return known[close[0]] if close else ""
+
+
+def quoted(text: str, longest: int = 60) -> str:
+    """What somebody wrote, in backticks, short, and with nothing in it that a terminal would act on."""
+    short = text if len(text) <= longest else text[: longest - 3] + "..."
+    return "`" + "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in short) + "`"
