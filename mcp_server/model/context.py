@@ -12,7 +12,7 @@ from mcp_server.model.tool import Demand
 class Progress(Protocol):
     """Tells a client that asked how far a call is; costs nothing where nobody asked."""
 
-    async def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None: ...
+    async def __call__(self, done: float, /, total: float | None = None, message: str | None = None) -> None: ...
 
 
 class Client(Protocol):
@@ -31,6 +31,19 @@ class Client(Protocol):
         Where the protocol has no way back to the client, the call ends here with the question and starts again from
         the top with the answer: a tool does nothing lasting before its last question.
         """
+        ...
+
+    async def request_all(
+        self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Ask several things at once, method and params by key; the answers by the same keys.
+
+        In one round trip where the protocol has that, one after the other where it has not.
+        """
+        ...
+
+    async def changed(self, what: str, uri: str = "") -> None:
+        """Say that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, is not what it was."""
         ...
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...

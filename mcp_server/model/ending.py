@@ -34,6 +34,7 @@ class Code(StrEnum):
     BUSY = "BUSY"
     STORE_FULL = "STORE_FULL"
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
+    NOT_GRANTED = "NOT_GRANTED"
     PATH_REFUSED = "PATH_REFUSED"
     NOT_FOUND = "NOT_FOUND"
     ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -69,6 +70,7 @@ MEANINGS: dict[Code, str] = {
     Code.BUSY: "the workspace's state is held by another process; nothing ran",
     Code.STORE_FULL: "the ledger cannot be written because the disk is full; nothing ran",
     Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",
+    Code.NOT_GRANTED: "the tool tried to do more than this call was granted; nothing was done",
     Code.PATH_REFUSED: "the path leaves the workspace, is not a plain file or folder, or is protected",
     Code.NOT_FOUND: "there is nothing at that path",
     Code.ALREADY_EXISTS: "something is already at that path",
@@ -107,6 +109,9 @@ class Done:
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
     """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    verbatim: bool = False
+    """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
+    merely looks like one stays."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Bookkeeping for the ledger (sizes, paths), never shown."""
 

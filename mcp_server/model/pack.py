@@ -1,9 +1,10 @@
 """What can be added to the house? Tools, prompts and resources that come together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_server.model.context import Client
 from mcp_server.model.tool import Tool
 
 
@@ -26,6 +27,8 @@ class Prompt:
     render: Callable[[Mapping[str, str]], Sequence[Mapping[str, Any]]]
     """Messages in the protocol's shape: `{"role": ..., "content": {...}}`."""
     arguments: tuple[PromptArgument, ...] = ()
+    ask: Callable[[Client, Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
+    """What has to be asked through the client before the words can be said; the answers join the arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,24 @@ class Rule:
     """Does it speak about these arguments? None where it speaks about every call, which is also what hides a tool."""
 
 
+@dataclass(frozen=True)
+class Rules:
+    """Every rule, found by the tool it speaks about, so that a call is asked only about the few that could matter."""
+
+    every: tuple[Rule, ...] = ()
+    _found: dict[tuple[str, Kind], tuple[Rule, ...]] = field(
+        default_factory=dict[tuple[str, Kind], tuple[Rule, ...]], init=False, repr=False, compare=False
+    )
+
+    def for_tool(self, name: str, kind: Kind) -> tuple[Rule, ...]:
+        """Sorted by text, so that not even the rule that is named in an answer depends on the order of writing."""
+        found = self._found.get((name, kind))
+        if found is None:
+            speaking = (rule for rule in self.every if rule.kind is kind and rule.names(name))
+            found = self._found[name, kind] = tuple(sorted(speaking, key=lambda rule: (rule.text, rule.source)))
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a run may spend; None where there is no limit."""
@@ -108,7 +126,7 @@ class Policy:
     tools: Mapping[str, Tool]
     menus: Menus
     stages: Mapping[Stage, frozenset[Effect]]
-    rules: tuple[Rule, ...] = ()
+    rules: Rules = field(default_factory=Rules)
     ceiling: Profile = Profile.UNRESTRICTED
     budget: Budget = field(default_factory=Budget)
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None

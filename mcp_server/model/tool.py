@@ -58,6 +58,8 @@ class Demand:
     profile: Profile
     confirm: str | None = None
     """Why the person has to say yes first, in words for that person; None where nobody asks."""
+    waivable: bool = False
+    """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
 
 
 class Subject(StrEnum):
@@ -87,6 +89,8 @@ class Tool:
     """A meta-tool: always listed, exempt from mode and stage, never from the blocklist."""
     demand: Callable[[Arguments], Demand] | None = None
     """The effect of these arguments, where arguments make a difference. Pure; given arguments that fit the schema."""
+    written: str | None = None
+    """How menus and rules write it where that is not its name: `server:tool` for a tool of an upstream."""
     subject: tuple[str, Subject] | None = None
     """The argument that a rule's specifier is matched against."""
     timeout: float = 60.0

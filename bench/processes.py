@@ -1,0 +1,96 @@
+"""What is running, for how long, and how much does it hold? Starting, stopping and weighing server processes."""
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+SETTLE, STOP, START = 2.0, 5.0, 30.0
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process we started: its input first, then a request, then force."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP)
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def leave_nothing_running() -> None:
+    """A request to end unwinds like any other way out, and so takes the servers along."""
+
+    def leave(_number: int, _frame: object) -> None:
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def listening(argv: Sequence[str], address: tuple[str, int], log: Path) -> Generator[None, None, None]:
+    """A server process, from the moment it accepts connections."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        wait_for(process, address, log)
+        yield
+    finally:
+        stop(process)
+
+
+def wait_for(process: subprocess.Popen[bytes], address: tuple[str, int], log: Path) -> None:
+    deadline = time.monotonic() + START
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended before it listened:\n{log.read_text(errors='replace')[-2000:]}")
+        with contextlib.suppress(OSError), socket.create_connection(address, 0.5):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"the server did not listen within {START:.0f} s; its log is {log}")
+
+
+def memory(pid: int) -> float:
+    """What a process and its children hold, in bytes, once two looks in a row agree. Shared pages count in part."""
+    deadline, last = time.monotonic() + SETTLE, -1.0
+    while time.monotonic() < deadline:
+        now = sum(_held(one) for one in family(pid))
+        if now == last:
+            break
+        last = now
+        time.sleep(0.1)
+    return last
+
+
+def family(pid: int) -> list[int]:
+    """A process and everything below it; the process alone where the system does not say."""
+    found = [pid]
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in path.read_text().split():
+            found += family(int(child))
+    return found
+
+
+def _held(pid: int) -> float:
+    if sys.platform == "linux":
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return float(line.split()[1]) * 1024
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return float(told.stdout) * 1024

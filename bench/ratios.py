@@ -1,0 +1,55 @@
+"""How do two sides compare that were measured in turns? The ratio of their medians, and how sure it is."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Ours over the bare server's, with the interval that holds 95 of 100 resamples."""
+
+    ours: float
+    bare: float
+    value: float
+    low: float
+    high: float
+
+
+def compare(ours: Sequence[float], bare: Sequence[float]) -> Ratio:
+    """One figure per round and side. Rounds are drawn as pairs: what slowed one side of a round slowed the other."""
+    if len(ours) != len(bare) or not ours:
+        raise ValueError(f"{len(ours)} rounds of one side cannot be compared with {len(bare)} of the other")
+    dice = random.Random(0)  # the same rounds give the same interval
+    rounds = range(len(ours))
+    drawn = sorted(
+        median(ours[i] for i in picks) / median(bare[i] for i in picks)
+        for picks in (dice.choices(rounds, k=len(rounds)) for _ in range(RESAMPLES))
+    )
+    middle, other = median(ours), median(bare)
+    return Ratio(middle, other, middle / other, _at(drawn, 0.025), _at(drawn, 0.975))
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return _at(sorted(values), share)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a figure may be: at most this, or at least this."""
+
+    bound: float
+    at_least: bool = False
+
+    def kept(self, value: float) -> bool:
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"

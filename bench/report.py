@@ -1,0 +1,61 @@
+"""How are the figures shown? One line per case: the ratio, how sure it is, what it may be, and whether it is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.cases import Case
+from bench.ratios import Limit, Ratio
+
+PREFACE = """# What menugate costs beside the bare SDK
+
+Written by `make bench`. Two servers with the same tools run side by side and are asked in turns, round by round:
+menugate through its whole gate (menu, decision, pipeline, durable ledger on disk), and a low-level server of the SDK
+that has none of this. The ratio of the two is what can be compared between machines; the medians are one machine's.
+The range holds 95 of 100 resamples of the rounds.
+"""
+HEAD = ("case", "menugate", "bare SDK", "ratio", "range", "limit", "")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case that was measured."""
+
+    name: str
+    what: str
+    cells: tuple[str, str, str, str]
+    limit: Limit
+    kept: bool
+
+    @property
+    def verdict(self) -> str:
+        return "ok" if self.kept else "OVER"
+
+
+def of_case(case: Case, ratio: Ratio) -> Row:
+    figures = [f"{float(f'{figure * case.scale:.3g}'):g} {case.unit}" for figure in (ratio.ours, ratio.bare)]
+    cells = (figures[0], figures[1], f"{ratio.value:.2f}", f"{ratio.low:.2f}–{ratio.high:.2f}")
+    return Row(case.name, case.what, cells, case.limit, case.limit.kept(ratio.value))
+
+
+def of_decision(microseconds: list[float], limit: Limit) -> Row:
+    """The decision has no counterpart in the SDK: its figure stands alone."""
+    ordered = sorted(microseconds)
+    middle = ordered[len(ordered) // 2]
+    cells = (f"{middle:.3g} µs", "", "", f"{ordered[0]:.3g}–{ordered[-1]:.3g} µs")
+    return Row("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle))
+
+
+def line(row: Row, judged: bool = True) -> str:
+    """For the terminal, as each case is done."""
+    ours, bare, ratio, spread = row.cells
+    beside = f"{ours} beside {bare}, ratio {ratio}" if bare else ours
+    told = f"{row.name:<17} {beside} ({spread})"
+    return f"{row.verdict:<5}{told}, limit {row.limit}" if judged else told
+
+
+def page(rows: Iterable[Row], note: str) -> str:
+    table = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
+    for row in rows:
+        unit = " µs" if row.name == "decision" else ""
+        table.append(f"| {' | '.join((row.what, *row.cells, f'{row.limit}{unit}', row.verdict))} |")
+    return "\n".join([PREFACE, *table, "", note, ""]).rstrip("\n") + "\n"

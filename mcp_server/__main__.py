@@ -1,0 +1,7 @@
+"""`python -m mcp_server` is `menugate`."""
+
+import sys
+
+from mcp_server.cli import main
+
+sys.exit(main())

@@ -1,0 +1,57 @@
+"""What does one call carry? What was asked for, by whom, and the ports its tool is given."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from mcp_server.calls.sessions import Seat
+from mcp_server.model.context import Client, Desk, Person, Progress
+from mcp_server.model.files import Files
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Arguments, Demand, Tool
+
+
+class Interruption(Exception):
+    """The call stops here without an ending of its own: a question goes out, or the protocol answers for it.
+
+    Whoever raises it says how it is to be recorded; the pipeline records and lets it through.
+    """
+
+    recorded_as = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call as it came in, before anybody looked what it means."""
+
+    tool: str
+    arguments: Arguments
+    seat: Seat
+    principal: str
+    client: Client
+    progress: Progress
+    transport: str
+    moved: Callable[[Seat], Awaitable[None]]
+    """Tell whoever looks at this seat's list that it changed, and give this client time to look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The tool that was meant, and the seat it is judged in: a carrier is no longer in sight."""
+
+    asked: Asked
+    tool: Tool
+    arguments: Arguments
+    seat: Seat
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool is given; nothing else reaches it."""
+
+    session: Session
+    demand: Demand
+    files: Files
+    progress: Progress
+    client: Client
+    person: Person
+    desk: Desk

@@ -1,0 +1,151 @@
+"""What do the menus answer? The texts of `menu_list`, `menu_enter`, `menu_exit` and `complete`.
+
+Everything is said twice, in the text and in the structured part: half of the hosts show the model only one of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place
+from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.menu import META_TOOLS, Mode
+from mcp_server.model.policy import Policy
+from mcp_server.model.posture import Posture
+from mcp_server.model.schema import brief
+from mcp_server.model.tool import Tool
+from mcp_server.rules.router import Choice, Hit, route
+from mcp_server.rules.visibility import visible
+
+
+@dataclass
+class MenuDesk:
+    seat: Seat
+    sessions: Sessions
+    policy: Policy
+    posture: Callable[[], Posture]
+
+    def overview(self) -> Ending:
+        mode = self.policy.menus.get(self.seat.session.mode)
+        return self._at_root() if mode is None else self._in_mode(mode)
+
+    async def enter(self, wish: str) -> Ending:
+        mode = await self.go(wish)
+        return mode if isinstance(mode, Problem) else self._entered(mode, await self.sessions.handle(self.seat))
+
+    async def go(self, wish: str) -> Mode | Problem:
+        """Move to the mode that is wished for, saying nothing about it."""
+        mode = self._wanted(wish)
+        if isinstance(mode, Problem):
+            return mode
+        if self.seat.session.pinned and mode.name != self.seat.session.mode:
+            return pinned(self.seat.session.mode)
+        return await self.sessions.move(self.seat, mode.name, f"menu_enter {mode.name}") or mode
+
+    async def leave(self) -> Ending:
+        before = self.policy.menus.get(self.seat.session.mode)
+        if before is None:
+            return Problem(
+                Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
+            )
+        if self.seat.session.pinned:
+            return pinned(before.name)
+        moved = await self.sessions.move(self.seat, None, "menu_exit")
+        return moved or Done(
+            f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
+            {"mode": None, "left": before.name},
+        )
+
+    async def complete(self, answer: str, status: str) -> Ending:
+        if not answer.strip():
+            return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
+        await self.sessions.next_run(self.seat, f"complete {status}")
+        return Done(f"Recorded as {status}. The run is over.", {"status": status})
+
+    def _wanted(self, wish: str) -> Mode | Problem:
+        names = ", ".join(mode.name for mode in self.policy.menus)
+        match route(wish, self.policy.menus):
+            case Hit(mode=mode):
+                return mode
+            case Choice(candidates=candidates):
+                lines = "\n".join(f"{number}. {label}" for number, label in candidates)
+                return Problem(
+                    Code.AMBIGUOUS_MODE,
+                    f"`{shortened(wish)}` does not name one mode.",
+                    f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
+                    {"candidates": [{"number": number, "label": label} for number, label in candidates]},
+                )
+            case _:
+                return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shortened(wish)}`.", f"Modes: {names}.")
+
+    def _tools(self, mode: Mode) -> list[Tool]:
+        """What the mode offers under the person's posture: what would be refused is not offered."""
+        session = self.seat.session
+        shown = set(visible(session, self.posture(), self.policy)) if session.mode == mode.name else set(mode.tools)
+        return [self.policy.tools[name] for name in mode.tools if name in shown]
+
+    def _at_root(self) -> Ending:
+        modes = [
+            {"number": number, "mode": mode.name, "title": mode.title, "when": mode.when, "tools": len(mode.tools)}
+            for number, mode in enumerate(self.policy.menus, 1)
+        ]
+        lines = [f"{one['number']}. {one['mode']}: {one['title']}. Use it {one['when']}" for one in modes]
+        text = "You are at ROOT. Enter a mode with `menu_enter` to get its tools:\n" + "\n".join(lines)
+        return Done(text, {"mode": None, "modes": modes})
+
+    def _in_mode(self, mode: Mode) -> Ending:
+        tools = self._tools(mode)
+        leave = "" if self.seat.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
+        text = (
+            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
+            f"{listed(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
+        )
+        return Done(text, {"mode": mode.name, "title": mode.title, "tools": described(tools), "meta": list(META_TOOLS)})
+
+    def _entered(self, mode: Mode, handle: str) -> Ending:
+        tools = self._tools(mode)
+        text = (
+            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
+            f"{listed(tools)}\n"
+            f"If a tool is not in your list, call it with menu_read or menu_call.\n"
+            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives until {HANDLE_LIFE})."
+        )
+        return Done(
+            text,
+            {
+                "mode": mode.name,
+                "title": mode.title,
+                "description": mode.description,
+                "menu": handle,
+                "menu_lives_until": HANDLE_LIFE,
+                "tools": described(tools),
+            },
+        )
+
+
+def listed(tools: list[Tool]) -> str:
+    return "\n".join(f"- {tool.name}({brief(tool.arguments)}): {first_sentence(tool.description)}" for tool in tools)
+
+
+def described(tools: list[Tool]) -> list[dict[str, Any]]:
+    return [
+        {"name": tool.name, "arguments": brief(tool.arguments), "description": first_sentence(tool.description)}
+        for tool in tools
+    ]
+
+
+def first_sentence(text: str) -> str:
+    head, dot, _ = text.partition(". ")
+    return head + dot.strip()
+
+
+def shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def pinned(mode: str | None) -> Problem:
+    return Problem(
+        Code.WRONG_MODE,
+        f"this endpoint serves {place(mode)} alone; its mode cannot be left or changed.",
+        "Use the tools that are listed. Other modes are on other endpoints, which the user connects.",
+    )

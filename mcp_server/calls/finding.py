@@ -1,0 +1,79 @@
+"""Which tool is meant, and where is it judged? Handles and carriers are resolved here, before anything is decided."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from mcp_server.calls.context import Asked, Found
+from mcp_server.calls.desk import MenuDesk, shortened
+from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.model.ending import Code, Problem
+from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.policy import Policy
+from mcp_server.model.tool import Tool
+
+
+@dataclass(frozen=True)
+class Finding:
+    policy: Policy
+    sessions: Sessions
+    desk: Callable[[Seat], MenuDesk]
+
+    async def find(self, asked: Asked) -> Found | Problem:
+        tool = self.policy.tools.get(asked.tool)
+        if tool is None:
+            return unknown(asked.tool, self.policy)
+        if not tool.meta:
+            return Found(asked, tool, asked.arguments, asked.seat)
+        if wrong := self.policy.unfit(tool.name, asked.arguments):
+            return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{tool.name}` again with arguments that fit.")
+        seat = await self._seat(asked)
+        if isinstance(seat, Problem):
+            return seat
+        if tool.name in CARRIERS:
+            return await self._carried(replace(asked, seat=seat), tool)
+        return Found(asked, tool, asked.arguments, seat)
+
+    async def _seat(self, asked: Asked) -> Seat | Problem:
+        handle = asked.arguments.get("menu")
+        if handle is None:
+            return asked.seat
+        found = await self.sessions.found(str(handle), asked.principal)
+        if isinstance(found, Seat) and asked.seat.session.pinned and found.session.mode != asked.seat.session.mode:
+            # A pinned endpoint promises one mode; a handle from elsewhere must not widen it.
+            return asked.seat
+        return found
+
+    async def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
+        name = str(asked.arguments["tool"])
+        tool = self.policy.tools.get(name)
+        if name in (*META_TOOLS, *CARRIERS):
+            return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
+        if tool is None:
+            return unknown(name, self.policy)
+        if carrier.name == "menu_read" and not tool.hints.read_only:
+            return Problem(
+                Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
+            )
+        problem = await self._entered(asked)
+        return problem or Found(asked, tool, asked.arguments.get("arguments") or {}, asked.seat)
+
+    async def _entered(self, asked: Asked) -> Problem | None:
+        """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
+        wish, before = asked.arguments.get("mode"), asked.seat.session.mode
+        if wish is None or wish == before:
+            return None
+        went = await self.desk(asked.seat).go(str(wish))
+        if isinstance(went, Problem):
+            return went
+        if asked.seat.session.mode != before:
+            await asked.moved(asked.seat)
+        return None
+
+
+def unknown(name: str, policy: Policy) -> Problem:
+    near = get_close_matches(name, policy.tools, n=1, cutoff=0.7)
+    hint = f" Did you mean `{near[0]}`?" if near else ""
+    return Problem(
+        Code.UNKNOWN_TOOL, f"there is no tool `{shortened(name)}`.{hint}", "`menu_list` shows what there is, by mode."
+    )

@@ -1,0 +1,38 @@
+"""How is the person reached? Through the client where it can ask, and always through the outbox."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_server.model.context import Client
+from mcp_server.model.ending import Code, Refusal
+from mcp_server.model.session import Session
+from mcp_server.state import Store
+
+FREE_ANSWER = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "title": "Your answer"}},
+    "required": ["answer"],
+}
+
+
+@dataclass(frozen=True)
+class Reached:
+    store: Store
+    session: Session
+    client: Client
+
+    async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
+        return await self.store.leave_message(self.session.id, message, tuple(attachments))
+
+    def reachable(self) -> bool:
+        return self.client.can("elicitation")
+
+    async def ask(self, key: str, message: str) -> tuple[str, str | None]:
+        params = {"message": message, "requestedSchema": FREE_ANSWER}
+        try:
+            reply = await self.client.request(key, "elicitation/create", params)
+        except Refusal as refused:
+            # A client that does not answer is not an answer; the message is kept either way.
+            return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
+        content = reply.get("content") or {}
+        return str(reply.get("action", "cancel")), content.get("answer")

@@ -1,0 +1,142 @@
+"""How does a call run? Find, decide, refuse, ask, act, record: every call of every client goes through `run`.
+
+The rule for editing: a step is a method and a line in `run`; nothing about a call is decided anywhere else.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+
+from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
+from mcp_server.calls.desk import MenuDesk
+from mcp_server.calls.finding import Finding
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.recording import Recorder
+from mcp_server.calls.sessions import Seat
+from mcp_server.calls.showing import Showing
+from mcp_server.model.context import Client, Person
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.files import Files
+from mcp_server.model.policy import Call, Decision, Policy, Verdict
+from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Demand
+from mcp_server.rules.arguments import normalised
+from mcp_server.rules.permission import decide
+from mcp_server.state import StoreProblem
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    policy: Policy
+    postures: Postures
+    finding: Finding
+    recorder: Recorder
+    showing: Showing
+    files: Callable[[Session, Demand], Files]
+    person: Callable[[Session, Client], Person]
+    desk: Callable[[Seat], MenuDesk]
+    failed: Callable[[str, BaseException], None]
+    """Where an exception that is our own fault goes; never to the client."""
+
+    async def run(self, asked: Asked) -> Ending:
+        """One call, from what was asked to what is shown. Nothing fails open: no record, no run."""
+        try:
+            found = await self.finding.find(asked)
+            if isinstance(found, Problem):
+                return await self.unfound(asked, found)
+            while True:
+                posture = self.postures.of(asked.principal)
+                decision = self.decide(found, posture)
+                if decision.verdict is Verdict.DENY:
+                    return await self.refuse(found, posture, decision)
+                if decision.verdict is Verdict.ASK:
+                    return await self.ask(found, posture, decision)
+                record = await self.recorder.intend(found, posture, decision)
+                if isinstance(record, int):
+                    return await self.act(found, decision, record)
+                # The person changed the posture since; what was decided under the old one does not count.
+                await self.postures.refresh()
+        except StoreProblem as trouble:
+            return trouble.problem
+
+    def decide(self, found: Found, posture: Posture) -> Decision:
+        call = Call(found.tool.name, found.arguments, spent=found.seat.spent)
+        return decide(found.tool, call, found.seat.session, posture, self.policy)
+
+    async def unfound(self, asked: Asked, problem: Problem) -> Ending:
+        posture = self.postures.of(asked.principal)
+        await self.recorder.unfound(asked, posture, problem)
+        return self.showing.problem(problem)
+
+    async def refuse(self, found: Found, posture: Posture, decision: Decision) -> Ending:
+        await self.recorder.refuse(found, posture, decision)
+        return self.showing.problem(refusal(decision))
+
+    async def ask(self, found: Found, posture: Posture, decision: Decision) -> Ending:
+        """Nobody can say yes yet to what is asked here, so the answer is that a yes is missing."""
+        await self.recorder.question(found, posture, decision)
+        return self.showing.problem(refusal(decision))
+
+    async def act(self, found: Found, decision: Decision, record: int) -> Ending:
+        started = time.perf_counter_ns()
+        before = found.seat.session.mode
+        try:
+            ending = await self._ended(found, decision)
+        except Interruption as interruption:
+            self.recorder.conclude(found, record, interruption.recorded_as, started)
+            raise
+        except anyio.get_cancelled_exc_class():
+            self.recorder.conclude(found, record, "cancelled", started)
+            raise
+        shown = await self.showing.shown(ending, found.tool)
+        if not found.tool.meta:
+            self.recorder.spend(found.seat, shown)
+        how = "done" if isinstance(shown, Done) else "problem"
+        self.recorder.conclude(found, record, how, started, shown, len(ending.text))
+        if found.seat.session.mode != before:
+            await found.asked.moved(found.seat)
+        return shown
+
+    async def _ended(self, found: Found, decision: Decision) -> Ending:
+        """The tool's own ending, or the problem that stands for whatever it raised."""
+        tool, seconds = found.tool, found.tool.timeout
+        try:
+            with anyio.fail_after(seconds):
+                arguments = normalised(tool.arguments, found.arguments)
+                return await tool.run(self._context(found, decision), arguments)
+        except Refusal as refused:
+            return refused.problem
+        except StoreProblem as trouble:
+            return trouble.problem
+        except TimeoutError:
+            return Problem(
+                Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
+            )
+        except Interruption:
+            raise
+        except Exception as fault:
+            self.failed(tool.name, fault)
+            return Problem(
+                Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
+            )
+
+    def _context(self, found: Found, decision: Decision) -> ToolContext:
+        session, client = found.seat.session, found.asked.client
+        demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
+        return ToolContext(
+            session=session,
+            demand=demand,
+            files=self.files(session, demand),
+            progress=found.asked.progress,
+            client=client,
+            person=self.person(session, client),
+            desk=self.desk(found.seat),
+        )
+
+
+def refusal(decision: Decision) -> Problem:
+    data = {"layer": str(decision.layer), "rule": decision.rule} if decision.layer else None
+    return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)

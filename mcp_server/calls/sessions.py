@@ -1,0 +1,132 @@
+"""Where does each agent stand? Seats, the sessions that sit in them, and the handles that find them again.
+
+A seat is a place to sit: a legacy connection, a stdio process, or nothing but a handle. Its session is a frozen value
+that is replaced when it moves. A session is written down the first time it enters a mode; one that never does leaves
+no trace.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from mcp_server.model.ending import Code, Problem
+from mcp_server.model.policy import Spent
+from mcp_server.model.session import Session
+from mcp_server.state import Changed, Store
+
+HANDLE_LIFE = "24 hours after its last use"
+
+
+@dataclass
+class Seat:
+    session: Session
+    handle: str | None = None
+    written: bool = False
+    passing: bool = False
+    """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
+    spent: Spent = field(default_factory=Spent)
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    """One move at a time: two that cross would each announce a list the other has already replaced."""
+
+
+UNKNOWN = Problem(
+    Code.UNKNOWN_HANDLE,
+    f"this menu handle is not known; a handle lives until {HANDLE_LIFE}, and only for who got it.",
+    "Call `menu_enter` with the mode you need; it answers with a new handle.",
+)
+
+
+class Sessions:
+    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str]) -> None:
+        self._store = store
+        self._new_id = new_id
+        self._new_handle = new_handle
+        self._seats: dict[str, Seat] = {}
+
+    def sit(self, principal: str, pinned: str | None = None, passing: bool = False) -> Seat:
+        """A fresh seat at ROOT, or in the one mode an endpoint serves."""
+        session = Session(
+            id=self._new_id(), principal=principal, mode=pinned, run=self._new_id(), pinned=pinned is not None
+        )
+        seat = Seat(session, passing=passing)
+        if not passing:
+            self._seats[session.id] = seat
+        return seat
+
+    def stand_up(self, seat: Seat) -> None:
+        """The connection is gone. What was written stays and is found again by its handle."""
+        self._seats.pop(seat.session.id, None)
+
+    async def found(self, handle: str, principal: str) -> Seat | Problem:
+        """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
+        session = await self._store.session_by_handle(digest(handle), principal)
+        if session is None:
+            return UNKNOWN
+        seat = self._seats.get(session.id)
+        if seat is None:
+            seat = Seat(session, handle=handle, written=True)
+            return self._seats.setdefault(session.id, seat)
+        if session.version > seat.session.version:
+            seat.session = session
+        return seat
+
+    async def move(self, seat: Seat, mode: str | None, reason: str) -> Problem | None:
+        """Put the session into another mode (None is ROOT), or say why it could not be."""
+        async with seat.lock:
+            if seat.passing or seat.session.mode == mode:
+                seat.session = replace(seat.session, mode=mode)
+                return None
+            try:
+                await self._written(seat)
+                seat.session = await self._store.move(seat.session, replace(seat.session, mode=mode), reason)
+            except Changed as changed:
+                seat.session = changed.current
+                return Problem(
+                    Code.BUSY,
+                    f"another call moved this session to {place(changed.current.mode)} at the same moment.",
+                    "Look with `menu_list` and try again.",
+                )
+        return None
+
+    async def next_run(self, seat: Seat, reason: str) -> None:
+        """The run is over; what comes next belongs to another one."""
+        seat.spent = Spent()
+        after = replace(seat.session, run=self._new_id(), steps=0)
+        seat.session = await self._store.move(seat.session, after, reason) if seat.written else after
+
+    async def handle(self, seat: Seat) -> str:
+        """The handle that leads back to this seat, from any connection of the same principal."""
+        seat.passing = False
+        self._seats.setdefault(seat.session.id, seat)
+        await self._written(seat)
+        assert seat.handle is not None
+        return seat.handle
+
+    async def refresh(self) -> list[Seat]:
+        """Take over what another process changed; the seats that now stand elsewhere."""
+        moved: list[Seat] = []
+        for seat in list(self._seats.values()):
+            current = await self._store.session(seat.session.id) if seat.written else None
+            if current is not None and current.version > seat.session.version:
+                elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage
+                seat.session = current
+                if elsewhere:
+                    moved.append(seat)
+        return moved
+
+    async def _written(self, seat: Seat) -> None:
+        if not seat.written:
+            seat.handle = seat.handle or self._new_handle()
+            await self._store.put_session(seat.session, digest(seat.handle))
+            seat.written = True
+
+
+def digest(handle: str) -> str:
+    """What is stored in a handle's place, so that the state file does not open anybody's session."""
+    return hashlib.sha256(handle.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def place(mode: str | None) -> str:
+    return "ROOT" if mode is None else f"`{mode}`"

@@ -1,0 +1,291 @@
+"""Who builds the house? This module, which knows every room; nobody imports it but the command line.
+
+Everything is built here and handed down by constructor; no other module makes what it does not own.
+"""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import uuid
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import mcp_server
+from mcp_server.calls.desk import MenuDesk
+from mcp_server.calls.finding import Finding
+from mcp_server.calls.person import Reached
+from mcp_server.calls.pipeline import Pipeline
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.recording import Recorder
+from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.calls.showing import Showing
+from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.placing import Trash
+from mcp_server.guards.redaction import Redactor
+from mcp_server.guards.search import Finder
+from mcp_server.guards.spill import Spill
+from mcp_server.library import Faults, Library, load
+from mcp_server.model.files import Stamp
+from mcp_server.model.pack import Pack
+from mcp_server.model.policy import Policy
+from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Demand
+from mcp_server.rules.arguments import checks
+from mcp_server.rules.syntax import compile_rules
+from mcp_server.rules.visibility import visible
+from mcp_server.settings import Settings
+from mcp_server.state import Store
+from mcp_server.wire.instructions import instructions
+from mcp_server.wire.listings import Listings
+from mcp_server.wire.notices import Notices
+from mcp_server.wire.offers import Offers
+from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from tools.catalog import CATALOG
+
+DATA = Path(mcp_server.__file__).parents[1]
+"""Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
+log = logging.getLogger("menugate")
+
+
+class Unbuildable(Exception):
+    """The house cannot be built; the message names every fault."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """What holds before anybody calls: the tools, the menus, the policy."""
+
+    packs: tuple[Pack, ...]
+    library: Library
+    policy: Policy
+    posture: Posture
+
+
+def installed_packs() -> tuple[Pack, ...]:
+    """What third parties ship. A pack that cannot be loaded is named, and the house is not built without it."""
+    found: list[Pack] = []
+    for point in entry_points(group="menugate.tools"):
+        try:
+            found.append(point.load())
+        except Exception as fault:
+            raise Unbuildable(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
+    return tuple(found)
+
+
+def law(settings: Settings, packs: Sequence[Pack] = ()) -> Law | Faults:
+    """Everything on disk, read and checked; every fault at once where there is one."""
+    every = (*packs, *installed_packs())
+    tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
+    folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
+    library = load(folders, settings.config, tools)
+    if isinstance(library, Faults):
+        return library
+    rules = compile_rules(library.config.rules, tools)
+    if isinstance(rules, Faults):
+        return rules
+    ceiling = lowest(library.config.max_profile, settings.max_profile)
+    policy = Policy(
+        tools=tools,
+        menus=library.menus,
+        stages=library.stages,
+        rules=rules,
+        ceiling=ceiling,
+        budget=library.config.budget,
+        unfit=checks(tools),
+    )
+    return Law(every, library, policy, start_posture(library, settings, ceiling))
+
+
+def lowest(one: Profile, other: Profile | None) -> Profile:
+    return other if other is not None and one.covers(other) else one
+
+
+def start_posture(library: Library, settings: Settings, ceiling: Profile) -> Posture:
+    from dataclasses import replace
+
+    usual = library.config.posture
+    return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)
+
+
+@dataclass
+class House:
+    """Everything, built and connected; `running()` opens what has to be open while it is used."""
+
+    law: Law
+    settings: Settings
+    store: Store
+    sessions: Sessions
+    postures: Postures
+    pipeline: Pipeline
+    notices: Notices
+    server: MenuServer
+    redactor: Redactor
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        following: set[asyncio.Task[None]] = set()
+
+        def noticed() -> None:
+            task = loop.create_task(self._follow())
+            following.add(task)
+            task.add_done_callback(following.discard)
+
+        await self.store.ready()
+        await self.postures.refresh()
+        self.store.on_change(noticed)
+        try:
+            yield
+        finally:
+            self.notices.close()
+            await self.store.close()
+
+    async def _follow(self) -> None:
+        """Another process changed something: take it over, and tell whoever looks at it."""
+        moved = await self.sessions.refresh()
+        if await self.postures.refresh():
+            await self.notices.posture_changed()
+        elif moved:
+            await self.notices.posture_changed(moved)
+
+
+def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
+    found = law(settings, packs)
+    if isinstance(found, Faults):
+        raise Unbuildable(str(found))
+    if settings.mode is not None and found.policy.menus.get(settings.mode) is None:
+        names = ", ".join(mode.name for mode in found.policy.menus)
+        raise Unbuildable(f"there is no mode `{settings.mode}`; there are {names}.")
+    prepare_folders(settings)
+    policy = found.policy
+    store = Store.open(settings.url, settings.secrets)
+    sessions = Sessions(store, new_id, new_handle)
+    postures = Postures(store, found.posture, policy.ceiling)
+    redactor = Redactor(settings.secret_values)
+    pipeline = gate(found, settings, store, sessions, postures, redactor)
+    listings = Listings(policy, postures, found.library.hosts, settings.listing or found.library.config.listing)
+    notices = Notices(listings)
+    front = Front(
+        pipeline=pipeline,
+        sessions=sessions,
+        listings=listings,
+        notices=notices,
+        offers=Offers(found.packs),
+        owner=settings.person,
+        pinned=settings.mode,
+        instructions=partial(spoken, found),
+        schema_of=mirrored(policy),
+        patience=settings.answer_seconds,
+    )
+    server = build_server(front, mcp_server.__version__, key(settings.secrets / "request-state.key"))
+    listings.stamp.update(stamp(server))
+    return House(found, settings, store, sessions, postures, pipeline, notices, server, redactor)
+
+
+def gate(
+    found: Law, settings: Settings, store: Store, sessions: Sessions, postures: Postures, redactor: Redactor
+) -> Pipeline:
+    policy = found.policy
+    spill = Spill(settings.state / "spill")
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), Finder(jail))
+
+    def desk(seat: Seat) -> MenuDesk:
+        return MenuDesk(seat, sessions, policy, lambda: postures.of(seat.session.principal))
+
+    def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
+        return files.granted(demand, SeenBy(store, session.id))
+
+    def failed(tool: str, fault: BaseException) -> None:
+        log.error("the tool %s failed", tool, exc_info=fault)
+
+    return Pipeline(
+        policy=policy,
+        postures=postures,
+        finding=Finding(policy, sessions, desk),
+        recorder=Recorder(store, lambda session, posture: len(visible(session, posture, policy)), new_id()),
+        showing=Showing(redactor, spill),
+        files=files_of,
+        person=partial(Reached, store),
+        desk=desk,
+        failed=failed,
+    )
+
+
+@dataclass(frozen=True)
+class SeenBy:
+    """What one session has read, so that it changes nothing it has not seen."""
+
+    store: Store
+    session: str
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.store.remember_seen(self.session, path, stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.store.recall_seen(self.session, path)
+
+
+class Unseen:
+    """Before a call is granted anything, nobody has seen anything."""
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        return None
+
+    def recall(self, path: str) -> Stamp | None:
+        return None
+
+
+def spoken(found: Law, pinned: str | None) -> str:
+    prompts = DATA / "prompts"
+    head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
+    return instructions(head.read_text(), tail.read_text(), found.policy.menus, found.policy.menus.get(pinned))
+
+
+def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:
+    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
+    asking = {name: tool for name, tool in policy.tools.items() if "x-mcp-header" in repr(tool.arguments)}
+    return lambda name: dict(asking[name].arguments) if name in asking else None
+
+
+def prepare_folders(settings: Settings) -> None:
+    for folder in (settings.state, settings.secrets):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
+    ignore = settings.state / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+
+
+def key(path: Path) -> bytes:
+    """A secret of 32 bytes kept at this path, made where there is none yet, readable by its owner alone."""
+    import os
+
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(made := secrets.token_bytes(32))
+    return made
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex[:16]
+
+
+def new_handle() -> str:
+    return "menu_" + secrets.token_urlsafe(16)
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,166 @@
+"""Which folder is this, beneath that one? Opened without ever stepping out, by the kernel or one step at a time.
+
+Both ways mean the same: a relative link is followed while it stays beneath, an absolute one never, `..` stops at the
+top. They raise `OSError`, with EXDEV for what would have left. Paths are never checked first and opened afterwards:
+whoever swaps a link in between wins that race once in a few hundred tries.
+"""
+
+import errno
+import os
+import platform
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Resolve: TypeAlias = Callable[[int, str], tuple[int, str]]
+"""An open folder and a path below it -> that folder, open, and its real path below the first (`.` for itself)."""
+
+FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+MOST_LINKS = 40
+
+OPENAT2 = 437
+"""The same number wherever this runs; machines not named below take the other way."""
+MACHINES = ("x86_64", "aarch64")
+NO_MAGICLINKS = 0x02
+BENEATH = 0x08
+TRIES = 64
+"""The kernel answers EAGAIN where a folder was moved while it looked; whoever moves folders all day is refused."""
+
+
+def chosen() -> Resolve:
+    """The kernel's way where it works, and it has to be seen working: seccomp filters lie about what is missing."""
+    return by_kernel if kernel_resolves() else by_steps
+
+
+@cache
+def kernel_resolves() -> bool:
+    if not sys.platform.startswith("linux") or platform.machine() not in MACHINES:
+        return False
+    top = os.open("/", FOLDER)
+    try:
+        folder, path = by_kernel(top, ".")
+        os.close(folder)
+        try:
+            os.close(by_kernel(top, "..")[0])
+        except OSError as error:
+            return path == "." and error.errno == errno.EXDEV
+        return False
+    except OSError:
+        return False
+    finally:
+        os.close(top)
+
+
+def by_kernel(root: int, path: str) -> tuple[int, str]:
+    for _ in range(TRIES):
+        try:
+            folder = _openat2(root, os.fsencode(path))
+            break
+        except BlockingIOError:
+            continue
+    else:
+        raise OSError(errno.EXDEV, "moved away while it was opened")
+    try:
+        return folder, _below(root, folder)
+    except BaseException:
+        os.close(folder)
+        raise
+
+
+def _below(root: int, folder: int) -> str:
+    if os.fstat(folder).st_nlink == 0:
+        raise FileNotFoundError(errno.ENOENT, "taken away while it was opened")
+    top, here = (str(Path(f"/proc/self/fd/{number}").readlink()).rstrip("/") for number in (root, folder))
+    if here == top:
+        return "."
+    if not here.startswith(top + "/"):
+        raise OSError(errno.EXDEV, "outside")
+    return here[len(top) + 1 :]
+
+
+def _openat2(root: int, path: bytes) -> int:
+    call, how = _system_call()
+    folder: int = call(OPENAT2, root, path, how, len(how))
+    if folder < 0:
+        raise _last_error()
+    return folder
+
+
+@cache
+def _system_call() -> tuple[Callable[..., int], Any]:
+    # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
+    import ctypes
+
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    how = b"".join(number.to_bytes(8, sys.byteorder) for number in (FOLDER, 0, BENEATH | NO_MAGICLINKS))
+    return call, how
+
+
+def _last_error() -> OSError:
+    import ctypes
+
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))
+
+
+def by_steps(root: int, path: str) -> tuple[int, str]:
+    folders = [os.open(".", FOLDER, dir_fd=root)]
+    names: list[str] = []
+    todo = path.split("/")[::-1]
+    links = 0
+    try:
+        while todo:
+            name = todo.pop()
+            if name in ("", "."):
+                continue
+            if name == "..":
+                _up(folders, names)
+            elif (target := _step(folders, names, name)) is not None:
+                links += 1
+                if links > MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                todo.extend(target.split("/")[::-1])
+        return folders.pop(), "/".join(names) or "."
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def _up(folders: list[int], names: list[str]) -> None:
+    # Back along the folders held open, not by the folder's own `..`, which moves when the folder does.
+    if not names:
+        raise OSError(errno.EXDEV, "outside")
+    names.pop()
+    os.close(folders.pop())
+
+
+def _step(folders: list[int], names: list[str], name: str) -> str | None:
+    """One name further down; where the name is a link, nothing but what it says."""
+    try:
+        folders.append(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folders[-1]))
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        target = link_target(folders[-1], name)
+        if target is None:
+            raise
+        return target
+    names.append(name)
+    return None
+
+
+def link_target(folder: int, name: str) -> str | None:
+    """What the link of that name says, None where the name is no link; an absolute link leaves by definition."""
+    try:
+        target = os.readlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+    if target.startswith("/"):
+        raise OSError(errno.EXDEV, "an absolute link")
+    return target

@@ -1,0 +1,244 @@
+"""Where does this path lead, and may it be opened? Every effect happens at a folder held open and one plain name.
+
+A path is never looked at first and opened afterwards. `place` opens the folder that holds the thing, beneath the
+workspace, and from there on nobody can swap what is above it; the last name is then opened without following a link.
+"""
+
+import errno
+import os
+import stat
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from mcp_server.guards.beneath import FOLDER, MOST_LINKS, Resolve, chosen, link_target
+from mcp_server.guards.refusals import dangling, hardlinked, leaves, not_plain, ours, refused, told
+
+Identity: TypeAlias = tuple[int, int]
+"""Device and inode: what a thing is, however its path is spelt."""
+
+ALWAYS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK | os.O_NOFOLLOW
+SYSTEM = ("/proc", "/sys", "/dev")
+DEEPEST = 1300
+"""More steps up than a path of the longest allowed length can go down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something really is, every link resolved."""
+
+    folder: int
+    """The folder that holds it, open for as long as the place is in use."""
+    name: str
+    """Its name there, `.` for the workspace itself; never a link, unless links were not to be followed."""
+    path: str
+    """Its real path below the workspace."""
+    linked: bool
+    """The path that was asked for ends in a link that led here."""
+
+    def stat(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+
+class Jail:
+    """The workspace as the only part of the disk there is. `private` is ours and never opened; `readable` lies inside
+    what is private and may be read all the same, which is how a result too long to show is had back."""
+
+    def __init__(
+        self,
+        root: Path,
+        private: tuple[Path, ...] = (),
+        readable: tuple[Path, ...] = (),
+        allow_hardlinks: bool = False,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self.root = root.resolve(strict=True)
+        self._spellings = {os.path.normpath(root.absolute()), str(self.root)}
+        self._private, self._readable = private, readable
+        self._allow_hardlinks = allow_hardlinks
+        self._resolve = resolve or chosen()
+        self._top = os.open(self.root, FOLDER)
+        weakref.finalize(self, os.close, self._top)
+        self._identity = _identity(os.fstat(self._top))
+        self._system = {Path(path).stat().st_dev for path in SYSTEM if os.path.ismount(path)}
+
+    def relative(self, path: str) -> str:
+        """A path as somebody wrote it -> below the workspace, `.` for the workspace; looks at the words alone."""
+        if path == "~" or path.startswith("~/"):
+            raise refused(f"`{path}` is not expanded: `~` has no meaning here.", self._way_in())
+        if path.lower().startswith("file://"):
+            raise refused(f"`{path}` is a URL, not a path.", self._way_in())
+        return self._lexical(path)
+
+    def _lexical(self, path: str) -> str:
+        if "\0" in path:
+            raise refused("The path holds a NUL character.", self._way_in())
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            raise refused("The path holds half a character (a lone surrogate).", self._way_in()) from None
+        clean = os.path.normpath(path or ".")
+        if clean.startswith("/"):
+            clean = next((found for root in self._spellings if (found := _cut(clean, root)) is not None), "..")
+        if clean == ".." or clean.startswith("../"):
+            raise leaves(path, str(self.root))
+        return clean
+
+    def _way_in(self) -> str:
+        return f"Give a path inside the workspace `{self.root}`, absolute or relative to it."
+
+    @contextmanager
+    def place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[Place, None, None]:
+        """The real place of a path, with its folder open. What is at the end need not exist."""
+        asked = self._lexical(path)
+        with told(asked, str(self.root)):
+            here = self._find(asked, follow)
+            try:
+                self._check(here, asked, reading)
+                yield here
+            finally:
+                os.close(here.folder)
+
+    def _find(self, path: str, follow: bool) -> Place:
+        wanted = path
+        for turn in range(MOST_LINKS):
+            head, name = os.path.split(wanted)
+            if name in ("", ".", ".."):
+                folder, real = self._resolve(self._top, wanted)
+                return Place(folder, ".", real, turn > 0)
+            folder, real = self._resolve(self._top, head or ".")
+            try:
+                target = link_target(folder, name) if follow else None
+            except BaseException:
+                os.close(folder)
+                raise
+            if target is None:
+                return Place(folder, name, name if real == "." else f"{real}/{name}", turn > 0)
+            os.close(folder)
+            wanted = f"{real}/{target}"
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    def _check(self, place: Place, asked: str, reading: bool) -> None:
+        """Climbs from the place up to the workspace by identity, so that no spelling, link or mount hides a folder."""
+        private, readable = self._identities(self._private), self._identities(self._readable if reading else ())
+        for absent in self._private:
+            if not absent.exists() and _cut(str(self.root / place.path), str(absent)) is not None:
+                raise ours(asked)
+        for identity in self._upwards(place):
+            if identity in readable:
+                return
+            if identity in private:
+                raise ours(asked)
+            if identity[0] in self._system:
+                raise not_plain(asked, "part of the running system")
+
+    def _upwards(self, place: Place) -> Iterator[Identity]:
+        if found := place.stat():
+            yield _identity(found)
+        step = "."
+        for _ in range(DEEPEST):
+            identity = _identity(os.stat(step, dir_fd=place.folder))
+            yield identity
+            if identity == self._identity:
+                return
+            step += "/.."
+        raise OSError(errno.EXDEV, "outside")
+
+    @staticmethod
+    def _identities(paths: tuple[Path, ...]) -> set[Identity]:
+        found: set[Identity] = set()
+        for path in paths:
+            with suppress(FileNotFoundError):
+                found.add(_identity(path.stat()))
+        return found
+
+    def open(self, relative: str, flags: int, mode: int = 0) -> int:
+        """A plain file, open. Never waits, never creates through a link, never a device, FIFO or socket."""
+        with self.place(relative, reading=not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)) as place:
+            return self.open_at(place, flags, mode)
+
+    def open_at(self, place: Place, flags: int, mode: int = 0) -> int:
+        found = place.stat()
+        if found is not None:
+            self._plain(place, found)
+        elif flags & os.O_CREAT and place.linked:
+            raise dangling(place.path)
+        file = os.open(place.name, flags | ALWAYS, mode, dir_fd=place.folder)
+        try:
+            self._plain(place, os.fstat(file))
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def _plain(self, place: Place, found: os.stat_result) -> None:
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode):
+            raise not_plain(place.path, kind(found.st_mode))
+        if found.st_dev in self._system:
+            raise not_plain(place.path, "part of the running system")
+        if found.st_nlink > 1:
+            self._single(place, found)
+
+    def _single(self, place: Place, found: os.stat_result) -> None:
+        # A second name may lie anywhere on the disk; nothing tells a harmless one from a secret's.
+        if not self._allow_hardlinks:
+            raise hardlinked(place.path, found.st_nlink)
+        for private in self._private:
+            for folder, _, names in os.walk(private):
+                for name in names:
+                    with suppress(OSError):
+                        if _identity(os.lstat(f"{folder}/{name}")) == _identity(found):
+                            raise ours(place.path)
+
+    def open_folder(self, relative: str) -> int:
+        """A folder, open for listing."""
+        with self.place(relative, reading=True) as place:
+            return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
+
+    def shelters(self, place: Place) -> bool:
+        """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
+        above = [folder for private in self._private for folder in private.resolve().parents]
+        found = place.stat()
+        return found is not None and _identity(found) in self._identities(tuple(above))
+
+    def is_private(self, folder: int, name: str) -> bool:
+        """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""
+        private = self._identities(self._private)
+        try:
+            return _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) in private
+        except FileNotFoundError:
+            return False
+
+
+KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
+    ("a folder", stat.S_ISDIR),
+    ("a link", stat.S_ISLNK),
+    ("a FIFO", stat.S_ISFIFO),
+    ("a socket", stat.S_ISSOCK),
+    ("a device", stat.S_ISCHR),
+    ("a device", stat.S_ISBLK),
+)
+
+
+def kind(mode: int) -> str:
+    """What sort of thing it is, in a reader's words."""
+    return next((word for word, test in KINDS if test(mode)), "a plain file")
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
+
+
+def _cut(path: str, root: str) -> str | None:
+    if path == root:
+        return "."
+    start = root.rstrip("/") + "/"
+    return path[len(start) :] if path.startswith(start) else None

@@ -1,0 +1,204 @@
+"""Which parts of a text are secrets, and how is it shown without them?
+
+Two nets: the exact values we were told, in every common spelling, and what looks like a credential. The second one
+is narrow on purpose: source code speaks of passwords all day, and a line that was changed cannot be edited.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote, quote_plus
+
+from mcp_server.guards.shortening import cut
+
+REDACTED = "[redacted]"
+SHORTEST = 8
+"""A shorter value would be found everywhere, and hide nothing but ordinary words."""
+SHORTEST_LINE = 16
+DEEPEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one kind of credential looks like. Without one of its needles in the text the pattern is not even tried.
+
+    Patterns are linear: each repeat is bounded or possessive, and either takes what it looked at or stops at the next
+    place where it could begin.
+    """
+
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    put: str | Callable[[re.Match[str]], str] = REDACTED
+    any_case: bool = False
+
+
+def _value(found: re.Match[str]) -> str:
+    """Hides the value of `name = value`, unless it reads like code that speaks of the secret."""
+    key, sign, value = found["key"], found["sign"], found["quoted"] or found["single"] or found["escaped"]
+    if value is None:
+        value = found["bare"]
+        if _is_code(key, value, found["before"]):
+            return found[0]
+    if value.startswith(PLACEHOLDERS) or value.lower() in WORDS:
+        return found[0]
+    start = found[0].rindex(value, len(key) + len(sign))
+    return found[0][:start] + REDACTED + found[0][start + len(value) :]
+
+
+def _is_code(key: str, value: str, before: str) -> bool:
+    passing = key.lower().startswith("pass")
+    if value.isdigit() and not passing:
+        return True
+    if key.isupper() or before:
+        return False
+    if not re.fullmatch(r"[A-Za-z_.]+", value):
+        return re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)+", value) is not None
+    return "_" in value or "." in value or not passing or SPEAKING.search(value) is not None
+
+
+PLACEHOLDERS = (REDACTED, "$", "<", "{", "%(", "***", "...", "xxx", "your-", "your_", "YOUR_")
+WORDS = {"none", "null", "true", "false", "undefined", "string", "required", "optional", "password", "secret", "token"}
+SPEAKING = re.compile(r"(?i)pass|secret|token|key|self|arg|conf|setting|str|env|input|param|value|field|none|any")
+WORD = r"(?<![A-Za-z0-9])"
+NAMES = (
+    r"password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization"
+)
+
+SHAPES = (
+    Shape(("sk-",), re.compile(WORD + r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}+")),
+    Shape(("sk_", "rk_"), re.compile(WORD + r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+")),
+    Shape(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re.compile(WORD + r"gh[pousr]_[A-Za-z0-9]{20,}+")),
+    Shape(("github_pat_",), re.compile(WORD + r"github_pat_[A-Za-z0-9_]{20,}+")),
+    Shape(("glpat-",), re.compile(WORD + r"glpat-[A-Za-z0-9_-]{16,}+")),
+    Shape(("AKIA", "ASIA"), re.compile(WORD + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    Shape(("AIza",), re.compile(WORD + r"AIza[A-Za-z0-9_-]{35,}+")),
+    Shape(("ya29.",), re.compile(WORD + r"ya29\.[A-Za-z0-9_-]{10,}+")),
+    Shape(("xox",), re.compile(WORD + r"xox[a-z]-[A-Za-z0-9-]{10,}+")),
+    Shape(("npm_", "hf_", "pypi-"), re.compile(WORD + r"(?:npm_|hf_|pypi-)[A-Za-z0-9_-]{30,}+")),
+    Shape(
+        ("eyJ",), re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?")
+    ),
+    Shape(
+        ("PRIVATE KEY",),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
+            r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{20,}+)*+)"  # its end was cut off
+        ),
+    ),
+    Shape(
+        ("bearer",),
+        re.compile(r"(?i)\b(bearer[ \t]{1,8})(?=[A-Z._~+/=-]{0,80}[0-9]|[A-Z._~+/=-]{32})[A-Z0-9._~+/=-]{8,}+"),
+        rf"\1{REDACTED}",
+        any_case=True,
+    ),
+    Shape(
+        ("authorization",),
+        re.compile(
+            r"(?i)(authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:basic|token|digest|negotiate|apikey)[ \t]{1,8})"
+            r"[A-Z0-9._~+/=-]{6,}+"
+        ),
+        rf"\1{REDACTED}",
+        any_case=True,
+    ),
+    Shape(
+        ("://",),
+        re.compile(r"(://(?:[^\s/:@\"'<>\[\]{}$?#]{0,128}:(?=[^$<{*])|(?=[^\s/:@?#]{16})))[^\s/\"'<>?#]{1,256}(?=@)"),
+        rf"\1{REDACTED}",
+    ),
+    Shape(
+        ("pass", "pwd", "secret", "token", "key", "credential", "authorization"),
+        re.compile(
+            rf"(?i)(?P<before>[?&]?)(?P<key>(?:{NAMES})(?:[_-][A-Z0-9_-]{{0,20}}+|[0-9]{{1,3}}|s)?)"
+            r"(?P<sign>(?:\\?[\"'])?[ \t]{0,4}(?:=>|:=|[=:])[ \t]{0,4})"
+            r"(?:\"(?P<quoted>(?:[^\"\\\n]|\\.){4,}+)\"?"
+            r"|'(?P<single>(?:[^'\\\n]|\\.){4,}+)'?"
+            r"|\\\"(?P<escaped>[^\"\\\n]{4,}+)"
+            r"|(?P<bare>[^\s\"'\\&;,()\[\]{}<>|`]{6,}+)(?![(\[]))"
+        ),
+        _value,
+        any_case=True,
+    ),
+)
+SECRET_KEY = re.compile(rf"(?i)(?:^|[_.\- ]|(?<=[a-z])(?=[A-Z]))(?:{NAMES}|apikey|accesskey|privatekey|cookie)s?$")
+NOT_SECRET_KEY = re.compile(r"(?i)page|next|continu|progress|sync|csrf|max")
+
+
+class Redactor:
+    """Told once what may never be shown; asked for every text that leaves."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms = {form for secret in secrets for form in _spellings(secret)}
+        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+        self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
+
+    def redact(self, text: str) -> str:
+        if self._exact is not None and any(form in text for form in self._forms):
+            text = self._exact.sub(REDACTED, text)
+        lower = text.lower()
+        for shape in SHAPES:
+            where = lower if shape.any_case else text
+            for needle in shape.needles:
+                if needle in where:
+                    text = shape.pattern.sub(shape.put, text)
+                    break
+        return text
+
+    def redact_value(self, value: Any) -> Any:
+        """The same JSON without secrets: those in its texts, and what a key calls one."""
+        return self._inside(value, False, 0)
+
+    def _inside(self, value: Any, named: bool, depth: int) -> Any:
+        if isinstance(value, str):
+            return REDACTED if named and value else self.redact(value)
+        if depth > DEEPEST:
+            return REDACTED if isinstance(value, Mapping | list | tuple) else value
+        if isinstance(value, Mapping):
+            return self._entries(cast(Mapping[Any, Any], value), depth + 1)
+        if isinstance(value, list | tuple):
+            return [self._inside(item, named, depth + 1) for item in cast(Iterable[Any], value)]
+        return value
+
+    def _entries(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, inner in value.items():
+            text = isinstance(key, str)
+            found[self.redact(key) if text else key] = self._inside(inner, text and names_secret(key), depth)
+        return found
+
+    def cut(self, text: str, limit: int) -> str:
+        """At most `limit` characters, without secrets, and without half of one at either edge."""
+        return cut(self.redact(text), limit)
+
+
+def names_secret(key: str) -> bool:
+    """Does this key say that its value is a secret?"""
+    return SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    if len(secret) < SHORTEST:
+        return
+    lines = [line.strip() for line in secret.splitlines()]
+    parts = [secret] + [line for line in lines if len(line) >= SHORTEST_LINE and "-----" not in line] * (len(lines) > 1)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        yield from (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1])
+        yield from (raw.hex(), raw.hex().upper())
+        with_percent = (quote(part, safe="", errors="replace"), quote_plus(part, errors="replace"))
+        yield from with_percent
+        yield from (re.sub("%..", lambda code: code[0].lower(), form) for form in with_percent)
+        yield from _base64(raw)
+
+
+def _base64(raw: bytes) -> Iterator[str]:
+    """The characters that only the secret decides, at each of the three places it can begin inside a longer text."""
+    for shift in range(3):
+        whole = base64.b64encode(bytes(shift) + raw)
+        start = (0, 2, 3)[shift]
+        end = (shift + len(raw)) * 8 // 6
+        core = whole[start:end].decode()
+        yield from (core, core.replace("+", "-").replace("/", "_"))

@@ -1,0 +1,145 @@
+"""What does a tool's caller read when the disk or the jail says no?"""
+
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from mcp_server.model.ending import Code, Problem, Refusal
+
+
+def refused(message: str, way_out: str = "") -> Refusal:
+    return Refusal(Problem(Code.PATH_REFUSED, shown(message), shown(way_out)))
+
+
+def shown(text: str) -> str:
+    """Names on disk need not be text; what is none of it is written out, for a message that can be sent."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def leaves(path: str, root: str) -> Refusal:
+    return refused(
+        f"`{path}` lies outside the workspace.", f"Only what lies in `{root}` can be opened; give a path inside it."
+    )
+
+
+def ours(path: str) -> Refusal:
+    return refused(f"`{path}` belongs to menugate's own state, which no tool opens.", "Choose another file or folder.")
+
+
+def not_plain(path: str, what: str) -> Refusal:
+    return refused(f"`{path}` is {what}; only plain files and folders are opened.", "Choose another file or folder.")
+
+
+def hardlinked(path: str, names: int) -> Refusal:
+    return refused(
+        f"`{path}` is one of {names} names (hardlinks) of the same file, and the others may lie outside the workspace.",
+        f"Have the person make it a file of its own: `cp {path} {path}.copy && mv {path}.copy {path}`.",
+    )
+
+
+def dangling(path: str) -> Refusal:
+    return refused(
+        f"The link leads to `{path}`, which does not exist; nothing is created through a link.",
+        f"Call again with `{path}`.",
+    )
+
+
+def unconfirmed(asked: str, real: str, what: str) -> Refusal:
+    way_out = "The person has to confirm that first."
+    if asked != real:
+        way_out = f"Call again with `{real}`, its own path, so that the person is asked."
+    return refused(
+        f"`{asked}`{'' if asked == real else f' is `{real}`, which'} {what} only with the person's yes.", way_out
+    )
+
+
+def not_granted(message: str) -> Refusal:
+    return Refusal(Problem(Code.NOT_GRANTED, shown(message), "Use a tool that says it does that."))
+
+
+def stale(path: str, how: str) -> Refusal:
+    return Refusal(
+        Problem(Code.STALE, shown(f"`{path}` {how} since it was read; nothing was written."), "Read it again first.")
+    )
+
+
+def too_many(path: str, most: int) -> Refusal:
+    return Refusal(
+        Problem(
+            Code.TOO_LARGE,
+            shown(f"There are more than {most:,} entries in `{path}`."),
+            "List a folder further down, or look with `glob`.",
+        )
+    )
+
+
+def moved_between(error: OSError, old: str, new: str) -> Refusal:
+    if error.errno == errno.EINVAL:
+        return refused(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")
+    return refused(
+        f"`{old}` and `{new}` lie on different disks; nothing was moved.",
+        "Write the file anew at the destination, then delete the old one.",
+    )
+
+
+@contextmanager
+def told(path: str, root: str) -> Generator[None, None, None]:
+    """What the operating system says about this path, as a refusal in the reader's words."""
+    try:
+        yield
+    except OSError as error:
+        raise Refusal(_problem(error.errno or 0, path, root)) from error
+
+
+def _problem(number: int, path: str, root: str) -> Problem:
+    path = shown(path)
+    if number == errno.EXDEV:
+        return Problem(
+            Code.PATH_REFUSED,
+            f"`{path}` goes through a link that is absolute or leaves the workspace.",
+            f"Give the path of the file itself, inside `{root}`.",
+        )
+    code, message, way_out = ANSWERS.get(number, (Code.TOOL_FAILED, "`{path}`: {reason}.", ""))
+    return Problem(code, message.format(path=path, reason=os.strerror(number)), way_out.format(path=path))
+
+
+NO_ROOM = (
+    Code.TOOL_FAILED,
+    "There is no room left on the disk for `{path}`; nothing was changed.",
+    "Make room, then call again.",
+)
+NO_RIGHT = (
+    Code.PATH_REFUSED,
+    "The operating system does not let menugate's user open or change `{path}`.",
+    "Have the person check the rights of the file and of its folder.",
+)
+ANSWERS: dict[int, tuple[Code, str, str]] = {
+    errno.ENOENT: (Code.NOT_FOUND, "There is nothing at `{path}`.", "Look with `glob` or `fs_list_directory`."),
+    errno.ENOTDIR: (Code.NOT_FOUND, "A part of `{path}` is a file, not a folder.", "Check the path's folders."),
+    errno.EISDIR: (
+        Code.PATH_REFUSED,
+        "`{path}` is a folder, not a file.",
+        "Look inside with `glob` or `fs_list_directory`.",
+    ),
+    errno.EEXIST: (
+        Code.ALREADY_EXISTS,
+        "There is something at `{path}` already.",
+        "Nothing was changed; choose another path.",
+    ),
+    errno.ENOTEMPTY: (Code.ALREADY_EXISTS, "The folder `{path}` is not empty.", "Take away what is in it first."),
+    errno.ELOOP: (
+        Code.PATH_REFUSED,
+        "`{path}` goes through a link that turns in a circle or was just swapped.",
+        "Give the path of the file itself.",
+    ),
+    errno.ENAMETOOLONG: (Code.PATH_REFUSED, "The path is too long for this disk.", "Give a shorter one."),
+    errno.ENXIO: (Code.PATH_REFUSED, "`{path}` is not a plain file.", ""),
+    errno.EBUSY: (Code.PATH_REFUSED, "`{path}` is in use by the system (a mount point).", ""),
+    errno.EROFS: (Code.PATH_REFUSED, "`{path}` lies on a disk that is mounted for reading only.", ""),
+    errno.EACCES: NO_RIGHT,
+    errno.EPERM: NO_RIGHT,
+    errno.ENOSPC: NO_ROOM,
+    errno.EDQUOT: NO_ROOM,
+    errno.EFBIG: NO_ROOM,
+}

@@ -1,0 +1,107 @@
+"""Where does the rest of a long result go? Into a file beside our state, which `Read` may open for a day.
+
+The folder lies in the workspace, where a sandboxed command may plant what it likes: nothing found there is followed
+or written over, and what is no longer ours is not used.
+"""
+
+import json
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_server.guards.shortening import parts
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+ONE_DAY_NS = 24 * 3600 * 10**9
+MOST_TWINS = 10_000
+ENDING = ".txt"
+NOTE_ROOM = 1_000
+
+
+class Spill:
+    """Texts too long to show, kept whole. They are redacted before they come here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def keep(self, text: str, name: str) -> Path:
+        """Writes the text to a new file of about this name; raises `OSError` where that cannot be done."""
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60] or "result"
+        data = text.encode("utf-8", "backslashreplace")
+        folder = self._open(create=True)
+        try:
+            for twin in range(1, MOST_TWINS):
+                path = f"{stem}{ENDING}" if twin == 1 else f"{stem}-{twin}{ENDING}"
+                with suppress(FileExistsError):
+                    self._write(folder, path, data)
+                    return self.folder / path
+        finally:
+            os.close(folder)
+        raise FileExistsError(f"{MOST_TWINS} results are named {stem}")
+
+    @staticmethod
+    def _write(folder: int, path: str, data: bytes) -> None:
+        descriptor = os.open(path, NEW_FILE, 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+        except OSError:
+            os.unlink(path, dir_fd=folder)
+            raise
+
+    def sweep(self, older_than_ns: int, now_ns: int) -> int:
+        """Takes away what was written more than `older_than_ns` before `now_ns`; how many files."""
+        try:
+            folder = self._open(create=False)
+        except FileNotFoundError:
+            return 0
+        try:
+            with os.scandir(folder) as found:
+                old = [
+                    entry.name
+                    for entry in found
+                    if entry.name.endswith(ENDING)
+                    and entry.is_file(follow_symlinks=False)
+                    and now_ns - entry.stat(follow_symlinks=False).st_mtime_ns > older_than_ns
+                ]
+            for name in old:
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+            return len(old)
+        finally:
+            os.close(folder)
+
+    def _open(self, create: bool) -> int:
+        """The folder itself: not a link in its place, and nobody else's."""
+        above = os.open(self.folder.parent, FOLDER)
+        try:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(self.folder.name, 0o700, dir_fd=above)
+            folder = os.open(self.folder.name, FOLDER, dir_fd=above)
+        finally:
+            os.close(above)
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+            os.close(folder)
+            raise PermissionError(f"{self.folder} can be written by others")
+        return folder
+
+
+def limit(text: str, most: int, spill: Spill, name: str) -> tuple[str, Path | None]:
+    """At most `most` characters to show and, where that is not everything, the file with all of it."""
+    if len(text) <= most:
+        return text, None
+    shown = parts(text, max(most - NOTE_ROOM, most // 2))
+    try:
+        path = spill.keep(text, name)
+    except OSError as error:
+        note = f"The rest could not be kept ({error.strerror or error}). Ask for less at a time."
+        return f"{shown.text}\n\n[{note}]"[:most], None
+    call = json.dumps({"file_path": str(path), "offset": shown.next_line}, ensure_ascii=False)
+    note = f"{shown.left_out:,} of {len(text):,} characters were cut out of the middle. Go on with Read {call}"
+    room = most - len(note) - 4
+    return f"{shown.text[: max(room, 0)]}\n\n[{note}]", path

@@ -1,0 +1,179 @@
+"""Which rules hold for these tools? Every text compiled, or every fault with its place, and then no rule at all.
+
+Compile again whenever the tools change: a rule speaks about the tools it was compiled for.
+
+A name with wildcards does not speak about the meta-tools, which are how a model finds its way and reaches the person:
+only the blocklist does, and rules that name one of them exactly.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from mcp_server.model.policy import Kind, Rule, Rules
+from mcp_server.model.tool import Tool
+from mcp_server.rules.matching import Condition, condition, everything
+from mcp_server.rules.patterns.globs import Impossible
+from mcp_server.rules.reach import never, schemas_at
+from mcp_server.rules.syntax import Example, Malformed, Predicate, RuleText, Written, parse
+from mcp_server.rules.wording import nearest, quoted
+
+STRENGTH = {kind: place for place, kind in enumerate(Kind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    source: str
+    message: str
+
+
+Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
+"""What makes two conditions the same; None for a rule about every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A rule that can be read and can match, before it is compared with the others."""
+
+    kind: Kind
+    text: RuleText
+    written: Written
+    tools: frozenset[str]
+    applies: Condition | None
+    key: Key
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.kind, self.text.text, self.text.source, self.tools.__contains__, self.applies)
+
+
+def compile_rules(
+    lists: Mapping[Kind, Sequence[RuleText]], tools: Mapping[str, Tool], roots: Sequence[str] = ()
+) -> Rules | tuple[Fault, ...]:
+    """`roots` are the absolute paths under which the workspace is known: as it was named, and with links resolved."""
+    drafts: list[Draft] = []
+    faults: list[Fault] = []
+    for kind in Kind:
+        for text in lists.get(kind, ()):
+            try:
+                drafts.append(_draft(kind, text, tools, roots))
+            except (Malformed, Impossible) as reason:
+                faults.append(_fault(kind, text, str(reason)))
+    faults += [_fault(draft.kind, draft.text, reason) for draft, reason in _shadowed(drafts)]
+    faults += [_fault(draft.kind, draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
+    return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
+
+
+def _fault(kind: Kind, text: RuleText, reason: str) -> Fault:
+    return Fault(text.source, f"{kind} rule {quoted(text.text)}: {reason}")
+
+
+def _draft(kind: Kind, text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
+    written = parse(text.text)
+    speaking = _able(written, _named(written.tool, kind, tools))
+    for predicate in written.predicates:
+        _check_pattern(predicate)
+    reasons = [never(tool.arguments, written.predicates) for tool in speaking]
+    if reasons and all(reasons):
+        raise Malformed(f"it can never match: {reasons[0]}")
+    applies = condition(written, kind is not Kind.ALLOW, roots)
+    key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
+    return Draft(kind, text, written, frozenset(tool.name for tool in speaking), applies, key)
+
+
+def _check_pattern(predicate: Predicate) -> None:
+    if predicate.op != "regex":
+        return
+    import regex  # as in matching: few rules need it
+
+    try:
+        regex.compile(predicate.value)
+    except regex.error as fault:
+        raise Malformed(f"{quoted(predicate.value)} is no regular expression: {fault}.") from None
+
+
+def _named(pattern: str, kind: Kind, tools: Mapping[str, Tool]) -> list[Tool]:
+    wild = any(mark in pattern for mark in "*?[")
+    fitting = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
+    found = [tool for tool in fitting if not (wild and tool.meta) or kind is Kind.BLOCK]
+    if found:
+        return found
+    if fitting:
+        raise Malformed("only meta-tools have such a name, and they have to be named exactly.")
+    near = nearest(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
+    raise Malformed(f"no tool is called {quoted(pattern)}.{f' Did you mean {quoted(near)}?' if near else ''}")
+
+
+def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
+    names = (tool.name, tool.written) if tool.written else (tool.name,)
+    return any(fnmatchcase(name, pattern) for name in names) if wild else pattern in names
+
+
+def _able(written: Written, tools: list[Tool]) -> list[Tool]:
+    """Those among them that have what the condition asks about."""
+    if written.specifier is not None and not everything(written.specifier):
+        found = [tool for tool in tools if tool.subject]
+        if not found:
+            name = quoted(tools[0].name)
+            raise Malformed(
+                f"{name} has no argument that brackets like these speak about; write `path op value` in them."
+            )
+        return found
+    missing = [(tool, one) for tool in tools for one in written.predicates if not schemas_at(tool.arguments, one.path)]
+    lacking = {tool.name for tool, _ in missing}
+    found = [tool for tool in tools if tool.name not in lacking]
+    if not found:
+        raise Malformed(_no_such_argument(*missing[0]))
+    return found
+
+
+def _no_such_argument(tool: Tool, predicate: Predicate) -> str:
+    known: list[str] = list(tool.arguments.get("properties", {}))
+    near = nearest(predicate.path[0], known) if predicate.path[0] not in known else None
+    meant = f" Did you mean {quoted(near)}?" if near else ""
+    text = " If this is the text to match and no predicate, put it in quotes." if tool.subject else ""
+    return f"{quoted(tool.name)} takes no argument {quoted(predicate.where)}.{meant}{text}"
+
+
+def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:
+    """Rules that change nothing, because a stronger or equal one always speaks first. Drafts come strongest first."""
+    alike: dict[Key, list[tuple[int, Draft]]] = {}
+    for place, draft in enumerate(drafts):
+        alike.setdefault(draft.key, []).append((place, draft))
+    for place, draft in enumerate(drafts):
+        rivals = alike[draft.key] + (alike.get(None, []) if draft.key else [])
+        for other_place, other in rivals:
+            if other is not draft and _covers(other, draft) and not (_covers(draft, other) and place < other_place):
+                yield (
+                    draft,
+                    f"it changes nothing beside the {other.kind} rule {quoted(other.text.text)} ({other.text.source}).",
+                )
+                break
+
+
+def _covers(stronger: Draft, weaker: Draft) -> bool:
+    """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
+    same = stronger.key is None or stronger.key == weaker.key
+    return same and STRENGTH[stronger.kind] <= STRENGTH[weaker.kind] and stronger.tools >= weaker.tools
+
+
+def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
+    for example in draft.text.match:
+        if not _matches(draft, example, tools):
+            yield f"its example {quoted(str(example))} does not match."
+    for example in draft.text.not_match:
+        if _matches(draft, example, tools):
+            yield f"its example {quoted(str(example))} matches, and should not."
+
+
+def _matches(draft: Draft, example: Example, tools: Mapping[str, Tool]) -> bool:
+    if draft.applies is None and isinstance(example, str):
+        return example in draft.tools or any(tools[name].written == example for name in draft.tools)
+    for name in sorted(draft.tools):
+        tool = tools[name]
+        short = {tool.subject[0]: example} if tool.subject else {}
+        arguments = short if isinstance(example, str) else example
+        if draft.applies is None or draft.applies(tool, arguments):
+            return True
+    return False

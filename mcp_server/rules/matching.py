@@ -1,0 +1,260 @@
+"""Does a rule's condition hold for these arguments?
+
+Total: any arguments get an answer. Where it cannot be told (a number is asked for and a text is there, a path is no
+text, a pattern takes too long, a command cannot be read), a rule that narrows (block, deny, ask) holds and a rule that
+allows does not.
+
+- What is not there is an answer, not a doubt: it has the schema's default where there is one; otherwise it exists not,
+  and equals, contains and exceeds nothing. `neq` and `not_in` then hold for a rule that narrows.
+- A path through a list speaks about its elements: one is enough for a rule that narrows, all must fit to allow.
+- Upper and lower case are one for a specifier, `glob` and `regex` of a rule that narrows, because on some disks they
+  are; a rule that allows means what it says. `eq`, `in` and `contains` are exact.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from mcp_server.model.tool import Arguments, Subject, Tool
+from mcp_server.rules.patterns.command import Line, read, words_of
+from mcp_server.rules.patterns.globs import Impossible, Path, Text, paths, texts
+from mcp_server.rules.syntax import Op, Predicate, Written
+
+Test: TypeAlias = Callable[[Any], bool | None]
+"""Of one value found in the arguments; None where it cannot be told."""
+Condition: TypeAlias = Callable[[Tool, Arguments], bool]
+
+REGEX_SECONDS = 0.05
+MISSING = object()
+ODD = object()
+"""Something is there, but not of a kind that the path could lead through."""
+
+
+def condition(written: Written, cautious: bool, roots: Sequence[str] = ()) -> Condition | None:
+    """The test that a rule puts to a call; None where it is true of every call."""
+    if written.specifier is not None:
+        return _specifier(written.specifier, cautious, roots)
+    tests = [(one, predicate_test(one, cautious, roots)) for one in written.predicates]
+    if not tests:
+        return None
+
+    def holds(tool: Tool, arguments: Arguments) -> bool:
+        return all(_holds(tool, arguments, one, test, cautious) for one, test in tests)
+
+    return holds
+
+
+def everything(specifier: str) -> bool:
+    """Is the specifier one that leaves nothing out?"""
+    return specifier in ("*", "**", ":*", "**/*")
+
+
+def _specifier(specifier: str, cautious: bool, roots: Sequence[str]) -> Condition | None:
+    if everything(specifier):
+        return None
+    tests: dict[Subject, Test] = {
+        Subject.PATH: _on_path(paths(specifier, cautious, roots)),
+        Subject.COMMAND: _command(specifier, cautious),
+        Subject.TEXT: _on_text(texts(specifier, cautious)),
+    }
+
+    def holds(tool: Tool, arguments: Arguments) -> bool:
+        if tool.subject is None:
+            return False
+        argument, kind = tool.subject
+        found = list(_leaves(values(arguments, (argument,), tool.arguments)))
+        if kind is Subject.PATH:  # no path means the workspace itself
+            found = ["" if value is MISSING else value for value in found]
+        return _verdict(found, tests[kind], cautious)
+
+    return holds
+
+
+def _verdict(found: Sequence[Any], test: Test, cautious: bool) -> bool:
+    answers = [test(value) for value in found]
+    return any(answer is not False for answer in answers) if cautious else all(answer is True for answer in answers)
+
+
+def _holds(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
+    found = list(values(arguments, predicate.path, tool.arguments))
+    whole = predicate.op in (Op.CONTAINS, Op.EXISTS) or (isinstance(predicate.value, list) and predicate.op is Op.EQ)
+    return _verdict(found if whole else list(_leaves(found)), test, cautious)
+
+
+def values(arguments: Arguments, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:
+    """What the path leads to, element by element where it leads through lists."""
+    level: list[Any] = [arguments]
+    for key in path:
+        level = [value for item in level for value in _step(item, key)]
+    default = _default(schema, path)
+    return (default if value is MISSING else value for value in level)
+
+
+def _step(item: Any, key: str) -> Iterator[Any]:
+    for value in _leaves([item]):
+        if isinstance(value, Mapping):
+            entries = cast(Mapping[str, Any], value)
+            yield from entries.values() if key == "*" and entries else (entries.get(key, MISSING),)
+        else:
+            yield MISSING if value is None or value is MISSING else ODD
+
+
+def _leaves(found: Any) -> Iterator[Any]:
+    """The elements, of lists in lists as well; an empty list holds nothing."""
+    waiting = [iter(found)]
+    while waiting:
+        value = next(waiting[-1], waiting)
+        if value is waiting:
+            waiting.pop()
+        elif isinstance(value, list | tuple):
+            waiting.append(iter(cast(list[Any], value) or [MISSING]))
+        else:
+            yield value
+
+
+def _default(schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    node: Any = schema
+    for key in path:
+        node = node.get("properties", {}).get(key, {}) if isinstance(node, Mapping) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # any JSON
+    return cast(Mapping[str, Any], node).get("default", MISSING) if isinstance(node, Mapping) else MISSING
+
+
+def predicate_test(predicate: Predicate, cautious: bool, roots: Sequence[str] = ()) -> Test:
+    """The predicate as a test of one value."""
+    value = predicate.value
+    if predicate.op is Op.EXISTS:
+        return lambda found: (found is not MISSING) is value
+    if predicate.op is Op.GLOB:
+        return _glob(value, cautious, roots)
+    if predicate.op is Op.REGEX:
+        return _regex(value, cautious)
+    tests: dict[Op, Test] = {
+        Op.EQ: lambda found: _same(found, value),
+        Op.IN: lambda found: any(_same(found, one) for one in value),
+        Op.NEQ: lambda found: cautious if found is MISSING else not _same(found, value),
+        Op.NOT_IN: lambda found: cautious if found is MISSING else not any(_same(found, one) for one in value),
+        Op.CONTAINS: lambda found: _contains(found, value),
+        Op.GT: lambda found: _number(found, lambda number: number > value),
+        Op.LT: lambda found: _number(found, lambda number: number < value),
+    }
+    return tests[predicate.op]
+
+
+def _same(found: Any, value: Any) -> bool:
+    """Equal as JSON: `true` is not 1, and 1.0 is 1."""
+    if isinstance(found, bool) or isinstance(value, bool):
+        return found is value
+    if isinstance(found, list | tuple) and isinstance(value, list):
+        left, right = cast(Sequence[Any], found), cast(list[Any], value)
+        return len(left) == len(right) and all(_same(one, other) for one, other in zip(left, right, strict=True))
+    return bool(found == value)
+
+
+def _contains(found: Any, value: Any) -> bool | None:
+    if isinstance(found, str):
+        return value in found if isinstance(value, str) else None
+    if isinstance(found, list | tuple):
+        return any(_same(one, value) for one in cast(Sequence[Any], found))
+    return False if found is MISSING else None
+
+
+def _number(found: Any, test: Callable[[float], bool]) -> bool | None:
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return False if found is MISSING else None
+    return None if found != found else test(found)
+
+
+def _on_text(fits: Text) -> Test:
+    return lambda found: fits(found) if isinstance(found, str) else False if found is MISSING else None
+
+
+def _on_path(fits: Path) -> Test:
+    return lambda found: fits(found) if isinstance(found, str) else None
+
+
+def _glob(pattern: str, cautious: bool, roots: Sequence[str]) -> Test:
+    """As text; where the pattern could be a path, `./secrets//x` must not slip past `secrets/**` either."""
+    plain = _on_text(texts(pattern, cautious))
+    if not cautious or "/" not in pattern:
+        return plain
+    path = _on_text(paths(pattern, cautious, roots))
+
+    def test(found: Any) -> bool | None:
+        first, second = plain(found), path(found)
+        return True if first or second else None if first is None or second is None else False
+
+    return test
+
+
+def _regex(pattern: str, cautious: bool) -> Test:
+    import regex  # here, because few rules need it and every start would pay for it
+
+    compiled = regex.compile(pattern, regex.IGNORECASE if cautious else 0)
+
+    def search(found: str) -> bool | None:
+        try:
+            return compiled.search(found, timeout=REGEX_SECONDS) is not None
+        except TimeoutError:
+            return None
+
+    return _on_text(search)
+
+
+def _command(pattern: str, cautious: bool) -> Test:
+    begins, wild = pattern.endswith(":*"), None
+    words = words_of(pattern.removesuffix(":*"))
+    if not words:
+        raise Impossible("it is not one plain command; write a rule for each command.")
+    if not begins and "*" in pattern:
+        wild = texts(" ".join(words).replace("[", "[[]").replace("?", "[?]").replace("{", "[{]"), cautious)
+
+    def one(command: tuple[str, ...]) -> bool | None:
+        if wild:
+            return wild(" ".join(command))
+        if not cautious:
+            return command[: len(words)] == words and (begins or len(command) == len(words))
+        return _leads(command, words, begins)
+
+    def test(found: Any) -> bool | None:
+        line: Line | None = read(found) if isinstance(found, str) else None
+        if line is None:
+            return False if found is MISSING else None
+        if not cautious:
+            return line.plain and one(line.commands[0])
+        return any(one(command) is not False for command in line.commands)
+
+    return _on_text(test) if cautious else test
+
+
+def _leads(command: tuple[str, ...], words: Sequence[str], begins: bool) -> bool | None:
+    """Does the command begin with these words, its options and what may belong to them left out of the count?
+
+    A word that the shell would compute could be any word.
+    """
+    if not command:
+        return False
+    name = command[0].rsplit("/", 1)[-1]
+    if any(mark in command[0] for mark in "$*?[{"):
+        return None
+    if name.casefold() != words[0].rsplit("/", 1)[-1].casefold():
+        return False
+    at = {1}
+    for word in words[1:]:
+        at = {here + 1 for here in _past_options(command, at) if _could_be(command[here], word)}
+    return bool(at) if begins else any(here == len(command) for here in at)
+
+
+def _past_options(command: tuple[str, ...], starts: set[int]) -> set[int]:
+    reached: set[int] = set()
+    waiting = list(starts)
+    while waiting:
+        here = waiting.pop()
+        if here >= len(command) or here in reached:
+            continue
+        reached.add(here)
+        if command[here].startswith("-"):
+            waiting += [here + 1, here + 2]
+    return reached
+
+
+def _could_be(word: str, wanted: str) -> bool:
+    return word.casefold() == wanted.casefold() or any(mark in word for mark in "$*?[{")

@@ -1,0 +1,216 @@
+"""Which commands does a shell line run, as far as that can be told without running it?
+
+For a rule that narrows, every command that might run counts (after `;` and `&&`, in substitutions, behind `sudo` or
+`sh -c`); for a rule that allows, only a line that is one plain command. This reads words, not meanings: `rm -r -f` is
+not found by `rm -rf`. The profile and the sandbox are the protection.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+LONGEST = 65_536
+DEEPEST = 8
+KEYWORDS = frozenset(
+    (
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "do",
+        "done",
+        "while",
+        "until",
+        "for",
+        "case",
+        "esac",
+        "in",
+        "function",
+        "time",
+    )
+) | frozenset("{}!")
+WRAPPERS = frozenset(
+    ("sudo", "doas", "env", "nohup", "nice", "ionice", "timeout", "command", "exec", "builtin", "xargs", "stdbuf")
+) | frozenset(("setsid", "busybox", "find", "parallel", "watch", "strace", "chroot", "flock", "script", "unshare"))
+SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "source", "."))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    commands: tuple[tuple[str, ...], ...]
+    plain: bool
+    """One command and nothing around it: no substitution, no redirection, no second command."""
+
+
+def words_of(text: str) -> tuple[str, ...] | None:
+    """The words of one plain command; None where the text is anything else."""
+    line = read(text)
+    return line.commands[0] if line and line.plain else None
+
+
+class Unreadable(Exception):
+    """A quote that never ends, or more nesting than anybody writes."""
+
+
+@lru_cache(maxsize=4)
+def read(text: str) -> Line | None:
+    """None where the line cannot be read. The last few are remembered, because every rule asks about the same one."""
+    if len(text) > LONGEST:
+        return None
+    try:
+        reader = _read(text, 0)
+        every = tuple(command for words in reader.commands for command in _behind(words, 0))
+    except (Unreadable, RecursionError):
+        return None
+    return Line(every, reader.plain and len(reader.commands) == 1)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Where in the text we are, and what was found so far."""
+
+    text: str
+    depth: int
+    at: int = 0
+    word: str | None = None
+    words: list[str] = field(default_factory=list[str])
+    commands: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    plain: bool = True
+
+    def add(self, piece: str) -> None:
+        self.word = (self.word or "") + piece
+
+    def end_word(self) -> None:
+        if self.word is not None:
+            self.words.append(self.word)
+        self.word = None
+
+    def end_command(self) -> None:
+        self.end_word()
+        if self.words:
+            self.commands.append(tuple(self.words))
+        self.words = []
+
+    def until(self, mark: str) -> str:
+        """The text up to the next mark, which is passed over."""
+        end = self.text.find(mark, self.at)
+        if end < 0:
+            raise Unreadable
+        body, self.at = self.text[self.at : end], end + len(mark)
+        return body
+
+    def bracketed(self) -> str:
+        """The text up to the bracket that closes the one just passed."""
+        depth, start = 1, self.at
+        while depth:
+            if self.at >= len(self.text):
+                raise Unreadable
+            depth += {"(": 1, ")": -1}.get(self.text[self.at], 0)
+            self.at += 1
+        return self.text[start : self.at - 1]
+
+    def substitution(self, body: str) -> None:
+        """A command inside a command: it runs too, and its output is part of the word."""
+        self.commands += _read(body, self.depth + 1).commands
+        self.add("$()")
+        self.plain = False
+
+
+def _read(text: str, depth: int) -> _Reader:
+    if depth > DEEPEST:
+        raise Unreadable
+    reader = _Reader(text.replace("\\\n", ""), depth)
+    while reader.at < len(reader.text):
+        char = reader.text[reader.at]
+        reader.at += 1
+        _step(reader, char)
+    reader.end_command()
+    return reader
+
+
+def _step(reader: _Reader, char: str) -> None:
+    if char == "'":
+        reader.add(reader.until("'"))
+    elif char == '"':
+        _double(reader)
+    elif char == "\\":
+        reader.add(reader.text[reader.at : reader.at + 1])
+        reader.at += 1
+    elif _substitutes(reader, char):
+        pass
+    elif char in " \t\r":
+        reader.end_word()
+    elif char == "#" and reader.word is None:
+        end = reader.text.find("\n", reader.at)
+        reader.at = len(reader.text) if end < 0 else end
+    elif char in ";&|\n()":
+        # A line that ends in a newline is still one command; a second one shows in the count.
+        reader.plain = reader.plain and char == "\n"
+        reader.end_command()
+    elif char in "<>":
+        reader.end_word()
+        reader.plain = False
+        while reader.text[reader.at : reader.at + 1] in tuple("<>&|"):
+            reader.at += 1
+    else:
+        reader.add(char)
+
+
+def _substitutes(reader: _Reader, char: str) -> bool:
+    if char == "`":
+        reader.substitution(reader.until("`"))
+    elif char in "$<>" and reader.text.startswith("(", reader.at):
+        reader.at += 1
+        reader.substitution(reader.bracketed())
+    elif char == "$" and reader.text.startswith("'", reader.at):
+        # Escapes inside $'...' can spell anything: a word nobody knows beforehand.
+        reader.at += 1
+        reader.until("'")
+        reader.add("$")
+        reader.plain = False
+    else:
+        return False
+    return True
+
+
+def _double(reader: _Reader) -> None:
+    reader.add("")
+    while True:
+        if reader.at >= len(reader.text):
+            raise Unreadable
+        char = reader.text[reader.at]
+        reader.at += 1
+        if char == '"':
+            return
+        following = reader.text[reader.at : reader.at + 1]
+        if char == "\\":
+            # Before most characters the shell keeps the backslash; a line that needs this is not a plain one.
+            reader.plain = reader.plain and following in tuple('$`"\\')
+            reader.add(following)
+            reader.at += 1
+        elif char == "`" or (char == "$" and following == "("):
+            _substitutes(reader, char)
+        else:
+            reader.add(char)
+
+
+def _behind(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
+    """The command itself, and those it would start: behind `then`, `A=b`, `sudo`, `sh -c`."""
+    if depth > DEEPEST:
+        raise Unreadable
+    yield words
+    if not words:
+        return
+    name, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    if words[0] in KEYWORDS or ("=" in words[0] and words[0].split("=")[0].isidentifier()):
+        yield from _behind(rest, depth)
+    elif name in WRAPPERS:
+        for start, word in enumerate(rest[:64]):
+            if not word.startswith("-"):
+                yield from _behind(rest[start:], depth + 1) if word.rsplit("/", 1)[-1] in SHELLS else (rest[start:],)
+    elif name in SHELLS:
+        lines = [" ".join(rest)] if name == "eval" else [word for word in rest if not word.startswith("-")]
+        for line in lines:
+            for command in _read(line, depth + 1).commands:
+                yield from _behind(command, depth + 1)

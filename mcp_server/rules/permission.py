@@ -1,0 +1,216 @@
+"""May this tool run, and is it to be seen at all?
+
+One function answers both, so that what is hidden is refused and what is refused is hidden. Every layer only narrows;
+the first refusal, in the order of LAYERS, is the one reported.
+
+- A tool's own stages, effect and profile are its floor: where they do not fit it is hidden, and refused whatever the
+  arguments. Its demand for these arguments is judged beside them in the same layers, and is asked for only once the
+  arguments are known to fit. A tool of which some calls only read therefore declares the reading effect as its own.
+- Rules: block > deny > ask > allow. An allow rule answers beforehand what menugate asks by default: before a write in
+  work mode chat, and a demand's question that says it is waivable. It lifts nothing else: no block, deny or ask rule,
+  no mode, stage or profile, nothing that destroys or changes production, and not the person's `manual`.
+- Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Verdict
+from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.session import Session
+from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
+from mcp_server.rules import refusals
+from mcp_server.rules.wording import quoted
+
+READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
+OWN = frozenset({Effect.NONE, Effect.SESSION})
+"""Effects inside menugate alone, which nobody is asked about."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question put to the layers, and what several of them need to know, found out once and only if asked."""
+
+    found: Tool | None
+    call: Call
+    session: Session
+    posture: Posture
+    policy: Policy
+
+    @property
+    def tool(self) -> Tool:
+        assert self.found is not None, "the find layer answers first"
+        return self.found
+
+    @property
+    def seeing(self) -> bool:
+        """No call yet: the question is whether the tool is to be seen."""
+        return self.call.arguments is None
+
+    @cached_property
+    def unfit(self) -> str | None:
+        """What is wrong with the arguments."""
+        if self.call.arguments is None:
+            return None
+        try:
+            return self.policy.unfit(self.tool.name, self.call.arguments)
+        except Exception:  # a schema may be a third party's: what cannot be checked does not run
+            return "they could not be checked."
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """What the call would do; None while nobody can say: no arguments, unfit ones, or a demand that fails."""
+        if self.call.arguments is None or self.unfit is not None:
+            return None
+        try:
+            demand = self.tool.demands(self.call.arguments)
+            sound = isinstance(demand.effect, Effect) and isinstance(demand.profile, Profile)  # pyright: ignore[reportUnnecessaryIsInstance]  # a pack may be anybody's
+            return demand if sound else None
+        except Exception:  # same here: the arguments layer refuses it
+            return None
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        return (self.tool.effect, self.demand.effect) if self.demand else (self.tool.effect,)
+
+    def rule(self, kind: Kind) -> Rule | None:
+        """The rule of that list that speaks about this call."""
+        return next((rule for rule in self.policy.rules.for_tool(self.tool.name, kind) if self._speaks(rule)), None)
+
+    def _speaks(self, rule: Rule) -> bool:
+        if rule.applies is None:
+            return True
+        if self.call.arguments is None:
+            return False
+        try:
+            return rule.applies(self.tool, self.call.arguments)
+        except Exception:  # a rule that cannot be judged narrows
+            return rule.kind is not Kind.ALLOW
+
+
+def find(case: Case) -> Decision | None:
+    return refusals.unknown(case.call.tool, case.policy) if case.found is None else None
+
+
+def block(case: Case) -> Decision | None:
+    rule = case.rule(Kind.BLOCK)
+    return refusals.by_rule(case.tool, rule) if rule else None
+
+
+def mode(case: Case) -> Decision | None:
+    here = case.policy.menus.get(case.session.mode)
+    if case.tool.meta or (here and case.tool.name in here.tools):
+        return None
+    return refusals.elsewhere(case.tool, case.session, case.policy)
+
+
+def stage(case: Case) -> Decision | None:
+    """Does the run's stage, and then the kind of work the person chose, include what this does?"""
+    if case.tool.meta:
+        return None
+    now = case.session.stage
+    fits = READING if now is None else case.policy.stages.get(now, READING)
+    if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
+        return refusals.wrong_stage(case.tool, now)
+    chosen = case.posture
+    reading = chosen.ai_mode is AiMode.CHAT or chosen.work_mode in READ_ONLY_WORK
+    return refusals.read_only(case.tool, chosen) if reading and not READING.issuperset(case.effects) else None
+
+
+def profile(case: Case) -> Decision | None:
+    given = case.posture.capped(case.policy.ceiling).profile
+    if not given.covers(case.tool.profile):
+        return refusals.profile_too_low(case.tool, case.tool.profile, case.posture, case.policy)
+    if case.demand and not given.covers(case.demand.profile):
+        return refusals.profile_too_low(case.tool, case.demand.profile, case.posture, case.policy, these_arguments=True)
+    return None
+
+
+def rules(case: Case) -> Decision | None:
+    rule = case.rule(Kind.DENY)
+    return refusals.by_rule(case.tool, rule) if rule else None
+
+
+def arguments(case: Case) -> Decision | None:
+    if case.unfit is not None:
+        return refusals.unfit(case.tool, case.unfit)
+    return refusals.unclear(case.tool) if case.demand is None and not case.seeing else None
+
+
+def budget(case: Case) -> Decision | None:
+    if case.tool.meta or case.seeing:
+        return None
+    allowed, spent = case.policy.budget, case.call.spent
+    for limit, used, words in (
+        (allowed.calls, spent.calls, "calls"),
+        (allowed.minutes, spent.minutes, "minutes"),
+        (allowed.result_bytes, spent.result_bytes, "bytes of results"),
+        (allowed.repeated_failures, spent.repeated_failures, "repetitions of a call that fails"),
+    ):
+        if limit is not None and used >= limit:
+            return refusals.spent(f"{limit:,} {words}")
+    return None
+
+
+def confirmation(case: Case) -> Decision | None:
+    if case.seeing or case.call.approved:
+        return None
+    if case.demand is None:
+        return refusals.unclear(case.tool)
+    rule = case.rule(Kind.ASK)
+    reasons = ([f"the rule {quoted(rule.text)} ({rule.source}) asks first"] if rule else []) + firm(case, case.demand)
+    if not case.rule(Kind.ALLOW):
+        reasons += waivable(case, case.demand)
+    return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None
+
+
+def firm(case: Case, demand: Demand) -> list[str]:
+    """Why the person is asked whatever the rules allow."""
+    reasons: list[str] = []
+    if demand.confirm and (not demand.waivable or demand.effect in ASKING):
+        reasons.append(demand.confirm)
+    elif demand.effect in ASKING:
+        reasons.append(refusals.DOES[demand.effect])
+    if case.posture.run_control is RunControl.MANUAL and demand.effect not in OWN:
+        reasons.append("run control is `manual`, which asks before every effect")
+    return reasons
+
+
+def waivable(case: Case, demand: Demand) -> list[str]:
+    """Why the person is asked unless an allow rule has answered already."""
+    reasons: list[str] = []
+    if demand.confirm and demand.waivable and demand.effect not in ASKING:
+        reasons.append(demand.confirm)
+    if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
+        reasons.append("work mode `chat` asks before anything is changed")
+    return reasons
+
+
+def sparing(case: Case) -> Rule | None:
+    """The allow rule that spared the person a question, for the record."""
+    if case.demand is None or case.call.approved or not waivable(case, case.demand):
+        return None
+    return case.rule(Kind.ALLOW)
+
+
+LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
+    find,
+    block,
+    mode,
+    stage,
+    profile,
+    rules,
+    arguments,
+    budget,
+    confirmation,
+)
+
+
+def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, policy: Policy) -> Decision:
+    case = Case(tool, call, session, posture, policy)
+    for layer in LAYERS:
+        if answer := layer(case):
+            return answer
+    waiver = sparing(case)
+    return Decision(Verdict.ALLOW, rule=waiver.text if waiver else None, demand=case.demand)

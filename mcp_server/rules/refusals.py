@@ -1,0 +1,127 @@
+"""What is said when a call may not run: which layer refused, why, and the way out.
+
+A way out is for the model where the model can take it (another mode, other arguments), and otherwise tells the person
+what to do. It never suggests that the model raise its own rights, and has no means to.
+"""
+
+import json
+
+from mcp_server.model.ending import Code
+from mcp_server.model.menu import Mode
+from mcp_server.model.policy import Decision, Kind, Layer, Policy, Rule, Verdict
+from mcp_server.model.posture import AiMode, Posture, Profile, Stage
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Demand, Effect, Tool
+from mcp_server.rules.wording import listed, nearest, quoted
+
+DOES = {
+    Effect.DESTROY_LOCAL: "it destroys files here",
+    Effect.PRODUCTION_MUTATION: "it changes something in production",
+}
+STAGES = {
+    Stage.WARMUP: "The run is still warming up and only reads. Use `think` to plan, and act in the next stage.",
+    Stage.DELIVERY_CHECK: "The answer is being delivered and no tools run. End the turn, or begin a new run.",
+    Stage.QA_REVIEW: "The finished run is being reviewed, which only reads. Write what is missing into the review.",
+}
+ASK_THE_PERSON = "Go on without it, or tell the person with `message_user` what you need it for."
+
+
+def refused(layer: Layer, code: Code, reason: str, way_out: str, rule: str | None = None) -> Decision:
+    return Decision(Verdict.DENY, layer, code, reason, way_out, rule)
+
+
+def unknown(name: str, policy: Policy) -> Decision:
+    near = nearest(name, policy.tools)
+    way_out = "`menu_list` shows what there is."
+    if near:
+        modes = policy.menus.holding(near)
+        way_out = f"Did you mean {quoted(near)}{f' in mode {quoted(modes[0].name)}' if modes else ''}? {way_out}"
+    return refused(Layer.FIND, Code.UNKNOWN_TOOL, f"There is no tool {quoted(name)} here.", way_out)
+
+
+def by_rule(tool: Tool, rule: Rule) -> Decision:
+    if rule.kind is Kind.BLOCK:
+        reason = f"The blocklist forbids this call of `{tool.name}`: {quoted(rule.text)} ({rule.source})."
+        way_out = "No approval and no profile changes that; only whoever keeps the blocklist can. Find another way."
+        return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
+    reason = f"A rule denies this call of `{tool.name}`: {quoted(rule.text)} ({rule.source})."
+    way_out = f"Only the person can change the rule. {ASK_THE_PERSON}"
+    return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
+
+
+def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:
+    """The tool is not on the menu of this session's mode."""
+    modes = policy.menus.holding(tool.name)
+    here = policy.menus.get(session.mode)
+    if not modes:
+        reason = f"`{tool.name}` is in no mode of this server."
+        way_out = "`menu_list` shows what there is. Whoever runs the server can put the tool into a mode."
+    elif session.pinned:
+        only = f"only serves mode {quoted(session.mode)}" if session.mode else "serves no mode"
+        reason = f"`{tool.name}` is in mode {_names(modes)}, and this endpoint {only}."
+        way_out = "It cannot be reached from here. Go on with the tools of this endpoint."
+    else:
+        standing = f"this session is in mode `{here.name}`" if here else "this session is at ROOT, in no mode"
+        reason = f"`{tool.name}` is in mode {_names(modes)}, and {standing}."
+        call = json.dumps({"mode": modes[0].name}, ensure_ascii=False)
+        way_out = f"Call `menu_enter` with {call}, then make this call again."
+    return refused(Layer.MODE, Code.WRONG_MODE, reason, way_out)
+
+
+def _names(modes: tuple[Mode, ...]) -> str:
+    return listed(mode.name for mode in modes)
+
+
+def wrong_stage(tool: Tool, stage: Stage | None) -> Decision:
+    if stage is None:
+        reason = f"The stage of this run is not known, so only reading is allowed, and `{tool.name}` does more."
+        way_out = "Finish with `complete`; the next run begins at a known stage."
+    else:
+        reason = f"The stage `{stage}` of this run does not include what `{tool.name}` would do."
+        way_out = STAGES.get(stage, "Go on with a tool that fits the stage; `menu_list` shows them.")
+    return refused(Layer.STAGE, Code.WRONG_STAGE, reason, way_out)
+
+
+def read_only(tool: Tool, posture: Posture) -> Decision:
+    chosen = "ai mode `chat`" if posture.ai_mode is AiMode.CHAT else f"work mode `{posture.work_mode}`"
+    reason = f"The person chose {chosen}, which only reads, and `{tool.name}` would do more than read."
+    way_out = "Describe what you would do instead of doing it. Only the person can choose another kind of work."
+    return refused(Layer.STAGE, Code.READ_ONLY_WORK, reason, way_out)
+
+
+def profile_too_low(
+    tool: Tool, needed: Profile, posture: Posture, policy: Policy, *, these_arguments: bool = False
+) -> Decision:
+    what = f"`{tool.name}` with these arguments" if these_arguments else f"`{tool.name}`"
+    reason = f"The person's permission profile is `{posture.profile}`, and {what} needs `{needed}`."
+    if not policy.ceiling.covers(posture.profile):
+        reason = f"The operator allows at most the profile `{policy.ceiling}`, and {what} needs `{needed}`."
+    if policy.ceiling.covers(needed):
+        who = f"Only the person can raise the profile, by serving with `--profile {needed}`."
+    else:
+        who = "Only the operator can allow more than that."
+    return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
+
+
+def unfit(tool: Tool, fault: str) -> Decision:
+    reason = f"The arguments do not fit `{tool.name}`: {fault}"
+    way_out = "Nothing ran. Correct the arguments and call again."
+    return refused(Layer.ARGUMENTS, Code.INVALID_ARGUMENTS, reason, way_out)
+
+
+def unclear(tool: Tool) -> Decision:
+    reason = f"It cannot be told what `{tool.name}` would do with these arguments, so it does not run."
+    return refused(Layer.ARGUMENTS, Code.INTERNAL, reason, "Use other arguments or another tool.")
+
+
+def spent(limit: str) -> Decision:
+    reason = f"This run has used up its budget of {limit}."
+    way_out = "Finish with `complete` and say what is left to do, or tell the person with `message_user`."
+    return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
+
+
+def ask(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
+    reason = f"`{tool.name}` waits for the person's yes: {'; '.join(reasons)}."
+    way_out = "Nothing ran. Once the person has said yes, make the same call again."
+    text = rule.text if rule else None
+    return Decision(Verdict.ASK, Layer.CONFIRMATION, Code.APPROVAL_REQUIRED, reason, way_out, text, demand)

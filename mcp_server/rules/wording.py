@@ -1,0 +1,26 @@
+"""How are names and values written in messages, and which right name was probably meant?"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+LONGEST = 60
+
+
+def quoted(text: str) -> str:
+    """Somebody else's words in backticks: one line, nothing unprintable, not longer than a reader needs."""
+    shown = "".join(char if char.isprintable() and char != "`" else "?" for char in text[: LONGEST + 1])
+    return f"`{shown[:LONGEST]}…`" if len(shown) > LONGEST else f"`{shown}`"
+
+
+def nearest(wrong: str, names: Iterable[str]) -> str | None:
+    """The name that differs least, where one is near enough to be what was meant; the same answer every time."""
+    known = sorted(set(names))
+    by_fold = {name.casefold(): name for name in reversed(known)}
+    near = get_close_matches(wrong[:LONGEST].casefold(), by_fold, n=1, cutoff=0.6)
+    return by_fold[near[0]] if near else None
+
+
+def listed(words: Iterable[str], last: str = "or") -> str:
+    """`a`, `b` or `c`."""
+    shown = [quoted(word) for word in words]
+    return f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)

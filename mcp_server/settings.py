@@ -1,0 +1,129 @@
+"""What may the operator set? One frozen value, read once from flags and environment; nobody else reads either."""
+
+import getpass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from mcp_server.model.menu import Listing
+from mcp_server.model.posture import Profile
+
+STATE_FOLDER = ".menugate"
+Axis = TypeVar("Axis", Listing, Profile)
+
+
+class Unusable(Exception):
+    """The settings cannot be used; the message says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    workspace: Path
+    state: Path
+    """Where this workspace's state is kept; refused to every tool."""
+    secrets: Path
+    """Where keys are kept: outside the workspace, so that who can write there cannot forge its record."""
+    config: Path | None = None
+    menus: tuple[Path, ...] = ()
+    http: tuple[str, int] | None = None
+    mode: str | None = None
+    listing: Listing | None = None
+    profile: Profile | None = None
+    max_profile: Profile | None = None
+    auth: bool = True
+    hosts: tuple[str, ...] = ()
+    """Further Host headers to answer to, where a proxy stands in front."""
+    origins: tuple[str, ...] = ()
+    person: str = "local"
+    """The principal of who needs no token: the person whose process this is."""
+    answer_seconds: float = 300.0
+    """How long a question to the person waits."""
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.state / 'state.db'}"
+
+
+def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
+    """Flags win over `MENUGATE_*`, which wins over what is built in."""
+    env = os.environ if environment is None else environment
+
+    def given(name: str) -> str | None:
+        flag = flags.get(name)
+        return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
+
+    home = Path(env.get("HOME") or Path.home())
+    workspace = _workspace(given("workspace"))
+    config = _config(given("config"), Path(env.get("XDG_CONFIG_HOME") or home / ".config"))
+    http = _address(given("http"))
+    auth = not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0")
+    if http and not auth and not loopback(http[0]):
+        raise Unusable(f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for.")
+    return Settings(
+        workspace=workspace,
+        state=workspace / STATE_FOLDER,
+        secrets=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate",
+        config=config,
+        menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
+        http=http,
+        mode=given("mode"),
+        listing=None if given("listing") in (None, "auto") else _choice(Listing, "listing", given("listing")),
+        profile=_choice(Profile, "profile", given("profile")),
+        max_profile=_choice(Profile, "max-profile", given("max_profile")),
+        auth=auth,
+        hosts=_list(given("allowed_hosts")),
+        origins=_list(given("allowed_origins")),
+        person=f"local:{_user()}",
+    )
+
+
+def loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _workspace(given: str | None) -> Path:
+    path = Path(given or ".").resolve()
+    if not path.is_dir():
+        raise Unusable(f"the workspace {path} is not a folder; name one with --workspace.")
+    return path
+
+
+def _config(given: str | None, folder: Path) -> Path | None:
+    if given:
+        path = Path(given).resolve()
+        if not path.is_file():
+            raise Unusable(f"the configuration {path} is not a file; name one with --config, or leave it out.")
+        return path
+    usual = folder / "menugate" / "menugate.yaml"
+    return usual if usual.is_file() else None
+
+
+def _address(given: str | None) -> tuple[str, int] | None:
+    if given is None:
+        return None
+    host, colon, port = given.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise Unusable(f"`{given}` is not HOST:PORT; for example --http 127.0.0.1:7391.")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
+    if given is None:
+        return None
+    try:
+        return axis(given)
+    except ValueError:
+        raise Unusable(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
+
+
+def _list(given: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (given or "").split(",") if part.strip())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,0 +1,88 @@
+"""Who is calling, in which era, over what? Read off one request, once.
+
+The only file that touches the SDK's private connection: it is the one hook to what lives as long as a legacy
+connection does, and a contract test holds it (`tests/wire/test_sdk_contract.py`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp_types import CLIENT_INFO_META_KEY, ClientCapabilities
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+MODERN = frozenset(MODERN_PROTOCOL_VERSIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    modern: bool
+    version: str
+    transport: str
+    """`stdio`, `http` or `sse`."""
+    client: str
+    """The name the client gives itself: for display and the table of hosts, never for policy."""
+    principal: str
+    pinned: str | None
+    """The mode of the endpoint that was called, from its path."""
+    ready: bool
+    """Past the handshake, or in the era that has none."""
+
+    @property
+    def remembered(self) -> bool:
+        """Is there a connection that comes back? HTTP without sessions has none."""
+        return not self.modern or self.transport == "stdio"
+
+
+def caller(ctx: Context, owner: str) -> Caller:
+    """`owner` is the principal of who needs no token: the person whose process this is."""
+    modern = ctx.protocol_version in MODERN
+    request: Request | None = ctx.request
+    token = get_access_token()
+    return Caller(
+        modern=modern,
+        version=ctx.protocol_version,
+        transport=_transport(request),
+        client=_client(ctx),
+        principal=token.client_id if token else owner,
+        pinned=request.path_params.get("mode") if request is not None else None,
+        ready=modern or connection(ctx).initialize_accepted,
+    )
+
+
+def connection(ctx: Context) -> Connection:
+    return ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public way to it
+
+
+def capabilities(ctx: Context) -> ClientCapabilities:
+    return ctx.session.client_capabilities or ClientCapabilities()
+
+
+def kept(ctx: Context, name: str, make: Callable[[], Any], forget: Callable[[Any], None] | None = None) -> Any:
+    """A value that lives as long as this legacy connection; `forget` is called with it at the end."""
+    link = connection(ctx)
+    value = link.state.get(name)
+    if value is None:
+        value = link.state[name] = make()
+        if forget is not None:
+            link.exit_stack.callback(forget, value)
+    return value
+
+
+def _transport(request: Request | None) -> str:
+    if request is None:
+        return "stdio"
+    return "sse" if request.scope["path"].startswith("/messages") else "http"
+
+
+def _client(ctx: Context) -> str:
+    if (params := ctx.session.client_params) is not None:
+        return params.client_info.name
+    # A modern client may leave the typed pair out and still say its name.
+    info: Any = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
+    return str(cast(dict[str, Any], info).get("name", "")) if isinstance(info, dict) else ""

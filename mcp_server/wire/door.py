@@ -1,0 +1,142 @@
+"""Who may come in over HTTP, and with what? Asked of every request before anything else sees it.
+
+Host and Origin are compared exactly (a page in the person's browser can send requests to this port), the token before
+a byte of the body is read, and the body is bounded in size and time and has to be JSON that everybody reads alike.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mcp_server.wire.strict import NotStrict, parse
+
+LONGEST_BODY = 4 * 1024 * 1024
+LONGEST_HEADERS = 16 * 1024
+BODY_SECONDS = 10.0
+MOST_IN_FLIGHT = 512
+OPEN = frozenset({"/healthz", "/readyz"})
+
+
+@dataclass(frozen=True)
+class Refused(Exception):
+    status: int
+    reason: str
+    code: int = -32600
+    request_id: str | int | None = None
+
+
+@dataclass
+class Door:
+    app: ASGIApp
+    hosts: frozenset[str]
+    origins: frozenset[str]
+    keys: Mapping[str, str]
+    """SHA-256 of a token -> the principal it proves. Empty where nobody needs one."""
+    in_flight: int = field(default=0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            headers = self._checked(scope)
+            if scope["path"] not in OPEN:
+                self._known(scope, headers)
+            received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
+        except Refused as refused:
+            await _answer(send, refused)
+            return
+        self.in_flight += 1
+        try:
+            await self.app(scope, received, send)
+        finally:
+            self.in_flight -= 1
+
+    def _checked(self, scope: Scope) -> dict[str, str]:
+        raw: list[tuple[bytes, bytes]] = scope["headers"]
+        if sum(len(name) + len(value) for name, value in raw) > LONGEST_HEADERS:
+            raise Refused(431, "the headers are too large")
+        single = ("host", "origin", "authorization", "content-type")
+        names = [name.decode("latin-1") for name, _ in raw]
+        if any(names.count(name) > 1 for name in single):
+            raise Refused(400, "a header that may come once came twice")
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+        if headers.get("host", "").lower() not in self.hosts:
+            raise Refused(421, "this server does not answer to that Host")
+        if (origin := headers.get("origin")) is not None and origin.lower() not in self.origins:
+            raise Refused(403, "this Origin may not call this server")
+        if self.in_flight >= MOST_IN_FLIGHT and scope["path"] not in OPEN:
+            raise Refused(503, "too many requests at once; try again")
+        return headers
+
+    def _known(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        if not self.keys:
+            return
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        given = hashlib.sha256(token.encode("latin-1")).hexdigest()
+        principal = next((name for key, name in self.keys.items() if hmac.compare_digest(key, given)), None)
+        if kind.lower() != "bearer" or principal is None:
+            raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
+
+    async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+        kind, _, parameters = headers.get("content-type", "").partition(";")
+        if kind.strip().lower() != "application/json":
+            raise Refused(400, "the content type has to be application/json")
+        if parameters.strip() and parameters.strip().lower().replace('"', "") != "charset=utf-8":
+            raise Refused(415, "the only charset here is utf-8")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read(headers, receive)
+        except TimeoutError:
+            raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+        try:
+            parse(body)
+        except NotStrict as wrong:
+            raise Refused(400, wrong.reason, -32700, wrong.request_id) from None
+        return _again(body, receive)
+
+
+async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
+    declared = headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > LONGEST_BODY:
+        raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refused(400, "the client left before the body was there")
+        body += message.get("body", b"")
+        if len(body) > LONGEST_BODY:
+            raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The same request for whoever reads it next; after the body, the real connection with its disconnect."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return first.pop() if first else await receive()
+
+    return replay
+
+
+async def _answer(send: Send, refused: Refused) -> None:
+    error = {"code": refused.code, "message": refused.reason}
+    body = json.dumps({"jsonrpc": "2.0", "id": refused.request_id, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="menugate"'))
+    if refused.status in (408, 413):
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

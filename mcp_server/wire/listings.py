@@ -1,0 +1,81 @@
+"""Which list does a client get? One menu has several faces, and every face is made of bytes prepared beforehand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pydantic_core import to_json
+
+from mcp_server.calls.postures import Postures
+from mcp_server.model.menu import CARRIERS, Hosts, Listing
+from mcp_server.model.policy import Policy
+from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
+from mcp_server.rules.visibility import flat, visible
+from mcp_server.wire.caller import MODERN, Caller
+from mcp_server.wire.translate import prepared
+
+CHANGING = frozenset({Listing.MASKED, Listing.CARRIED})
+"""The faces that change with the mode, and so are worth an announcement."""
+
+
+class Prepared(list[dict[str, Any]]):
+    """Tools in the order of a list, with the bytes they are on a wire that lets us write them."""
+
+    @cached_property
+    def json(self) -> bytes:
+        return to_json(list(self))
+
+
+@dataclass
+class Listings:
+    policy: Policy
+    postures: Postures
+    hosts: Hosts
+    chosen: Listing | None
+    """What was asked for by name; None where era, transport and host decide."""
+    stamp: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the SDK writes into the `_meta` of every modern result; known once there is a server."""
+    _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
+    _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
+
+    def face(self, caller: Caller) -> Listing:
+        """What was asked for by name, else what the era, the transport and the table of hosts say."""
+        if self.chosen is not None:
+            return self.chosen
+        if not caller.remembered:
+            return Listing.STABLE
+        host = self.hosts.named(caller.client)
+        return host.listing if host else Listing.CARRIED
+
+    def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
+        if session.pinned or face is Listing.MASKED:
+            return visible(session, posture, self.policy)
+        if face is Listing.FLAT:
+            return flat(posture, self.policy)
+        here = visible(session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy)
+        meta = tuple(name for name in here if self.policy.tools[name].meta)
+        return (*meta, *CARRIERS, *here[len(meta) :])
+
+    def tools_list(self, caller: Caller, session: Session) -> dict[str, Any]:
+        """The whole answer to `tools/list`, the same object for the same question."""
+        face = self.face(caller)
+        posture = replace(self.postures.of(caller.principal), epoch=0)
+        key = (face, session.mode, session.stage, session.pinned, posture, caller.version)
+        ready = self._ready.get(key)
+        if ready is None:
+            tools = self._of(caller.version)
+            ready = {"tools": Prepared(tools[name] for name in self.names(face, session, posture))}
+            if caller.version in MODERN:
+                ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
+            self._ready[key] = ready
+        return ready
+
+    def _of(self, version: str) -> Mapping[str, dict[str, Any]]:
+        known = self._prepared.get(version)
+        if known is None:
+            known = self._prepared[version] = {
+                name: prepared(tool, self.policy.menus, version) for name, tool in self.policy.tools.items()
+            }
+        return known

@@ -1,0 +1,125 @@
+"""What can be read and said, beside the tools? Prompts, resources, templates and their completions."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
+
+from mcp_server.model.context import Client
+from mcp_server.model.pack import Pack, Prompt, Resource, Template
+
+MOST_COMPLETIONS = 100
+NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+
+
+@dataclass(frozen=True)
+class Offers:
+    packs: tuple[Pack, ...]
+
+    @property
+    def prompts(self) -> Iterator[Prompt]:
+        return (prompt for pack in self.packs for prompt in pack.prompts)
+
+    @property
+    def resources(self) -> Iterator[Resource]:
+        return (resource for pack in self.packs for resource in pack.resources)
+
+    @property
+    def templates(self) -> Iterator[Template]:
+        return (template for pack in self.packs for template in pack.templates)
+
+    def list_prompts(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        one_page(params)
+        return NOT_CACHED | {"prompts": [_prompt(prompt) for prompt in self.prompts]}
+
+    def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        one_page(params)
+        found = [{"uri": one.uri, **_about(one)} for one in self.resources]
+        return NOT_CACHED | {"resources": found}
+
+    def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        one_page(params)
+        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in self.templates]
+        return NOT_CACHED | {"resourceTemplates": found}
+
+    def read(self, params: ReadResourceRequestParams) -> dict[str, Any]:
+        uri = str(params.uri)
+        for resource in self.resources:
+            if resource.uri == uri:
+                return NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]}
+        for template in self.templates:
+            if (holes := filled(template.uri_template, uri)) is not None:
+                return NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]}
+        raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
+
+    async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
+        found = next((prompt for prompt in self.prompts if prompt.name == params.name), None)
+        if found is None:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
+        given = dict(params.arguments or {})
+        missing = [one.name for one in found.arguments if one.required and one.name not in given]
+        if missing:
+            raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
+        if found.ask is not None:
+            given |= await found.ask(client, given)
+        messages = [dict(message) for message in found.render(given)]
+        return {"description": found.description, "messages": messages, "resultType": "complete"}
+
+    def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
+        ref, argument = params.ref, params.argument
+        values = [str(value) for value in self._values(ref.model_dump(by_alias=True), argument.name, argument.value)]
+        shown = values[:MOST_COMPLETIONS]
+        more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+        return {"completion": more, "resultType": "complete"}
+
+    def _values(self, ref: Mapping[str, Any], name: str, typed: str) -> list[str]:
+        for prompt in self.prompts:
+            if prompt.name == ref.get("name"):
+                return [
+                    value for one in prompt.arguments if one.name == name and one.values for value in one.values(typed)
+                ]
+        for template in self.templates:
+            if template.uri_template == ref.get("uri") and template.values:
+                return list(template.values(name, typed))
+        return []
+
+
+def one_page(params: PaginatedRequestParams | None) -> None:
+    """Every list fits one page, so a cursor cannot be one of ours."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "this cursor is not one of ours; the list has one page")
+
+
+def filled(template: str, uri: str) -> dict[str, str] | None:
+    """What stands in the holes of `scheme://path/{hole}`, where the address fits."""
+    parts = re.split(r"\{(\w+)\}", template)
+    pattern = "".join(re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts))
+    match = re.fullmatch(pattern, uri)
+    return match.groupdict() if match else None
+
+
+def _prompt(prompt: Prompt) -> dict[str, Any]:
+    arguments = [
+        {"name": one.name, "description": one.description, "required": one.required} for one in prompt.arguments
+    ]
+    return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
+
+
+def _about(one: Resource | Template) -> dict[str, Any]:
+    return {"name": one.name, "description": one.description, "mimeType": one.media_type}
+
+
+def _content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
+    if isinstance(content, bytes):
+        return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
+    return {"uri": uri, "mimeType": media_type, "text": content}

@@ -1,0 +1,193 @@
+"""What does the protocol server answer with? Every request of every client arrives here and is handed on."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
+
+from mcp_server.calls.context import Asked, Interruption
+from mcp_server.calls.pipeline import Pipeline
+from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
+from mcp_server.wire.caller import Caller, Context, caller, connection, kept
+from mcp_server.wire.listings import Listings
+from mcp_server.wire.notices import Notices, Watch, teller
+from mcp_server.wire.offers import Offers, one_page
+from mcp_server.wire.translate import result
+
+log = logging.getLogger("menugate.wire")
+
+
+class MenuServer(Server[Any]):
+    """The transports ask for the options without arguments, and the SDK then says that lists never change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = notification_options or NotificationOptions(True, True, True)
+        return super().create_initialization_options(changing, experimental_capabilities, extensions)
+
+
+@dataclass
+class Front:
+    """The handlers, and what they hand on to."""
+
+    pipeline: Pipeline
+    sessions: Sessions
+    listings: Listings
+    notices: Notices
+    offers: Offers
+    owner: str
+    pinned: str | None
+    instructions: Callable[[str | None], str]
+    schema_of: Callable[[str], dict[str, Any] | None]
+    patience: float
+    _process: Watch | None = field(default=None)
+    """The one client of a stdio process in the modern era, whose connection is made anew for every request."""
+
+    def watch(self, ctx: Context, who: Caller) -> Watch:
+        """The client's list and the seat behind it, as long as there is something that remembers them."""
+        if not who.modern:
+            return cast(Watch, kept(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget))
+        if who.transport == "stdio":
+            self._process = self._process or self._watch(ctx, who)
+            return self._process
+        return Watch(who.client, who.principal, self.sessions.sit(who.principal, self._pin(who), passing=True))
+
+    def _watch(self, ctx: Context, who: Caller) -> Watch:
+        seat = self.sessions.sit(who.principal, self._pin(who))
+        return self.notices.watch(Watch(who.client, who.principal, seat, None if who.modern else teller(ctx)))
+
+    def _forget(self, watch: Watch) -> None:
+        self.notices.unwatch(watch)
+        self.sessions.stand_up(watch.seat)
+
+    def _pin(self, who: Caller) -> str | None:
+        return self.pinned or who.pinned
+
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        one_page(params)
+        who = caller(ctx, self.owner)
+        watch = self.watch(ctx, who)
+        ready = self.listings.tools_list(who, watch.seat.session)
+        watch.listed()
+        return ready
+
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        who = caller(ctx, self.owner)
+        watch = self.watch(ctx, who)
+
+        async def moved(seat: Seat) -> None:
+            await self.notices.moved(seat, who, ctx, watch)
+
+        asked = Asked(
+            tool=params.name,
+            arguments=params.arguments or {},
+            seat=watch.seat,
+            principal=who.principal,
+            client=self._client(ctx, who),
+            progress=ctx.session.report_progress,
+            transport=who.transport,
+            moved=moved,
+        )
+        try:
+            return result(await self.pipeline.run(asked))
+        except Waiting as waiting:
+            return waiting.answer
+        except Unsupported as unsupported:
+            raise unsupported.error from None
+
+    def _client(self, ctx: Context, who: Caller) -> Backchannel:
+        return Backchannel(ctx, who, self.notices.changed, self.patience)
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        try:
+            return await self.offers.prompt(params, self._client(ctx, caller(ctx, self.owner)))
+        except Waiting as waiting:
+            return waiting.answer
+        except Unsupported as unsupported:
+            raise unsupported.error from None
+
+    async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        return await self.notices.listen(caller(ctx, self.owner).principal)(ctx, params)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
+        self.watch(ctx, caller(ctx, self.owner)).uris.add(str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
+        self.watch(ctx, caller(ctx, self.owner)).uris.discard(str(params.uri))
+        return types.EmptyResult()
+
+    async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
+        connection(ctx).state[LOG_LEVEL] = params.level
+        return types.EmptyResult()
+
+    async def prepared(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Outermost of our own: lists from what is prepared, instructions per endpoint, and nothing leaks out."""
+        try:
+            if ctx.method == "tools/list" and ctx.request_id is not None and caller(ctx, self.owner).ready:
+                page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
+                return await self.list_tools(ctx, page)
+            answer = await call_next(ctx)
+            if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
+                return answer | {"instructions": self.instructions(self._pin(caller(ctx, self.owner)))}
+            return answer
+        except (MCPError, Interruption):
+            raise
+        except ValueError as wrong:
+            # The SDK's own validation of parameters; its text repeats the body, which may be a secret or a megabyte.
+            raise MCPError(INVALID_PARAMS, "Invalid request parameters") from wrong
+        except Exception as fault:
+            # In the legacy era the SDK would send the exception's text to the client.
+            log.exception("a handler failed on %s", ctx.method)
+            raise MCPError(INTERNAL_ERROR, "Internal server error") from fault
+
+
+def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
+    async def offered(answer: Any) -> Any:
+        return answer
+
+    offers = front.offers
+    server = MenuServer(
+        "menugate",
+        version=version,
+        title="menugate",
+        instructions=front.instructions(front.pinned),
+        get_tool_input_schema=front.schema_of,
+        on_list_tools=front.list_tools,
+        on_call_tool=front.call_tool,
+        on_list_prompts=lambda _ctx, params: offered(offers.list_prompts(params)),
+        on_get_prompt=front.get_prompt,
+        on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
+        on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
+        on_read_resource=lambda _ctx, params: offered(offers.read(params)),
+        on_completion=lambda _ctx, params: offered(offers.complete(params)),
+        on_subscriptions_listen=front.listen,
+        on_subscribe_resource=front.subscribe,
+        on_unsubscribe_resource=front.unsubscribe,
+    )
+    # Given to the constructor this one would warn about the revision that drops it.
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, front.set_level)
+    # Telemetry is off unless configured, so the SDK's own middleware for it is left out.
+    server.middleware[:] = [
+        front.prepared,
+        RequestStateBoundary(RequestStateSecurity(keys=[secret]), default_audience=server.name),
+    ]
+    return server
+
+
+def stamp(server: MenuServer) -> dict[str, Any]:
+    """What the SDK writes into every modern result."""
+    return {SERVER_INFO_META_KEY: server.server_info_stamp}

@@ -1,0 +1,56 @@
+"""Is a case over its limit seen, in the table and in how the run ends?"""
+
+import pytest
+
+from bench import __main__ as bench
+from bench.cases import CASES
+from bench.ratios import Limit, Ratio
+from bench.report import line, of_case, of_decision, page
+
+CALL = next(case for case in CASES if case.name == "call")
+LOAD = next(case for case in CASES if case.name == "load")
+
+
+def test_a_case_is_judged_by_its_own_limit() -> None:
+    within = of_case(CALL, Ratio(0.0008, 0.0005, 1.6, 1.5, 1.7))
+    over = of_case(CALL, Ratio(0.00085, 0.0005, 1.7, 1.6, 1.8))
+    slow = of_case(LOAD, Ratio(790, 1000, 0.79, 0.7, 0.8))
+    assert [row.verdict for row in (within, over, slow)] == ["ok", "OVER", "OVER"]
+    assert line(within) == "ok   call              0.8 ms beside 0.5 ms, ratio 1.60 (1.50–1.70), limit ≤ 1.6"
+
+
+def test_the_decision_stands_alone_and_by_its_median() -> None:
+    assert of_decision([9.0, 49.0, 500.0], Limit(50)).kept
+    assert not of_decision([9.0, 51.0, 52.0], Limit(50)).kept
+
+
+def test_the_page_has_a_line_per_case() -> None:
+    rows = [of_case(CALL, Ratio(0.0008, 0.0005, 1.6, 1.5, 1.7)), of_decision([20.0], Limit(50))]
+    shown = page(rows, "")
+    assert "| a call that does nothing, one stdio client | 0.8 ms | 0.5 ms | 1.60 | 1.50–1.70 | ≤ 1.6 | ok |" in shown
+    assert "| one decision among 1,000 rules | 20 µs |  |  | 20–20 µs | ≤ 50 µs | ok |" in shown
+    assert shown.endswith("|\n")
+
+
+def test_every_limit_the_project_promises_is_a_case() -> None:
+    assert {case.name: str(case.limit) for case in CASES} == {
+        "list-36-legacy": "≤ 0.7",
+        "list-36-modern": "≤ 0.7",
+        "list-36-http": "≤ 0.8",
+        "list-500-legacy": "≤ 0.7",
+        "list-500-modern": "≤ 0.7",
+        "list-500-http": "≤ 0.8",
+        "call": "≤ 1.6",
+        "load": "≥ 0.8",
+        "start": "≤ 1.35",
+        "memory": "≤ 1.35",
+    }
+    assert str(bench.DECISION_LIMIT) == "≤ 50"
+
+
+def test_cases_are_chosen_by_how_their_names_begin_and_a_wrong_name_is_told() -> None:
+    names = ["list-36", "list-500", "call"]
+    assert bench.chosen(names, []) == names
+    assert bench.chosen(names, ["list"]) == ["list-36", "list-500"]
+    with pytest.raises(SystemExit, match=r"No case is called `lost`\. There are: list-36, list-500, call\."):
+        bench.chosen(names, ["call", "lost"])

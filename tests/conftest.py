@@ -1,0 +1,28 @@
+"""What every test may ask for."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home folder."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder with a little in it."""
+    folder = tmp_path / "work"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.py").write_text("def main():\n    return 42\n")
+    (folder / "notes.md").write_text("# Notes\n\nfirst\n")
+    return folder

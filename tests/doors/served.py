@@ -1,0 +1,77 @@
+"""A folder served for a test: over HTTP from a process of its own, on a free loopback port."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 20.0
+
+
+def environment(home: Path) -> dict[str, str]:
+    """An empty home, and nothing of what the person at this machine has set."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "error",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "mcp_server", *arguments]
+
+
+@dataclass
+class Served:
+    url: str
+    token: str
+    workspace: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+@contextmanager
+def served(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Generator[Served, None, None]:
+    started = [*(run or command("serve")), "--workspace", str(workspace), "--http", "127.0.0.1:0", *flags]
+    process = subprocess.Popen(
+        started,
+        env=environment(home),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield _announced(process, workspace)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+
+
+def _announced(process: subprocess.Popen[str], workspace: Path) -> Served:
+    """What the server says of itself when it is ready."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "ready" in line:
+            url, token = re.search(r"(http://\S+/mcp)\b", said), re.search(r"token\s+(\S+)", said)
+            assert url is not None, said
+            return Served(url[1], token[1] if token else "", workspace, process)
+    raise AssertionError(f"the server did not start:\n{said}")

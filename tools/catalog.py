@@ -1,0 +1,46 @@
+"""Which tools are there? Every one of them, written out, in the order of the documentation.
+
+A new tool is a new name in this tuple, a line in the file of at least one mode under `menus/`, and a row in the policy
+table. Nothing registers itself.
+"""
+
+from mcp_server.model.tool import Tool
+from tools.data import (
+    FS_CREATE_DIRECTORY,
+    FS_DELETE,
+    FS_FILE_INFO,
+    FS_LIST_DIRECTORY,
+    FS_MOVE,
+    FS_READ_FILE,
+    FS_WRITE_FILE,
+)
+from tools.files import EDIT, READ, WRITE
+from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
+from tools.search import GLOB, GREP
+
+CATALOG: tuple[Tool, ...] = (
+    # Always there.
+    MENU_LIST,
+    MENU_ENTER,
+    MENU_EXIT,
+    COMPLETE,
+    THINK,
+    MESSAGE_USER,
+    # The carriers, for clients whose list does not change.
+    MENU_READ,
+    MENU_CALL,
+    # Source files.
+    READ,
+    EDIT,
+    WRITE,
+    GREP,
+    GLOB,
+    # Other files and folders.
+    FS_READ_FILE,
+    FS_WRITE_FILE,
+    FS_LIST_DIRECTORY,
+    FS_CREATE_DIRECTORY,
+    FS_DELETE,
+    FS_MOVE,
+    FS_FILE_INFO,
+)
