@@ -110,7 +110,7 @@ class MenuDesk:
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
             f"{listed(tools)}\n"
             f"If a tool is not in your list, call it with menu_read or menu_call.\n"
-            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives until {HANDLE_LIFE})."
+            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE})."
         )
         return Done(
             text,
@@ -119,7 +119,7 @@ class MenuDesk:
                 "title": mode.title,
                 "description": mode.description,
                 "menu": handle,
-                "menu_lives_until": HANDLE_LIFE,
+                "menu_lives": HANDLE_LIFE,
                 "tools": described(tools),
             },
         )

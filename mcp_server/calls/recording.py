@@ -15,7 +15,8 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments
 from mcp_server.state import Asked as Questioned
-from mcp_server.state import Intent, Judged, Moved, Origin, Outcome, Refused, Store
+from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
+from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
 LONGEST_NAME = 80

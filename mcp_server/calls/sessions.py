@@ -16,10 +16,10 @@ from mcp_server.model.policy import Spent
 from mcp_server.model.session import Session
 from mcp_server.state import Store
 
-HANDLE_LIFE = "24 hours after its last use"
+HANDLE_LIFE = "24 hours from its last use"
 
 
-@dataclass
+@dataclass(eq=False)
 class Seat:
     session: Session
     handle: str | None = None
@@ -33,7 +33,7 @@ class Seat:
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
-    f"this menu handle is not known; a handle lives until {HANDLE_LIFE}, and only for who got it.",
+    f"this menu handle is not known; a handle lives {HANDLE_LIFE}, and only for who got it.",
     "Call `menu_enter` with the mode you need; it answers with a new handle.",
 )
 

@@ -36,7 +36,7 @@ EVENTS: dict[str, Callable[[], ServerEvent]] = {
 MOST_STREAMS = 2000
 
 
-@dataclass
+@dataclass(eq=False)
 class Watch:
     """One client's list: when it was last fetched, and whether it is worth waiting for."""
 

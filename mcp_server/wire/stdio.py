@@ -39,11 +39,15 @@ async def stdio() -> AsyncGenerator[Streams, None]:
     reader, writer = await _reader(source), await _writer(sink)
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
-    async with anyio.create_task_group() as group:
-        group.start_soon(_receive, reader, incoming, writer)
-        group.start_soon(_send, outgoing, writer)
-        yield received, sent
-        group.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_receive, reader, incoming, writer)
+            group.start_soon(_send, outgoing, writer)
+            yield received, sent
+            group.cancel_scope.cancel()
+    finally:
+        if not isinstance(writer, int):
+            writer.close()
 
 
 def _claimed() -> tuple[int, int]:

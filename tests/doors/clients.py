@@ -28,7 +28,7 @@ class Held:
     async def names(self) -> list[str]:
         return [tool.name for tool in (await self.client.list_tools()).tools]
 
-    async def call(self, name: str, **arguments: Any) -> CallToolResult:
+    async def call(self, name: str, /, **arguments: Any) -> CallToolResult:
         return await self.client.call_tool(name, arguments)
 
 

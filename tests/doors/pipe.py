@@ -5,7 +5,7 @@ import queue
 import subprocess
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ class Pipe:
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         return self.until(self.send(method, params))[0]
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         return self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
 
     def names(self) -> list[str]:
@@ -105,5 +105,9 @@ def pipe(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> G
     try:
         yield Pipe(process)
     finally:
-        process.kill() if process.poll() is None else None
-        process.communicate()
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
