@@ -5,16 +5,11 @@ table. Nothing registers itself.
 """
 
 from mcp_server.model.tool import Tool
-from tools.data import (
-    FS_CREATE_DIRECTORY,
-    FS_DELETE,
-    FS_FILE_INFO,
-    FS_LIST_DIRECTORY,
-    FS_MOVE,
-    FS_READ_FILE,
-    FS_WRITE_FILE,
-)
-from tools.files import EDIT, READ, WRITE
+from tools.data.changing import CREATE_DIRECTORY, DELETE, MOVE, WRITE_FILE
+from tools.data.looking import FILE_INFO, LIST_DIRECTORY, READ_FILE
+from tools.files.edit import EDIT
+from tools.files.read import READ
+from tools.files.write import WRITE
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.search import GLOB, GREP
 
@@ -36,11 +31,11 @@ CATALOG: tuple[Tool, ...] = (
     GREP,
     GLOB,
     # Other files and folders.
-    FS_READ_FILE,
-    FS_WRITE_FILE,
-    FS_LIST_DIRECTORY,
-    FS_CREATE_DIRECTORY,
-    FS_DELETE,
-    FS_MOVE,
-    FS_FILE_INFO,
+    READ_FILE,
+    WRITE_FILE,
+    LIST_DIRECTORY,
+    CREATE_DIRECTORY,
+    DELETE,
+    MOVE,
+    FILE_INFO,
 )
