@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import os
 import queue
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.ending import Refusal
@@ -16,13 +18,14 @@ from mcp_server.state.seal import GENESIS, Anchor, AnchorFile, Checkpoint, Key, 
 if TYPE_CHECKING:
     from sqlalchemy import TextClause
 
-    from mcp_server.state.sqlite import Link, Lock, Reserve
+    from mcp_server.state.sqlite import Link, Lock
 
 LARGEST_BATCH = 256
 TICK_SECONDS = 0.1
 CLOSING_SECONDS = 2.0
 LOCK_SECONDS = 5.0
 MOST_PENDING = 20_000
+RESERVE_BYTES = 1 << 20
 
 
 @cache
@@ -55,7 +58,7 @@ class Transaction(View):
         self.clock = clock
         self.process = process
         self.changed = False
-        self.changes = 0
+        self.changes: int = 0
         head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         self.seq, self.hash = head or (0, GENESIS)
         last = link.cursor.execute(
@@ -103,13 +106,46 @@ def whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
+class Reserve:
+    """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def keep(self) -> bool:
+        """False where there is no room for it."""
+        if self._path.exists():
+            return True
+        file = None
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.write(file, bytes(RESERVE_BYTES))
+            kept = os.fstat(file).st_size == RESERVE_BYTES
+        except OSError:
+            kept = False
+        finally:
+            if file is not None:
+                os.close(file)
+        if not kept:
+            self.spend()
+        return kept
+
+    def spend(self) -> bool:
+        """False where there was none."""
+        try:
+            self._path.unlink()
+        except OSError:
+            return False
+        return True
+
+
 @dataclass(slots=True)
 class Workspace:
     """The open state of one workspace, as one process holds it."""
 
     link: "Link"
     lock: "Lock"
-    reserve: "Reserve"
+    reserve: Reserve
     anchor: AnchorFile
     key: Key
     clock: Clock

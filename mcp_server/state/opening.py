@@ -11,11 +11,11 @@ from pathlib import Path
 
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
-from mcp_server.state.batch import Transaction, Workspace
+from mcp_server.state.batch import Reserve, Transaction, Workspace
 from mcp_server.state.deeds import forget, leave_message
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import GENESIS, SLOT, Anchor, AnchorFile, Key
-from mcp_server.state.sqlite import Link, Lock, Reserve, network_share, problem, refused, set_aside
+from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
 from mcp_server.state.verify import misfit, unfinished
 
 OPENING_ROWS = 500

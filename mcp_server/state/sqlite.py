@@ -19,13 +19,15 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.state.batch import LOCK_SECONDS
+from mcp_server.state.batch import LOCK_SECONDS, RESERVE_BYTES
 
-RESERVE_BYTES = 1 << 20
+COURTESY_SECONDS = 0.05
 CHECKED_BYTES = 16 << 20
 # WAL needs memory shared between its processes, which these do not have between machines.
-NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "glusterfs", "fuse.glusterfs")
-NETWORK += ("fuse.sshfs", "fuse.rclone", "fuse.s3fs")
+NETWORK = (
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "glusterfs"),
+    *("fuse.glusterfs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs"),
+)
 
 
 def refused(code: Code, message: str, way_out: str = "") -> Refusal:
@@ -66,29 +68,50 @@ def network_share(path: Path, mounts: str | None = None) -> str | None:
 
 
 class Lock:
-    """One writer at a time, over all processes. Polled, so that a stopped holder costs a deadline and no hang."""
+    """One writer at a time, over all processes. Polled, so that a stopped holder costs a deadline and no hang.
+
+    Who polls would starve beside a busy neighbour, so whoever wants the lock first takes the turn: the neighbour then
+    has to wait behind. The turn is a courtesy and not a promise: a process stopped while it has it delays, no more.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._file = _lock_file(path)
+        self._turn = _lock_file(path.with_suffix(".turn"))
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
-        deadline, pause = time.monotonic() + seconds, 0.0002
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise busy() from None
-                time.sleep(pause)
-                pause = min(pause * 1.5, 0.001)
-            else:
-                return
+        now = time.monotonic()
+        in_turn = _polled(self._turn, now + min(seconds, COURTESY_SECONDS))
+        try:
+            if not _polled(self._file, now + seconds):
+                raise busy()
+        finally:
+            if in_turn:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def release(self) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
         os.close(self._file)
+        os.close(self._turn)
+
+
+def _lock_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _polled(file: int, deadline: float) -> bool:
+    pause = 0.0001
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.2, 0.002)
+        else:
+            return True
 
 
 def busy() -> Refusal:
@@ -240,39 +263,6 @@ def _room(path: Path) -> int:
     except OSError:
         return RESERVE_BYTES
     return status.f_bavail * status.f_frsize
-
-
-class Reserve:
-    """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def keep(self) -> bool:
-        """False where there is no room for it."""
-        if self._path.exists():
-            return True
-        file = None
-        try:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.write(file, bytes(RESERVE_BYTES))
-            kept = os.fstat(file).st_size == RESERVE_BYTES
-        except OSError:
-            kept = False
-        finally:
-            if file is not None:
-                os.close(file)
-        if not kept:
-            self.spend()
-        return kept
-
-    def spend(self) -> bool:
-        """False where there was none."""
-        try:
-            self._path.unlink()
-        except OSError:
-            return False
-        return True
 
 
 def set_aside(path: Path, stamp: str) -> str:

@@ -43,8 +43,11 @@ class Writer:
         self._workspace: Workspace | None = None
         self._suspicion = ""
         self._ticked = 0.0
-        self._version = self._changes = -1
-        self._head = self._signed = self._signed_ns = 0
+        self._version = -1
+        self._changes = -1
+        self._head = 0
+        self._signed = 0
+        self._signed_ns = 0
         self.closed = False
         self.commits = 0
         self._thread = threading.Thread(target=self._live, name="menugate-state", daemon=True)
