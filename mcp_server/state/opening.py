@@ -1,0 +1,262 @@
+"""In what condition is the state found, and how is it brought into use?
+
+The file's layout is a numbered list of steps; a step is never edited. The ledger keeps each row as the text that was
+hashed. The columns one searches by are computed from that text, so that no copy can say something else than what the
+chain covers; `{session}` and the like stand for the dialect's expression.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_server import __version__
+from mcp_server.model.ending import Code, Refusal
+from mcp_server.state.batch import Reserve, Transaction, Workspace
+from mcp_server.state.deeds import forget, leave_message
+from mcp_server.state.record import Clock, Condition, Message, RowKind
+from mcp_server.state.seal import GENESIS, SLOT, Anchor, AnchorFile, Key
+from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
+from mcp_server.state.verify import misfit, unfinished
+
+OPENING_ROWS = 500
+FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
+SEARCHED = ("kind", "session", "tool", "code", "at")
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE workspace (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            schema_version INTEGER NOT NULL,
+            changes INTEGER NOT NULL,
+            lost TEXT NOT NULL)""",
+        "INSERT INTO workspace VALUES (1, 0, 0, '')",
+        """CREATE TABLE ledger (
+            seq INTEGER PRIMARY KEY,
+            body TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            kind TEXT GENERATED ALWAYS AS ({kind}),
+            session TEXT GENERATED ALWAYS AS ({session}),
+            tool TEXT GENERATED ALWAYS AS ({tool}),
+            code TEXT GENERATED ALWAYS AS ({code}),
+            at BIGINT GENERATED ALWAYS AS ({at}))""",
+        """CREATE TABLE checkpoints (
+            number INTEGER PRIMARY KEY,
+            seq INTEGER NOT NULL,
+            hash TEXT NOT NULL,
+            at BIGINT NOT NULL,
+            key TEXT NOT NULL,
+            signature TEXT NOT NULL)""",
+        """CREATE TABLE posture (
+            principal TEXT PRIMARY KEY,
+            axes TEXT NOT NULL,
+            epoch INTEGER NOT NULL,
+            mac TEXT NOT NULL)""",
+        """CREATE TABLE sessions (
+            id TEXT PRIMARY KEY,
+            principal TEXT NOT NULL,
+            mode TEXT,
+            stage TEXT,
+            run TEXT NOT NULL,
+            steps INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            pinned INTEGER NOT NULL,
+            handle_digest TEXT,
+            created BIGINT NOT NULL,
+            used BIGINT NOT NULL)""",
+        "CREATE UNIQUE INDEX sessions_by_handle ON sessions (handle_digest)",
+        """CREATE TABLE messages (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE seen (
+            session TEXT NOT NULL,
+            path TEXT NOT NULL,
+            size BIGINT NOT NULL,
+            mtime_ns BIGINT NOT NULL,
+            digest TEXT NOT NULL,
+            PRIMARY KEY (session, path))""",
+    ),
+)
+CURRENT = len(STEPS)
+
+
+def version(link: Link) -> int | None:
+    """Which step the file stands at; 0 for an empty one, None for one that is not ours."""
+    tables = link.tables()
+    if not tables:
+        return 0
+    if "workspace" not in tables:
+        return None
+    row = link.cursor.execute("SELECT schema_version FROM workspace").fetchone()
+    return row[0] if row else None
+
+
+def migrate(link: Link, found: int) -> None:
+    """Bring the file up to date. Runs inside the caller's transaction."""
+    columns = {name: link.field(name) for name in SEARCHED}
+    for step in STEPS[found:]:
+        for statement in step:
+            link.cursor.execute(statement.format(**columns) if "{kind}" in statement else statement)
+    if found < CURRENT:
+        link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lay there before anything was written."""
+
+    version: int
+    lost: str = ""
+
+
+def open_workspace(path: Path, secrets: Path, clock: Clock, process: str, suspicion: str = "") -> Workspace:
+    """`suspicion`: what this process, which had the file open a moment ago, found: it is `gone`, or `damaged`."""
+    try:
+        return _open(path, secrets, (clock, process), suspicion)
+    except Exception as error:
+        told = problem(error, path)
+        # Opening needs a little room, which a full disk has only once the reserve is given up.
+        if told and told.problem.code is Code.STORE_FULL and Reserve(path.with_suffix(".reserve")).spend():
+            return open_workspace(path, secrets, clock, process, suspicion)
+        raise told or error from None
+
+
+def _open(path: Path, secrets: Path, who: tuple[Clock, str], suspicion: str) -> Workspace:
+    make_folder(path.parent)
+    if share := network_share(path.parent):
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path.parent}` lies on a network file system ({share}), where machines damage each other's state.",
+            "Put the state on a local disk.",
+        )
+    key = Key.load_or_create(secrets)
+    lock = Lock(path.with_suffix(".lock"))
+    try:
+        lock.acquire()
+        return _open_locked(path, lock, (key, *who), suspicion)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def make_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The person's repository is not the place for it.
+    (folder / ".gitignore").write_text("*\n")
+
+
+def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str) -> Workspace:
+    key, clock, process = who
+    anchor_path = path.with_name("ledger.anchor")
+    link, found = _look(path, clock, suspicion == "damaged")
+    try:
+        old = _anchor_text(anchor_path)
+        lost = found.lost or _lost(found, old, key, suspicion)
+        if lost:
+            set_aside(anchor_path, str(clock.now_ns()))
+            old = None
+        link.durable()
+        anchor = AnchorFile(anchor_path)
+        if found.version == 0:
+            anchor.write(Anchor(0, GENESIS, clock.now_ns(), 0), key)
+            old = anchor.text()
+        reserve = Reserve(path.with_suffix(".reserve"))
+        workspace = Workspace(link, lock, reserve, anchor, key, clock, process, Condition())
+        workspace.condition = _begin_life(workspace, found.version, lost, old)
+    except BaseException:
+        link.close()
+        raise
+    workspace.reopened = bool(suspicion)
+    workspace.full = not reserve.keep()
+    lock.release()
+    return workspace
+
+
+def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Link, Found]:
+    """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
+    link = Link(path)
+    try:
+        damage = link.damage(thorough)
+        found = None if damage else version(link)
+    except BaseException:
+        link.close()
+        raise
+    if not damage and found is not None and found <= CURRENT:
+        return link, Found(found)
+    link.close()
+    if not damage:
+        raise unfit(path, found)
+    name = set_aside(path, str(clock.now_ns()))
+    return Link(path), Found(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
+
+
+def unfit(path: Path, found: int | None) -> Refusal:
+    if found is None:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` is a database, but not menugate's; nothing was written to it.",
+            "Move it away, or keep the state elsewhere.",
+        )
+    return refused(
+        Code.STORE_UNAVAILABLE,
+        f"`{path}` comes from a newer menugate (layout {found}; known here: {CURRENT}); nothing was written to it.",
+        "Update menugate to the version that made it.",
+    )
+
+
+def _anchor_text(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()[: SLOT * 2]
+    except OSError:
+        return None
+
+
+def _lost(found: Found, anchor: bytes | None, key: Key, suspicion: str) -> str:
+    """Is there nothing where something was?"""
+    if found.version:
+        return ""
+    if suspicion == "gone":
+        return "the state file was taken away while menugate ran"
+    known = Anchor.read(anchor, key) if anchor else None
+    if anchor and (known is None or known.seq > 0):
+        return f"the state file is gone; its anchor says that it had {known.seq if known else 'some'} rows"
+    return ""
+
+
+def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | None) -> Condition:
+    """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
+    workspace.link.begin()
+    try:
+        migrate(workspace.link, found)
+        tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
+        alarm = misfit(tx, anchor, workspace.key)
+        condition = Condition(
+            fresh=found == 0, lost=lost, alarms=(alarm,) if alarm else (), unfinished=len(unfinished(tx, OPENING_ROWS))
+        )
+        if alarm:
+            # What the anchor said stays as evidence, because it is about to be written anew.
+            tx.append(
+                RowKind.ALARM, {"reason": alarm, "evidence": (anchor or b"")[:SLOT].decode("ascii", "replace").strip()}
+            )
+        if lost:
+            tx.run("UPDATE workspace SET lost = :lost", lost=lost)
+        for notice in (*condition.alarms, *((lost,) if lost else ())):
+            leave_message(tx, Message(f"{workspace.process}-{tx.seq}-{len(notice)}", 0, "", _told(notice, bool(lost))))
+        tx.append(
+            RowKind.START,
+            {"pid": os.getpid(), "version": __version__, "reason": lost or None, "unfinished": condition.unfinished},
+        )
+        forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        workspace.commit(tx)
+        workspace.put_anchor(tx)
+    except BaseException:
+        workspace.link.rollback()
+        raise
+    return condition
+
+
+def _told(notice: str, lost: bool) -> str:
+    end = "Until you choose a posture again, only reading is allowed." if lost else "`menugate audit verify` says more."
+    return f"{notice[0].upper()}{notice[1:]}. {end}"

@@ -1,0 +1,139 @@
+"""What does the person see of the state? Reading from a plain process, beside any number of running servers."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.posture import Posture
+from mcp_server.state import deeds, verify
+from mcp_server.state.batch import View, plain
+from mcp_server.state.record import Kept, Message, Row, Wanted
+from mcp_server.state.seal import Key
+from mcp_server.state.verify import Report, read_body
+
+CHUNK = 1000
+FOLLOW_SECONDS = 0.1
+UNFINISHED_AMONG = 100_000
+
+
+def _pause() -> bool:
+    time.sleep(FOLLOW_SECONDS)
+    return True
+
+
+class Reader:
+    """`with Reader.open(url, secrets=folder) as state: ...`. Nothing is ever written."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    @classmethod
+    def open(cls, url: str, *, secrets: str | Path) -> "Reader":
+        """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
+        from mcp_server.state.opening import CURRENT, unfit, version
+        from mcp_server.state.sqlite import Link, locate, problem
+
+        path = locate(url)
+        if not path.exists():
+            message = f"menugate has not run in this workspace yet: there is no `{path}`."
+            raise Refusal(Problem(Code.NOT_FOUND, message, "Start it here once, or name another workspace."))
+        try:
+            link = Link(path, readonly=True)
+            found = version(link)
+        except Exception as error:
+            raise problem(error, path) or error from None
+        if found != CURRENT:
+            link.close()
+            raise unfit(path, found)
+        return cls(View(link, Key.load(Path(secrets))))
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._view.link.close()
+
+    def rows(self, wanted: Wanted = Wanted(), after: int = 0) -> Iterator[Row]:  # noqa: B008  # frozen
+        """In the order in which they were written, those after row `after`."""
+        if wanted.tail is not None:
+            chosen = self._select(wanted, after, min(wanted.tail, 2**31), newest=True)
+            yield from reversed(chosen)
+            return
+        while chunk := self._select(wanted, after, CHUNK):
+            yield from chunk
+            after = chunk[-1].seq
+
+    def follow(self, wanted: Wanted = Wanted(), pause: Callable[[], bool] = _pause) -> Iterator[Row]:  # noqa: B008  # frozen
+        """What `rows` gives, and then what comes, until `pause` says that it is enough."""
+        last = self.head()
+        for row in self.rows(wanted):
+            if row.seq <= last:
+                yield row
+        while True:
+            head = self.head()
+            for row in self.rows(_untailed(wanted), after=last):
+                last = row.seq
+                yield row
+            last = max(last, head)
+            if not pause():
+                return
+
+    def head(self) -> int:
+        """The newest row's number; 0 where there is none."""
+        found = self._view.one("SELECT max(seq) AS seq FROM ledger")
+        return (found or {}).get("seq") or 0
+
+    def row(self, seq: int) -> Row | None:
+        return next(iter(self._rows("seq = :seq", {"seq": seq}, "")), None)
+
+    def _select(self, wanted: Wanted, after: int, limit: int, newest: bool = False) -> list[Row]:
+        conditions = ["seq > :after"]
+        values: dict[str, Any] = {"after": after, "limit": limit}
+        for name in ("session", "tool", "code"):
+            if (value := getattr(wanted, name)) is not None:
+                conditions.append(f"{name} = :{name}")
+                values[name] = plain(value)
+        if wanted.since_ns is not None:
+            conditions.append("at >= :since")
+            values["since"] = wanted.since_ns
+        if wanted.kinds:
+            names = {f"kind{index}": kind for index, kind in enumerate(wanted.kinds)}
+            conditions.append(f"kind IN ({', '.join(':' + name for name in names)})")
+            values |= names
+        order = f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT :limit"
+        return self._rows(" AND ".join(conditions), values, order)
+
+    def _rows(self, condition: str, values: dict[str, Any], order: str) -> list[Row]:
+        # Only our own words are put together here; what was asked for goes in as values.
+        sql = f"SELECT seq, body, hash FROM ledger WHERE {condition} {order}"  # noqa: S608
+        return [
+            Row(one["seq"], one["hash"], one["body"], read_body(one["body"])) for one in self._view.all(sql, **values)
+        ]
+
+    def messages(self) -> Sequence[Message]:
+        return deeds.messages(self._view)
+
+    def sessions(self) -> Sequence[Kept]:
+        """The one used last comes first."""
+        return deeds.sessions(self._view)
+
+    def postures(self) -> dict[str, Posture]:
+        return deeds.postures(self._view)
+
+    def lost(self) -> str:
+        """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
+        found = self._view.one("SELECT lost FROM workspace")
+        return found["lost"] if found else ""
+
+    def unfinished(self) -> list[int]:
+        """Intents whose process ended without saying how they went."""
+        return verify.unfinished(self._view, UNFINISHED_AMONG)
+
+    def verify(self) -> Report:
+        return verify.verify(self._view, self._view.link.path.with_name("ledger.anchor"))
+
+
+def _untailed(wanted: Wanted) -> Wanted:
+    return Wanted(wanted.session, wanted.tool, wanted.code, wanted.since_ns, wanted.kinds)

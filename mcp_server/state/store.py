@@ -1,0 +1,248 @@
+"""How does the rest of the house remember? The one door to the state for a running server, from one asyncio loop.
+
+Nothing here touches the disk: what is asked goes to the writer's thread and comes back in one hop per batch. Where the
+state cannot be written, every method that waits raises `Refusal` with `BUSY`, `STORE_FULL` or `STORE_UNAVAILABLE`.
+What was committed without being acknowledged (a kill, a cancelled caller) stays in the ledger.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_server.model.ending import Refusal
+from mcp_server.model.files import Stamp
+from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
+from mcp_server.state import deeds
+from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
+from mcp_server.state.record import Asked, Changed, Clock, Condition, Intent, Kept, Message, Moved, Outcome, Refused
+from mcp_server.state.writer import Writer
+
+if TYPE_CHECKING:
+    from mcp_server.state.batch import Workspace
+
+T = TypeVar("T")
+IDLE_NS = 24 * 3600 * 10**9
+TOUCH_NS = 5 * 60 * 10**9
+CLOSE_SECONDS = 5.0
+MOST_REMEMBERED = 10_000
+
+
+class Store:
+    def __init__(self, start: Callable[[str], "Workspace"], clock: Clock, new_id: Callable[[], str]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._clock = clock
+        self._new_id = new_id
+        self._writer = Writer(start, self._post)
+        self._ended = self._loop.create_future()
+        self._listeners: list[Callable[[], None]] = []
+        self._postures: dict[str, Posture | None] = {}
+        self._sessions: dict[str, Kept] = {}
+        self._handles: dict[str, str] = {}
+        self._seen: dict[tuple[str, str], Stamp] = {}
+        self._generation = 0
+
+    @classmethod
+    def open(cls, url: str, *, secrets: str | Path, clock: Clock, new_id: Callable[[], str]) -> "Store":
+        """Returns at once; the file is opened by the writer. `ready` says how that went."""
+        process = f"{os.getpid()}-{new_id()}"
+
+        def start(suspicion: str) -> "Workspace":
+            from mcp_server.state.opening import open_workspace
+            from mcp_server.state.sqlite import locate
+
+            return open_workspace(locate(url), Path(secrets), clock, process, suspicion)
+
+        store = cls(start, clock, new_id)
+        store._writer.start()
+        return store
+
+    async def ready(self) -> Condition:
+        return await self._read(lambda _view: self._writer.condition)
+
+    async def close(self) -> None:
+        """Put down what is still in hand. Bounded: what cannot be written by then is lost, and was never promised."""
+        self._writer.stop()
+        await asyncio.wait([self._ended], timeout=CLOSE_SECONDS)
+
+    @property
+    def commits(self) -> int:
+        """How many transactions were committed; less than the number of rows where callers came together."""
+        return self._writer.commits
+
+    # The ledger.
+
+    async def intend(self, intent: Intent) -> int | Moved:
+        """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
+        found = await self._write(partial(deeds.intend, intent=intent))
+        if isinstance(found, Moved):
+            self._postures.pop(intent.session.principal, None)
+        return found
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Does not wait. Any thread may call it."""
+        self._writer.later(partial(deeds.conclude, outcome=outcome))
+
+    async def record(self, judged: Refused | Asked) -> int:
+        return await self._write(partial(deeds.record, judged=judged))
+
+    # The person's posture.
+
+    async def posture(self, principal: str) -> Posture | None:
+        """None where the person never chose; the most restricted one where the choice is lost or cannot be read."""
+        if principal in self._postures:
+            return self._postures[principal]
+        generation = self._generation
+        found = await self._read(partial(deeds.posture, principal=principal))
+        if generation == self._generation:
+            _bound(self._postures)[principal] = found
+        return found
+
+    async def set_posture(
+        self, principal: str, posture: Posture, reason: str, scope: str = "now", session: str = ""
+    ) -> Posture | Changed:
+        """`posture.epoch` is the one that is being replaced; what comes back is one further."""
+        return await self._write(
+            lambda tx: deeds.set_posture(tx, principal, posture, {"reason": reason, "scope": scope, "session": session})
+        )
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Called in the loop when posture or sessions changed, here or in another process; call the result to stop."""
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback) if callback in self._listeners else None
+
+    # Sessions.
+
+    async def session(self, id: str) -> Session | None:
+        kept = self._sessions.get(id) or await self._remember(partial(deeds.session, id=id))
+        return kept.session if kept else None
+
+    async def session_by_handle(self, digest: str) -> Session | None:
+        """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
+        kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(
+            partial(deeds.session_by_handle, digest=digest)
+        )
+        if kept is None or kept.handle_digest != digest:
+            return None
+        idle = self._clock.now_ns() - kept.used
+        # A clock that was set back makes a session look used in the future; that counts as expired too.
+        if not -TOUCH_NS <= idle < IDLE_NS:
+            return None
+        if idle >= TOUCH_NS:
+            self._keep(replace(kept, used=kept.used + idle))
+            self._writer.later(partial(deeds.touch, id=kept.session.id, used=kept.used + idle))
+        return kept.session
+
+    async def put_session(self, session: Session, handle_digest: str | None = None) -> Session:
+        """Make a session known, or give a known one its handle; as it stands in the store."""
+        kept = await self._write(lambda tx: deeds.put_session(tx, session, handle_digest))
+        return kept.session
+
+    async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | Changed:
+        """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
+        found = await self._write(lambda tx: deeds.move(tx, before, after, {"reason": reason, "scope": scope}))
+        return found.session if isinstance(found, Kept) else found
+
+    # Messages to the person, and what a session has read.
+
+    async def leave_message(self, session: str, text: str, attachments: Sequence[str] = ()) -> str:
+        message = Message(self._new_id(), self._clock.now_ns(), session, text, tuple(attachments))
+        return await self._write(partial(deeds.leave_message, message=message))
+
+    def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
+        """Known at once, written with the next batch. Any thread may call it."""
+        _bound(self._seen)[session_id, path] = stamp
+        self._writer.later(lambda tx: deeds.remember_seen(tx, session_id, path, stamp))
+
+    def recall_seen(self, session_id: str, path: str) -> Stamp | None:
+        """From memory, or from what another process wrote. May wait for the writer: not for the loop's own thread."""
+        if found := self._seen.get((session_id, path)):
+            return found
+        done = threading.Event()
+        wish = Wish(partial(deeds.recall_seen, session_id=session_id, path=path), writes=False, answered=done.set)
+        self._writer.ask(wish)
+        if not done.wait(2 * LOCK_SECONDS):
+            return None
+        if wish.error:
+            raise wish.error
+        return wish.value
+
+    # To the writer and back.
+
+    async def _read(self, work: Callable[[View], T]) -> T:
+        return await self._ask(Wish(work, writes=False))
+
+    async def _write(self, work: Callable[[Transaction], T]) -> T:
+        return await self._ask(Wish(work))
+
+    async def _ask(self, wish: Wish) -> Any:
+        wish.future = self._loop.create_future()
+        self._writer.ask(wish)
+        return await wish.future
+
+    async def _remember(self, work: Callable[[View], Kept | None]) -> Kept | None:
+        generation = self._generation
+        kept = await self._read(work)
+        if kept and generation == self._generation:
+            self._keep(kept)
+        return kept
+
+    def _keep(self, kept: Kept) -> None:
+        _bound(self._sessions)[kept.session.id] = kept
+        if kept.handle_digest:
+            _bound(self._handles)[kept.handle_digest] = kept.session.id
+
+    def _post(self, delivery: Delivery) -> None:
+        """From the writer's thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._receive, delivery)
+        except RuntimeError:
+            # The loop is closed: nobody is left to be told.
+            return
+
+    def _receive(self, delivery: Delivery) -> None:
+        if delivery.changed:
+            self._forget(everything=delivery.foreign)
+        for wish in delivery.wishes:
+            if isinstance(wish.value, Kept):
+                self._keep(wish.value)
+            if wish.future and not wish.future.done():
+                _settle(wish.future, wish)
+        if delivery.changed:
+            for callback in tuple(self._listeners):
+                callback()
+        if delivery.ended and not self._ended.done():
+            self._ended.set_result(None)
+
+    def _forget(self, everything: bool) -> None:
+        self._generation += 1
+        self._postures.clear()
+        if everything:
+            self._sessions.clear()
+            self._handles.clear()
+
+
+def _settle(future: "asyncio.Future[Any]", wish: Wish) -> None:
+    if wish.error is None:
+        future.set_result(wish.value)
+    elif isinstance(wish.error, Refusal):
+        # One problem may be the answer to many; each gets an exception of its own to raise.
+        future.set_exception(Refusal(wish.error.problem))
+    else:
+        future.set_exception(wish.error)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _bound(remembered: dict[K, V]) -> dict[K, V]:
+    """Memory is a shortcut; what falls out of it is read again."""
+    if len(remembered) >= MOST_REMEMBERED:
+        remembered.clear()
+    return remembered

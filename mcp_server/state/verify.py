@@ -1,0 +1,180 @@
+"""Is the ledger what it was? Every row against the chain, the chain against its anchor and its signed checkpoints."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp_server.state.batch import View
+from mcp_server.state.record import RowKind
+from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, chained, signed
+
+CHUNK = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    rows: int
+    unanchored: int
+    """Rows committed after the anchor was last written: some right after a kill, none after the next start."""
+    faults: tuple[tuple[int, str], ...]
+    """Row by row, what is wrong; 0 where it is not about one row."""
+    checkpoints: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far the chain was followed, and what was found on the way."""
+
+    expected: dict[int, list[tuple[str, str]]]
+    """row -> hashes that somebody vouched for, and who."""
+    seq: int = 0
+    hash: str = GENESIS
+    rows: int = 0
+    faults: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def take(self, seq: int, body: str, hash: str) -> None:
+        self.rows += 1
+        if seq != self.seq + 1:
+            self.faults.append((self.seq + 1, _missing(self.seq + 1, seq - 1)))
+        elif chained(self.hash, seq, body) != hash:
+            self.faults.append((seq, "the row does not fit the chain: it or the one before it was changed"))
+        for vouched, by in self.expected.get(seq, ()):
+            if vouched != hash:
+                self.faults.append((seq, f"the row is not the one that {by} names: the chain was computed anew"))
+        if '"kind":"alarm"' in body:
+            self.faults.append((seq, f"recorded at a start: {read_body(body).get('reason')}"))
+        # Going on with what stands there, so that one changed row is one fault and not ten thousand.
+        self.seq, self.hash = seq, hash
+
+
+def _missing(first: int, last: int) -> str:
+    return "the row is missing" if first == last else f"rows {first} to {last} are missing"
+
+
+def read_body(body: object) -> dict[str, Any]:
+    """A row's fields; none where the text is not one of ours."""
+    try:
+        found = json.loads(body) if isinstance(body, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON's keys are strings
+
+
+def verify(view: View, anchor_path: Path) -> Report:
+    """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it."""
+    faults: list[tuple[int, str]] = []
+    anchor = _read_anchor(anchor_path, view.key, faults)
+    checkpoints = [Checkpoint(**row) for row in view.all("SELECT * FROM checkpoints ORDER BY number")]
+    expected: dict[int, list[tuple[str, str]]] = {}
+    if anchor and anchor.seq:
+        expected.setdefault(anchor.seq, []).append((anchor.hash, "the anchor"))
+    for one in checkpoints:
+        expected.setdefault(one.seq, []).append((one.hash, f"checkpoint {one.number}"))
+    walk = _Walk(expected)
+    for seq, body, hash in _rows(view):
+        if isinstance(body, str) and isinstance(hash, str):
+            walk.take(seq, body, hash)
+        else:
+            faults.append((seq, "the row is not text"))
+            walk.seq, walk.hash = seq, str(hash)
+    faults += walk.faults
+    named = max((anchor.seq if anchor else 0, *(one.seq for one in checkpoints)), default=0)
+    if named > walk.seq:
+        faults.append((walk.seq + 1, f"{_missing(walk.seq + 1, named)}: the end of the ledger was cut off"))
+    faults += _checkpoint_faults(checkpoints, anchor, view.key)
+    after = max(0, walk.seq - anchor.seq) if anchor else walk.rows
+    return Report(walk.rows, after, tuple(sorted(faults)), len(checkpoints))
+
+
+def _rows(view: View) -> Iterator[tuple[int, Any, Any]]:
+    cursor = view.link.cursor.execute("SELECT seq, body, hash FROM ledger ORDER BY seq")
+    while chunk := cursor.fetchmany(CHUNK):
+        yield from chunk
+
+
+def _read_anchor(path: Path, key: Key | None, faults: list[tuple[int, str]]) -> Anchor | None:
+    if key is None:
+        faults.append((0, "the key is missing, so neither anchor nor checkpoints can be checked"))
+        return None
+    # A second look, because a writer may have been in the middle of its line.
+    for _ in range(3):
+        try:
+            text = path.read_bytes()
+        except OSError:
+            faults.append((0, "the anchor is missing"))
+            return None
+        if (anchor := Anchor.read(text[:SLOT], key)) and len(text) == SLOT:
+            return anchor
+    faults.append((0, "the anchor was not written with this machine's key, or was changed"))
+    return None
+
+
+def _checkpoint_faults(
+    checkpoints: list[Checkpoint], anchor: Anchor | None, key: Key | None
+) -> Iterator[tuple[int, str]]:
+    before: Checkpoint | None = None
+    for one in checkpoints:
+        number = before.number + 1 if before else 1
+        if one.number != number:
+            yield one.seq, f"checkpoint {number} is missing before this row"
+        elif key and one.key != key.public:
+            yield one.seq, f"checkpoint {one.number} was signed with another key than this machine's"
+        elif key and not signed(one.statement(before), one.signature, one.key):
+            yield one.seq, f"the signature of checkpoint {one.number} is not right"
+        before = one
+    last = before.number if before else 0
+    if anchor and anchor.checkpoints > last:
+        yield (before.seq if before else 0), f"checkpoint {last + 1} is missing after this row"
+
+
+def misfit(view: View, anchor: bytes | None, key: Key) -> str:
+    """Does the ledger still have what its anchor says it had? Asked at a start, before the anchor is written anew."""
+    if anchor is None:
+        return "the ledger's anchor is missing"
+    known = Anchor.read(anchor[:SLOT], key)
+    if known is None:
+        return "the ledger's anchor was not written with this machine's key"
+    last = view.one("SELECT max(seq) AS seq FROM ledger") or {}
+    if known.seq > (last["seq"] or 0):
+        return f"rows {(last['seq'] or 0) + 1} to {known.seq} of the ledger are missing from its end"
+    row = view.one("SELECT hash FROM ledger WHERE seq = :seq", seq=known.seq)
+    if known.seq and (row is None or row["hash"] != known.hash):
+        return f"row {known.seq} of the ledger is not the one its anchor names"
+    count = view.one("SELECT max(number) AS number FROM checkpoints") or {}
+    return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
+
+
+def unfinished(view: View, among: int) -> list[int]:
+    """The calls among the last rows that no outcome follows, and whose process is no longer there to write one."""
+    rows = view.all("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among)
+    read: dict[int, Mapping[str, Any]] = {row["seq"]: read_body(row["body"]) for row in rows}
+    concluded = {one.get("intent") for one in read.values() if one.get("kind") == RowKind.OUTCOME}
+    over = {one.get("process") for one in read.values() if one.get("kind") == RowKind.STOP}
+    return sorted(
+        seq
+        for seq, one in read.items()
+        if one.get("kind") == RowKind.INTENT
+        and seq not in concluded
+        and (one.get("process") in over or not running(str(one.get("process", ""))))
+    )
+
+
+def running(process: str) -> bool:
+    """Is the process of this name (its number comes first) still there? A reused number counts as there."""
+    number = process.partition("-")[0]
+    if not number.isascii() or not number.isdigit() or not 0 < int(number) < 2**31:
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

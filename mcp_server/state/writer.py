@@ -1,0 +1,275 @@
+"""Who writes? One thread per process: it takes everything that is queued, commits it at once, and answers together.
+
+No artificial delay: while one batch is on its way to the disk the next one gathers. What nobody waits for (outcomes,
+seen files) rides along with the next batch, or goes after a tenth of a second. The engine's libraries are imported
+here, in the thread, so that a server answers its first request without them.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.state.batch import (
+    CLOSING_SECONDS,
+    LOCK_SECONDS,
+    TICK_SECONDS,
+    Delivery,
+    Inbox,
+    Transaction,
+    View,
+    Wish,
+    Workspace,
+)
+from mcp_server.state.deeds import changes, sign_checkpoint
+from mcp_server.state.record import Condition, RowKind
+
+LAZY_LOCK_SECONDS = 0.2
+CHECKPOINT_ROWS = 1000
+CHECKPOINT_NS = 60 * 10**9
+
+log = logging.getLogger(__name__)
+ENDED = Refusal(Problem(Code.STORE_UNAVAILABLE, "the state is closed.", "Start menugate again."))
+
+
+class Writer:
+    def __init__(self, start: Callable[[str], Workspace], deliver: Callable[[Delivery], None]) -> None:
+        self._start = start
+        self._deliver = deliver
+        self._inbox = Inbox()
+        self._workspace: Workspace | None = None
+        self._suspicion = ""
+        self._ticked = 0.0
+        self._version = -1
+        self._changes = -1
+        self._head = 0
+        self._signed = 0
+        self._signed_ns = 0
+        self.closed = False
+        self.commits = 0
+        self._thread = threading.Thread(target=self._live, name="menugate-state", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def ask(self, wish: Wish) -> None:
+        if self.closed:
+            wish.error = ENDED
+            self._answer([wish])
+        else:
+            self._inbox.put(wish)
+
+    def later(self, work: Callable[[Transaction], Any]) -> None:
+        """Without waking anybody: the next batch or tick takes it along."""
+        self._inbox.later(Wish(work))
+
+    def stop(self) -> None:
+        self._inbox.end()
+
+    @property
+    def condition(self) -> Condition:
+        return self._workspace.condition if self._workspace else Condition()
+
+    def _live(self) -> None:
+        try:
+            # Whoever asks first hears what went wrong; the opening is then tried again.
+            with contextlib.suppress(Exception):
+                self._open()
+            while not self.closed:
+                self._round()
+        except BaseException:
+            log.exception("the state writer ended unexpectedly")
+        finally:
+            self.closed = True
+            self._answer(self._inbox.drained(), ENDED)
+            self._deliver(Delivery(ended=True))
+
+    def _round(self) -> None:
+        batch, last = self._inbox.gather()
+        if batch:
+            self._serve(batch)
+        if last:
+            self._finish()
+            self.closed = True
+        elif time.monotonic() - self._ticked >= TICK_SECONDS:
+            self._ticked = time.monotonic()
+            self._tick()
+
+    def _open(self) -> Workspace:
+        if self._workspace is None:
+            opened = self._start(self._suspicion)
+            self._workspace, self._suspicion = opened, ""
+            self._signed_ns = opened.clock.now_ns()
+            self._version = opened.link.data_version()
+            self._changes = changes(View(opened.link, None))
+            if opened.reopened:
+                self._deliver(Delivery(changed=True, foreign=True))
+        return self._workspace
+
+    def _meaning(self, error: Exception) -> BaseException:
+        """What an error means to who asked."""
+        if self._workspace is None or isinstance(error, Refusal):
+            return error
+        from mcp_server.state.sqlite import damaged, problem
+
+        meaning = problem(error, self._workspace.link.path) or error
+        if damaged(error):
+            self._let_go("damaged")
+        return meaning
+
+    def _let_go(self, suspicion: str) -> None:
+        """Open the file anew at the next chance, and look closer."""
+        workspace, self._workspace, self._suspicion = self._workspace, None, suspicion
+        if workspace:
+            with contextlib.suppress(Exception):
+                workspace.close()
+
+    def _locked(self, seconds: float) -> Workspace:
+        """The workspace, under its lock, and still the file that lies at its path."""
+        for _ in range(3):
+            workspace = self._open()
+            workspace.lock.acquire(seconds)
+            if workspace.link.intact():
+                return workspace
+            workspace.lock.release()
+            self._let_go("gone")
+        raise Refusal(Problem(Code.STORE_UNAVAILABLE, "the state file is taken away again and again; nothing ran."))
+
+    def _serve(self, batch: list[Wish]) -> None:
+        """Reads first: they need no lock and go on when nothing can be written."""
+        reads = [wish for wish in batch if not wish.writes]
+        for wish in reads:
+            try:
+                workspace = self._open()
+                wish.value = wish.work(View(workspace.link, workspace.key))
+            except Exception as error:
+                wish.error = self._meaning(error)
+        if reads:
+            self._answer(reads)
+        writes = [wish for wish in batch if wish.writes]
+        if writes:
+            self._write(writes, self._inbox.taken_along())
+            if self._head - self._signed >= CHECKPOINT_ROWS:
+                self._ticked = 0.0
+
+    def _write(self, eager: list[Wish], lazy: list[Wish]) -> None:
+        try:
+            if eager:
+                self._open().refuse_when_full()
+            self._commit([*lazy, *eager], eager, LOCK_SECONDS if eager else LAZY_LOCK_SECONDS)
+        except Exception as error:
+            meaning = self._meaning(error)
+            if isinstance(meaning, Refusal):
+                self._withhold(eager, lazy, meaning)
+            elif len(eager) + len(lazy) > 1:
+                # One of them is at fault; each gets a transaction of its own, so that the others do not pay for it.
+                for wish in lazy:
+                    self._write([], [wish])
+                for wish in eager:
+                    self._write([wish], [])
+            elif eager:
+                self._answer(eager, meaning)
+            else:
+                log.error("a row could not be written", exc_info=meaning)
+
+    def _withhold(self, eager: list[Wish], lazy: list[Wish], meaning: Refusal) -> None:
+        # What has happened already is kept for a better moment; what was only about to happen does not.
+        self._inbox.back(lazy)
+        if meaning.problem.code is Code.BUSY:
+            # Whoever came meanwhile has waited as long and would wait as long again.
+            eager = [*eager, *self._inbox.drained(writes_only=True)]
+        if meaning.problem.code is Code.STORE_FULL and self._workspace and not self._workspace.full:
+            self._workspace.full = True
+            self._workspace.reserve.spend()
+        self._answer(eager, meaning)
+
+    def _commit(self, wishes: list[Wish], eager: list[Wish], seconds: float) -> None:
+        workspace = self._locked(seconds)
+        try:
+            try:
+                tx = workspace.begin()
+                for wish in wishes:
+                    wish.value = wish.work(tx)
+                workspace.commit(tx)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    workspace.link.rollback()
+                raise
+            self._committed(workspace, tx, eager)
+        finally:
+            workspace.lock.release()
+
+    def _committed(self, workspace: Workspace, tx: Transaction, eager: list[Wish]) -> None:
+        """Tell who waits, and only then the anchor: nobody waits for that."""
+        self.commits += 1
+        foreign = tx.changed and tx.changes != self._changes + 1
+        if tx.changed:
+            self._changes = tx.changes
+        self._answer(eager, None, tx.changed, foreign)
+        self._head, self._signed = tx.seq, tx.checkpoint.seq if tx.checkpoint else 0
+        try:
+            workspace.put_anchor(tx)
+        except OSError as error:
+            log.debug("the anchor was not written: %s", error)
+
+    def _tick(self) -> None:
+        try:
+            workspace = self._open()
+            if not workspace.link.intact():
+                self._let_go("gone")
+                return
+            self._look_round(workspace)
+            if lazy := self._inbox.taken_along():
+                self._write([], lazy)
+            self._sign_when_due()
+        except Exception as error:
+            # Nobody waits for a tick; who asks next is told.
+            log.debug("the state could not be looked after: %s", self._meaning(error))
+
+    def _look_round(self, workspace: Workspace) -> None:
+        version = workspace.link.data_version()
+        if version == self._version:
+            return
+        self._version = version
+        if self._changes != (now := changes(View(workspace.link, None))):
+            self._changes = now
+            self._deliver(Delivery(changed=True, foreign=True))
+
+    def _sign_when_due(self, *, at_once: bool = False) -> None:
+        workspace = self._workspace
+        if workspace is None or self._head <= self._signed:
+            return
+        now = workspace.clock.now_ns()
+        if at_once or self._head - self._signed >= CHECKPOINT_ROWS or now - self._signed_ns >= CHECKPOINT_NS:
+            self._signed_ns = now
+            _ = workspace.key.public  # imports the library before the lock is taken
+            self._commit([Wish(sign_checkpoint)], [], TICK_SECONDS)
+
+    def _finish(self) -> None:
+        """Put down what is still in hand, sign, and close."""
+        if self._workspace is None:
+            return
+        try:
+            while lazy := self._inbox.taken_along():
+                self._commit(lazy, [], CLOSING_SECONDS)
+            self._commit([Wish(lambda tx: tx.append(RowKind.STOP, {}))], [], CLOSING_SECONDS)
+            self._sign_when_due(at_once=True)
+        except Exception as error:
+            log.warning("the state was closed without its last rows: %s", self._meaning(error))
+        self._let_go("")
+
+    def _answer(
+        self, wishes: list[Wish], error: BaseException | None = None, changed: bool = False, foreign: bool = False
+    ) -> None:
+        waiting: list[Wish] = []
+        for wish in wishes:
+            wish.error = wish.error or error
+            if wish.answered:
+                wish.answered()
+            else:
+                waiting.append(wish)
+        if waiting or changed:
+            self._deliver(Delivery(waiting, changed, foreign))

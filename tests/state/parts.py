@@ -1,0 +1,121 @@
+"""What the tests of the state have in common: a workspace, a clock that moves when told, a call."""
+
+import hashlib
+import itertools
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from mcp_server.model.ending import Code
+from mcp_server.model.policy import Decision, Layer, Verdict
+from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
+from mcp_server.state import Intent, Origin, Outcome, Reader, Refused, Store
+
+SECOND = 10**9
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+ALLOWED = Decision(Verdict.ALLOW)
+DENIED = Decision(Verdict.DENY, Layer.RULES, Code.RULE_DENIED, "a rule says no", rule="deny bash(rm:*)")
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Clock:
+    now: int = 1_800_000_000 * SECOND
+
+    def now_ns(self) -> int:
+        self.now += 1
+        return self.now
+
+
+@dataclass
+class Place:
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def state(self) -> Path:
+        return self.folder / ".menugate"
+
+    @property
+    def file(self) -> Path:
+        return self.state / "state.db"
+
+    @property
+    def anchor(self) -> Path:
+        return self.state / "ledger.anchor"
+
+    @property
+    def secrets(self) -> Path:
+        return self.folder / "secrets"
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.file}"
+
+    def store(self) -> Store:
+        return Store.open(self.url, secrets=self.secrets, clock=self.clock, new_id=lambda: f"id{next(_numbers)}")
+
+    def reader(self) -> Reader:
+        return Reader.open(self.url, secrets=self.secrets)
+
+    def sql(self, *statements: str) -> None:
+        """As somebody with a database tool would."""
+        connection = sqlite3.connect(self.file)
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+        connection.close()
+
+
+@dataclass
+class Hands:
+    held: list[Store] = field(default_factory=list[Store])
+
+    async def open(self, place: Place) -> Store:
+        store = place.store()
+        self.held.append(store)
+        await store.ready()
+        return store
+
+    async def close(self) -> None:
+        while self.held:
+            await self.held.pop().close()
+
+
+SESSION = Session("s1", "me", mode="git", run="r1")
+
+
+def intent(tool: str = "Read", session: Session = SESSION, posture: Posture | None = None, about: str = "") -> Intent:
+    digest = hashlib.sha256(about.encode()).hexdigest()
+    return Intent(
+        session, posture or Posture(), tool, ALLOWED, Origin("c1", "opencode", "stdio"), 36, digest, len(about)
+    )
+
+
+def refused(tool: str = "bash", session: Session = SESSION) -> Refused:
+    return Refused(session, Posture(), tool, DENIED, Origin("c1", "opencode", "stdio"), 36, "0" * 64, 2)
+
+
+def outcome(seq: int, tool: str = "Read", code: Code | None = None, session: str = SESSION.id) -> Outcome:
+    return Outcome(seq, "problem" if code else "done", code, 120, 800, 400, session, tool)
+
+
+async def intended(store: Store, one: Intent) -> int:
+    seq = await store.intend(one)
+    assert isinstance(seq, int)
+    return seq
+
+
+async def heard(what: Callable[[], Any], within: int = 200) -> bool:
+    """Did that come true, within so many turns of a fiftieth of a second?"""
+    for _ in range(within):
+        if what():
+            return True
+        await anyio.sleep(0.02)
+    return False

@@ -1,0 +1,237 @@
+import asyncio
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_server.model.ending import Code, Refusal
+from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.session import Session
+from mcp_server.state import Asked, Moved, RowKind, Store, Wanted
+from mcp_server.state.seal import GENESIS, LONGEST_BODY, canonical, chained
+from tests.state.parts import ALLOWED, SESSION, Hands, Place, heard, intended, intent, outcome, refused
+
+pytestmark = pytest.mark.anyio
+
+values = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.dictionaries(st.text(), st.integers()))
+
+
+@given(st.dictionaries(st.text(), values))
+def test_fields_have_one_text_whatever_their_order_and_can_be_read_back(fields: dict[str, Any]) -> None:
+    body = canonical(fields)
+    assert body == canonical(dict(reversed(fields.items())))
+    assert body.isascii()
+    if len(body) < LONGEST_BODY:
+        assert json.loads(body) == {key: value for key, value in fields.items() if value is not None}
+
+
+@given(st.text(), st.text(), st.integers(1), st.integers(1))
+def test_a_hash_covers_text_number_and_what_came_before(one: str, other: str, seq: int, number: int) -> None:
+    one, other = canonical({"x": one}), canonical({"x": other})
+    assert (chained(GENESIS, seq, one) == chained(GENESIS, number, other)) == ((seq, one) == (number, other))
+    assert chained(GENESIS, seq, one) != chained(chained(GENESIS, seq, one), seq, one)
+
+
+def test_what_is_endless_is_clipped() -> None:
+    assert len(canonical({"tool": "x" * 1_000_000, "at": 1})) < LONGEST_BODY
+
+
+async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Store) -> None:
+    seq = await intended(store, intent(about='{"path": "a"}'))
+    store.conclude(outcome(seq, code=Code.NOT_FOUND))
+    no = await store.record(refused())
+    asked = await store.record(Asked(SESSION, Posture(), "bash", ALLOWED, question="q1"))
+    await store.close()
+    with place.reader() as state:
+        rows = {row.seq: row for row in state.rows()}
+        assert [row.kind for row in rows.values()] == ["start", "intent", "outcome", "refusal", "question", "stop"]
+        assert rows[asked].fields["question"] == "q1"
+        denied = {"rule": "deny bash(rm:*)", "layer": "rules", "verdict": "deny", "code": "RULE_DENIED"}
+        assert denied.items() <= rows[no].fields.items()
+        expected = {
+            "principal": "me",
+            "conversation": "c1",
+            "session": "s1",
+            "run": "r1",
+            "step": 0,
+            "client": "opencode",
+            "transport": "stdio",
+            "mode": "git",
+            "stage": "act",
+            "work_mode": "build",
+            "run_control": "autonomous",
+            "profile": "normal",
+            "model_mode": "smart",
+            "surface": "headless",
+            "ai_mode": "agent",
+            "reasoning": False,
+            "tool_count": 36,
+            "tool": "Read",
+            "verdict": "allow",
+            "reason": "",
+            "arguments_bytes": 13,
+            "epoch": 0,
+            "kind": "intent",
+        }
+        assert expected.items() <= rows[seq].fields.items()
+        done = next(row for row in rows.values() if row.kind == RowKind.OUTCOME)
+        assert done.fields["intent"] == seq
+        assert done.fields["code"] == "NOT_FOUND"
+        assert "path" not in done.body + rows[seq].body
+
+
+async def test_hashes_can_be_checked_with_a_shell(place: Place, store: Store) -> None:
+    await intended(store, intent())
+    await store.close()
+    with place.reader() as state:
+        first, second, *_ = state.rows()
+    text = f"{first.hash}\n{second.seq}\n{second.body}"
+    assert subprocess.check_output(["sha256sum"], input=text.encode()).split()[0].decode() == second.hash
+
+
+async def test_callers_that_come_together_share_a_commit(store: Store) -> None:
+    await intended(store, intent())
+    before = store.commits
+    seqs = await asyncio.gather(*(intended(store, intent()) for _ in range(256)))
+    assert sorted(seqs) == list(range(min(seqs), min(seqs) + 256))
+    assert store.commits - before <= 4
+
+
+async def test_a_decision_made_under_an_older_posture_writes_nothing(place: Place, store: Store) -> None:
+    settled = await store.set_posture("me", Posture(profile=Profile.RESTRICTED), "be careful")
+    assert isinstance(settled, Posture)
+    assert await store.intend(intent(posture=Posture())) == Moved(1)
+    assert isinstance(await store.intend(intent(posture=settled)), int)
+    assert isinstance(await store.intend(intent(session=Session("s2", "somebody else"))), int)
+    await store.close()
+    with place.reader() as state:
+        assert len(list(state.rows(Wanted(kinds=("intent",))))) == 2
+
+
+async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> None:
+    class Odd(Posture):
+        @property
+        def epoch(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  # a mistake, planted
+            raise RuntimeError("planted")
+
+    odd = Odd.__new__(Odd)
+    for name in ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "reasoning", "surface"):
+        object.__setattr__(odd, name, getattr(Posture(), name))
+    good, bad, also = await asyncio.gather(
+        store.intend(intent()), store.intend(intent(posture=odd)), store.intend(intent()), return_exceptions=True
+    )
+    assert isinstance(bad, RuntimeError)
+    assert isinstance(good, int)
+    assert also == good + 1
+
+
+async def test_text_of_any_kind_is_kept(place: Place, store: Store) -> None:
+    seq = await store.record(refused(tool="\ud800 \x00 \n' 名"))
+    await store.close()
+    with place.reader() as state:
+        row = state.row(seq)
+        assert row is not None
+        assert row.fields["tool"] == "\ud800 \x00 \n' 名"
+        assert state.verify().ok
+
+
+async def test_rows_are_found_by_what_one_knows_of_them(place: Place, store: Store) -> None:
+    first = await intended(store, intent("Read"))
+    store.conclude(outcome(first, "Read", Code.NOT_FOUND))
+    await intended(store, intent("grep", Session("s2", "me")))
+    place.clock.now += 1000
+    since = place.clock.now
+    last = await store.record(refused("bash"))
+    await store.close()
+    with place.reader() as state:
+
+        def found(wanted: Wanted) -> list[tuple[str, Any]]:
+            return [(row.kind, row.fields.get("tool")) for row in state.rows(wanted)]
+
+        assert found(Wanted(session="s2")) == [("intent", "grep")]
+        assert found(Wanted(tool="Read")) == [("intent", "Read"), ("outcome", "Read")]
+        assert found(Wanted(code="NOT_FOUND")) == [("outcome", "Read")]
+        assert found(Wanted(since_ns=since)) == [("refusal", "bash"), ("stop", None)]
+        assert found(Wanted(kinds=("refusal", "outcome"))) == [("outcome", "Read"), ("refusal", "bash")]
+        assert found(Wanted(tail=2)) == [("refusal", "bash"), ("stop", None)]
+        assert found(Wanted(session="s1", tail=1)) == [("refusal", "bash")]
+        assert found(Wanted(session="' OR 1=1 --")) == []
+        assert [row.seq for row in state.rows(after=last)] == [last + 1]
+
+
+async def test_following_gives_each_row_once(place: Place, store: Store) -> None:
+    """The rows come while they are followed, from a server that is still running."""
+    for _ in range(3):
+        await intended(store, intent())
+    written = [0]
+
+    def pause() -> bool:
+        written[0] += 1
+        future = asyncio.run_coroutine_threadsafe(intended(store, intent()), loop)
+        future.result()
+        return written[0] < 5
+
+    def follow() -> list[int]:
+        with place.reader() as state:
+            return [row.seq for row in state.follow(Wanted(tail=2, kinds=("intent",)), pause)]
+
+    loop = asyncio.get_running_loop()
+    assert await asyncio.to_thread(follow) == [3, 4, 5, 6, 7, 8]
+
+
+async def test_an_outcome_comes_by_itself_and_one_that_never_came_is_told(place: Place, store: Store) -> None:
+    before = store.commits
+    store.conclude(outcome(await intended(store, intent())))
+    assert await heard(lambda: store.commits >= before + 2)
+    open_call = await intended(store, intent())
+    with place.reader() as state:
+        assert state.unfinished() == [], "its process is still there"
+    await store.close()
+    with place.reader() as state:
+        assert state.unfinished() == [open_call]
+
+
+async def test_the_next_start_says_which_calls_never_ended(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await intended(store, intent())
+    await store.close()
+    assert (await (await hands.open(place)).ready()).unfinished == 1
+
+
+async def test_a_closed_store_says_so(store: Store) -> None:
+    await store.close()
+    with pytest.raises(Refusal) as refusal:
+        await store.intend(intent())
+    assert refusal.value.problem.code is Code.STORE_UNAVAILABLE
+
+
+def test_nothing_was_ever_remembered_here(place: Place) -> None:
+    with pytest.raises(Refusal) as refusal:
+        place.reader()
+    assert refusal.value.problem.code is Code.NOT_FOUND
+    assert "has not run" in refusal.value.problem.message
+    assert not place.state.exists()
+
+
+def test_a_server_starts_without_the_engine_and_without_cryptography(place: Place) -> None:
+    script = f"""
+import asyncio, sys
+import mcp_server.state
+heavy = lambda: {{"sqlalchemy", "cryptography", "sqlite3"}} & set(sys.modules)
+assert not heavy(), heavy()
+from pathlib import Path
+from tests.state.parts import Place, intent
+async def main():
+    store = Place(Path({str(place.folder)!r})).store()
+    await store.ready()
+    await store.intend(intent())
+    assert "cryptography" not in sys.modules
+    await store.close()
+    assert "cryptography" in sys.modules
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)

@@ -1,0 +1,69 @@
+"""Two real processes on one workspace: no update lost, one history, nothing acknowledged gone."""
+
+import itertools
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.state.kill import acknowledged, kills
+from tests.state.neighbours import MODES
+from tests.state.parts import Place
+
+TURNS = 1000
+
+
+@pytest.mark.heavy
+def test_two_processes_lose_no_update(place: Place) -> None:
+    place.folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.state.neighbours", "turns", str(place.folder), str(TURNS)]
+    children = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+        for _ in range(2)
+    ]
+    for child in children:
+        assert child.stdout
+        assert json.loads(child.stdout.readline()) == {"ready": True}
+    for child in children:
+        assert child.stdin
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+    said = [json.loads(line) for child in children for line in child.communicate(timeout=60)[0].splitlines()]
+    assert [child.returncode for child in children] == [0, 0]
+    # Every version was given exactly once, and the history goes through them without a gap.
+    assert sorted(one["version"] for one in said) == list(range(1, 2 * TURNS + 1))
+    with place.reader() as state:
+        (session,) = (kept.session for kept in state.sessions())
+        assert (session.version, session.steps) == (2 * TURNS, 2 * TURNS)
+        moves = [row.fields for row in state.rows() if row.kind == "transition"]
+        assert all(earlier["to"] == later["from"] for earlier, later in itertools.pairwise(moves))
+        assert moves[-1]["to"]["mode"] == session.mode
+        assert session.mode in MODES
+        report = state.verify()
+        assert report.ok, report.faults
+        assert report.unanchored == 0
+
+
+@pytest.mark.heavy
+def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
+    seen = kills(tmp_path, 20, seed=1)
+    assert seen["kills"] == 20
+    assert seen["rows"] > seen["acknowledged"] > 1000
+
+
+def test_a_tail_cut_right_after_a_kill_is_found(place: Place) -> None:
+    """The last acknowledged rows of a killed process are as safe as any, but for those it had no time to anchor."""
+    acknowledged(place, 50)
+    with place.reader() as state:
+        report = state.verify()
+        assert report.ok, report.faults
+        anchored = state.head() - report.unanchored
+    connection = sqlite3.connect(place.file)
+    connection.execute("DELETE FROM ledger WHERE seq >= ?", (anchored,))
+    connection.commit()
+    connection.close()
+    with place.reader() as state:
+        assert [row for row, what in state.verify().faults if "cut off" in what] == [anchored]
