@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -259,17 +260,21 @@ def broken(*_: Any) -> Any:
     raise RuntimeError("secret detail")
 
 
+def said(demand: Demand, _arguments: Any) -> Demand:
+    return demand
+
+
 @pytest.mark.parametrize("field", ["unfit", "demand", "odd demand", "rule"])
 def test_what_cannot_be_judged_is_refused(field: str) -> None:
-    tool, sound = tools()["Read"], policy({"deny": ["Read(x/**)"]})
+    tool, sound = tools()["Read"], policy({"deny": ["Read(x/**)"]} if field == "rule" else {})
     if field == "unfit":
         sound = replace(sound, unfit=broken)
     elif field == "rule":
         sound = replace(sound, rules=Rules(tuple(replace(rule, applies=broken) for rule in sound.rules.every)))
     else:
-        made: Any = broken if field == "demand" else lambda _: Demand("everything", Profile.RESTRICTED)  # type: ignore[arg-type]
-        tool = replace(tool, demand=made)
-    got = decide(tool, Call("Read", {"file_path": "a"}), Session("s", "p", "swe"), Posture(), sound)
+        odd: Any = "everything"
+        tool = replace(tool, demand=broken if field == "demand" else partial(said, Demand(odd, Profile.RESTRICTED)))
+    got = decide(tool, Call("Read", {"file_path": "x/a"}), Session("s", "p", "swe"), Posture(), sound)
     assert got.verdict is Verdict.DENY
     assert "secret" not in got.reason
 
