@@ -1,8 +1,9 @@
 """What may happen, and what was decided about it? The operator's data, compiled, and the answer of the decision."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from mcp_server.model.ending import Code
 from mcp_server.model.menu import Menus
@@ -81,6 +82,12 @@ class Rule:
     """Does the rule speak about this tool?"""
     applies: Callable[[Tool, Arguments], bool] | None = None
     """Does it speak about these arguments? None where it speaks about every call, which is also what hides a tool."""
+    word: str | None = None
+    """A word that a call has to hold for the rule to apply, where one can be named: what the rule is found by."""
+
+
+Shelf: TypeAlias = Mapping[str | None, tuple[Rule, ...]]
+"""The rules of one list about one tool, by the word they are found by; under None those to be asked about any call."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +95,36 @@ class Rules:
     """Every rule, found by the tool it speaks about, so that a call is asked only about the few that could matter."""
 
     every: tuple[Rule, ...] = ()
-    _found: dict[tuple[str, Kind], tuple[Rule, ...]] = field(
-        default_factory=dict[tuple[str, Kind], tuple[Rule, ...]], init=False, repr=False, compare=False
+    _shelves: dict[tuple[str, Kind], Shelf] = field(
+        default_factory=dict[tuple[str, Kind], Shelf], init=False, repr=False, compare=False
     )
 
     def for_tool(self, name: str, kind: Kind) -> tuple[Rule, ...]:
-        """Sorted by text, so that not even the rule that is named in an answer depends on the order of writing."""
-        found = self._found.get((name, kind))
+        return _in_order(rule for shelf in self.shelf(name, kind).values() for rule in shelf)
+
+    def for_call(self, name: str, kind: Kind, words: frozenset[str] | None) -> tuple[Rule, ...]:
+        """Those that could speak about a call that holds these words; None where its words cannot be told."""
+        shelf = self.shelf(name, kind)
+        if words is None:
+            return self.for_tool(name, kind)
+        if len(shelf) <= 1 and None in shelf:
+            return shelf[None]
+        return _in_order(rule for word in (None, *words) for rule in shelf.get(word, ()))
+
+    def shelf(self, name: str, kind: Kind) -> Shelf:
+        found = self._shelves.get((name, kind))
         if found is None:
-            speaking = (rule for rule in self.every if rule.kind is kind and rule.names(name))
-            found = self._found[name, kind] = tuple(sorted(speaking, key=lambda rule: (rule.text, rule.source)))
+            shelf: dict[str | None, list[Rule]] = {}
+            for rule in self.every:
+                if rule.kind is kind and rule.names(name):
+                    shelf.setdefault(rule.word, []).append(rule)
+            found = self._shelves[name, kind] = {word: _in_order(rules) for word, rules in shelf.items()}
         return found
+
+
+def _in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """By text, so that not even the rule that an answer names depends on the order of writing."""
+    return tuple(sorted(rules, key=lambda rule: (rule.text, rule.source)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,8 @@ def _at(where: str) -> str:
 
 def _faults(schema: Schema, validator: Any, given: Arguments) -> str:
     """Every problem in one message, so that one correction is enough."""
-    found = list(
-        dict.fromkeys(text for error in validator.iter_errors(given) for text in _explain(error, schema, given))
-    )
+    # Sorted, because the validator's own order is not promised to be the same every time.
+    found = sorted({text for error in validator.iter_errors(given) for text in _explain(error, schema, given)})
     more = [f"and {len(found) - MOST_FAULTS} more"] if len(found) > MOST_FAULTS else []
     takes = brief(schema)
     return (

@@ -15,6 +15,7 @@ from mcp_server.model.policy import Kind, Rule, Rules
 from mcp_server.model.tool import Tool
 from mcp_server.rules.matching import Condition, condition, everything
 from mcp_server.rules.patterns.globs import Impossible
+from mcp_server.rules.patterns.leading import word_of
 from mcp_server.rules.reach import never, schemas_at
 from mcp_server.rules.syntax import Example, Malformed, Predicate, RuleText, Written, parse
 from mcp_server.rules.wording import nearest, quoted
@@ -42,10 +43,11 @@ class Draft:
     tools: frozenset[str]
     applies: Condition | None
     key: Key
+    word: str | None
 
     @property
     def rule(self) -> Rule:
-        return Rule(self.kind, self.text.text, self.text.source, self.tools.__contains__, self.applies)
+        return Rule(self.kind, self.text.text, self.text.source, self.tools.__contains__, self.applies, self.word)
 
 
 def compile_rules(
@@ -77,9 +79,11 @@ def _draft(kind: Kind, text: RuleText, tools: Mapping[str, Tool], roots: Sequenc
     reasons = [never(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
         raise Malformed(f"it can never match: {reasons[0]}")
-    applies = condition(written, kind is not Kind.ALLOW, roots)
+    kinds = {tool.subject[1] for tool in speaking if tool.subject}
+    applies = condition(written, kind is not Kind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
-    return Draft(kind, text, written, frozenset(tool.name for tool in speaking), applies, key)
+    word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
+    return Draft(kind, text, written, frozenset(tool.name for tool in speaking), applies, key, word)
 
 
 def _check_pattern(predicate: Predicate) -> None:

@@ -11,12 +11,13 @@ allows does not.
   are; a rule that allows means what it says. `eq`, `in` and `contains` are exact.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from mcp_server.model.tool import Arguments, Subject, Tool
-from mcp_server.rules.patterns.command import Line, read, words_of
+from mcp_server.rules.patterns.command import Line, plain_words, read
 from mcp_server.rules.patterns.globs import Impossible, Path, Text, paths, texts
+from mcp_server.rules.patterns.leading import words_of
 from mcp_server.rules.syntax import Op, Predicate, Written
 
 Test: TypeAlias = Callable[[Any], bool | None]
@@ -29,16 +30,19 @@ ODD = object()
 """Something is there, but not of a kind that the path could lead through."""
 
 
-def condition(written: Written, cautious: bool, roots: Sequence[str] = ()) -> Condition | None:
-    """The test that a rule puts to a call; None where it is true of every call."""
-    if written.specifier is not None:
-        return _specifier(written.specifier, cautious, roots)
-    tests = [(one, predicate_test(one, cautious, roots)) for one in written.predicates]
-    if not tests:
+def condition(
+    written: Written, cautious: bool, kinds: Iterable[Subject] = (), roots: Sequence[str] = ()
+) -> Condition | None:
+    """The test that a rule puts to a call, None where it is true of every call. `kinds`: of its tools' subjects."""
+    if written.specifier is not None and not everything(written.specifier):
+        tests: dict[Subject, Test] = {kind: _test(written.specifier, kind, cautious, roots) for kind in kinds}
+        return lambda tool, arguments: _specified(tool, arguments, tests, cautious)
+    predicates = [(one, predicate_test(one, cautious, roots)) for one in written.predicates]
+    if not predicates:
         return None
 
     def holds(tool: Tool, arguments: Arguments) -> bool:
-        return all(_holds(tool, arguments, one, test, cautious) for one, test in tests)
+        return all(_holds(tool, arguments, one, test, cautious) for one, test in predicates)
 
     return holds
 
@@ -48,29 +52,40 @@ def everything(specifier: str) -> bool:
     return specifier in ("*", "**", ":*", "**/*")
 
 
-def _specifier(specifier: str, cautious: bool, roots: Sequence[str]) -> Condition | None:
-    if everything(specifier):
+def _test(specifier: str, kind: Subject, cautious: bool, roots: Sequence[str]) -> Test:
+    if kind is Subject.PATH:
+        return _on_path(paths(specifier, cautious, roots))
+    return _command(specifier, cautious) if kind is Subject.COMMAND else _on_text(texts(specifier, cautious))
+
+
+def _specified(tool: Tool, arguments: Arguments, tests: Mapping[Subject, Test], cautious: bool) -> bool:
+    test = tests.get(tool.subject[1]) if tool.subject else None
+    return test is not None and _verdict(subjects(tool, arguments), test, cautious)
+
+
+def subjects(tool: Tool, arguments: Arguments) -> list[Any]:
+    """What the specifiers of rules are matched against, in this call."""
+    if tool.subject is None:
+        return []
+    argument, kind = tool.subject
+    given = arguments.get(argument)
+    if isinstance(given, str):
+        return [given]
+    found = _leaves(values(arguments, (argument,), tool.arguments))
+    # No path means the workspace itself.
+    return ["" if value is MISSING and kind is Subject.PATH else value for value in found]
+
+
+def words(tool: Tool, arguments: Arguments) -> frozenset[str] | None:
+    """The words that a rule about this call can be found by."""
+    if tool.subject is None:
         return None
-    tests: dict[Subject, Test] = {
-        Subject.PATH: _on_path(paths(specifier, cautious, roots)),
-        Subject.COMMAND: _command(specifier, cautious),
-        Subject.TEXT: _on_text(texts(specifier, cautious)),
-    }
-
-    def holds(tool: Tool, arguments: Arguments) -> bool:
-        if tool.subject is None:
-            return False
-        argument, kind = tool.subject
-        found = list(_leaves(values(arguments, (argument,), tool.arguments)))
-        if kind is Subject.PATH:  # no path means the workspace itself
-            found = ["" if value is MISSING else value for value in found]
-        return _verdict(found, tests[kind], cautious)
-
-    return holds
+    found = [value for value in subjects(tool, arguments) if value is not MISSING]
+    return words_of(found, tool.subject[1])
 
 
 def _verdict(found: Sequence[Any], test: Test, cautious: bool) -> bool:
-    answers = [test(value) for value in found]
+    answers = [None if value is ODD else test(value) for value in found]
     return any(answer is not False for answer in answers) if cautious else all(answer is True for answer in answers)
 
 
@@ -201,7 +216,7 @@ def _regex(pattern: str, cautious: bool) -> Test:
 
 def _command(pattern: str, cautious: bool) -> Test:
     begins, wild = pattern.endswith(":*"), None
-    words = words_of(pattern.removesuffix(":*"))
+    words = plain_words(pattern.removesuffix(":*"))
     if not words:
         raise Impossible("it is not one plain command; write a rule for each command.")
     if not begins and "*" in pattern:

@@ -21,6 +21,7 @@ from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkM
 from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
 from mcp_server.rules import refusals
+from mcp_server.rules.matching import words
 from mcp_server.rules.wording import quoted
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
@@ -74,9 +75,20 @@ class Case:
     def effects(self) -> tuple[Effect, ...]:
         return (self.tool.effect, self.demand.effect) if self.demand else (self.tool.effect,)
 
+    @cached_property
+    def words(self) -> frozenset[str] | None:
+        """What rules about this call are found by; None where every rule has to be asked."""
+        if self.call.arguments is None:
+            return None
+        try:
+            return words(self.tool, self.call.arguments)
+        except Exception:  # arguments of a kind nobody thought of
+            return None
+
     def rule(self, kind: Kind) -> Rule | None:
         """The rule of that list that speaks about this call."""
-        return next((rule for rule in self.policy.rules.for_tool(self.tool.name, kind) if self._speaks(rule)), None)
+        could = self.policy.rules.for_call(self.tool.name, kind, self.words)
+        return next((rule for rule in could if self._speaks(rule)), None)
 
     def _speaks(self, rule: Rule) -> bool:
         if rule.applies is None:
@@ -142,14 +154,14 @@ def budget(case: Case) -> Decision | None:
     if case.tool.meta or case.seeing:
         return None
     allowed, spent = case.policy.budget, case.call.spent
-    for limit, used, words in (
+    for limit, used, what in (
         (allowed.calls, spent.calls, "calls"),
         (allowed.minutes, spent.minutes, "minutes"),
         (allowed.result_bytes, spent.result_bytes, "bytes of results"),
         (allowed.repeated_failures, spent.repeated_failures, "repetitions of a call that fails"),
     ):
         if limit is not None and used >= limit:
-            return refusals.spent(f"{limit:,} {words}")
+            return refusals.spent(f"{limit:,} {what}")
     return None
 
 

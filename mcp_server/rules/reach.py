@@ -56,7 +56,7 @@ def _below(schema: Schema, key: str) -> Iterator[Schema]:
     if "object" not in _types(schema):
         return
     properties, more = schema.get("properties", {}), schema.get("additionalProperties", True)
-    if key == "*":
+    if key == "*" and properties:
         yield from properties.values()
     elif key in properties:
         yield properties[key]

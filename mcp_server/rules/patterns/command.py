@@ -43,7 +43,7 @@ class Line:
     """One command and nothing around it: no substitution, no redirection, no second command."""
 
 
-def words_of(text: str) -> tuple[str, ...] | None:
+def plain_words(text: str) -> tuple[str, ...] | None:
     """The words of one plain command; None where the text is anything else."""
     line = read(text)
     return line.commands[0] if line and line.plain else None

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import lru_cache
 from typing import TypeAlias
 
 Text: TypeAlias = Callable[[str], bool | None]
@@ -42,15 +43,21 @@ def texts(pattern: str, cautious: bool) -> Text:
 
 def paths(pattern: str, cautious: bool, roots: Sequence[str] = ()) -> Path:
     """`roots` are the absolute paths under which the workspace is known."""
-    patterns = [_taken_apart(one, cautious, roots) for one in _braces(pattern)]
+    patterns, places = [_taken_apart(one, cautious, roots) for one in _braces(pattern)], tuple(roots)
 
     def fits(path: str) -> bool | None:
         if len(path) > LONGEST or "\0" in path:
             return None
-        parts = [_plain(part, cautious) for part in lexical(path, roots)]
+        parts = _parts(path, cautious, places)
         return any(_leads(one, parts, cautious) for one in patterns)
 
     return fits
+
+
+@lru_cache(maxsize=16)
+def _parts(path: str, cautious: bool, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The last few are remembered, because every rule asks about the same one."""
+    return tuple(_plain(part, cautious) for part in lexical(path, roots))
 
 
 def lexical(path: str, roots: Sequence[str] = ()) -> tuple[str, ...]:
@@ -93,7 +100,7 @@ def _taken_apart(pattern: str, cautious: bool, roots: Sequence[str]) -> _Pattern
 def _leads(pattern: _Pattern, parts: Sequence[str], cautious: bool) -> bool:
     """Does the pattern fit the whole path, or, for a rule that narrows, a folder it is in?"""
     segments = pattern.segments
-    if not cautious and parts[:1] in ([ROOT], [".."]) and not pattern.absolute:
+    if not cautious and parts[:1] in ((ROOT,), ("..",)) and not pattern.absolute:
         return False  # what is allowed by name is allowed in the workspace
     here = _onward(segments, {0})
     for part in parts:

@@ -1,0 +1,103 @@
+"""How long does one decision take among a thousand rules?
+
+Two mixes of a thousand rules: as people write them, over many tools (what the promise is about), and all of them about
+the one tool that is called, none of which matches (the worst there is, for the record).
+"""
+
+from collections.abc import Mapping
+from statistics import median
+from time import perf_counter_ns
+
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.menu import META_TOOLS, Menus, Mode
+from mcp_server.model.policy import Call, Kind, Policy, Rules
+from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.session import Session
+from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Subject, Tool
+from mcp_server.rules.arguments import checks
+from mcp_server.rules.compiling import compile_rules
+from mcp_server.rules.permission import decide
+from mcp_server.rules.syntax import RuleText
+
+RULES = 1_000
+TOOLS = 500
+PROMISED_US = 50.0
+CALL = Call("tool_7", {"path": "src/deep/er/file.py", "limit": 3})
+
+
+async def _run(_ctx: object, _arguments: object) -> Ending:
+    return Done("")
+
+
+def _tool(name: str) -> Tool:
+    properties = {"path": {"type": "string"}, "limit": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["path"], "additionalProperties": False}
+    hints = Hints(read_only=False, destructive=True, idempotent=False, open_world=False)
+    return Tool(
+        name,
+        name,
+        name,
+        schema,
+        Profile.NORMAL,
+        Effect.WRITE_LOCAL,
+        hints,
+        EVERY_STAGE,
+        _run,
+        subject=("path", Subject.PATH),
+    )
+
+
+def _policy(texts: Mapping[Kind, list[RuleText]]) -> Policy:
+    names = [f"tool_{number}" for number in range(TOOLS)]
+    tools = {name: _tool(name) for name in (*META_TOOLS, *names)}
+    mode = Mode("all", "All", "", "", "", "", "", tuple(names))
+    rules = compile_rules(texts, tools, roots=("/work",))
+    if not isinstance(rules, Rules):
+        raise ValueError(rules[0].message)
+    return Policy(
+        tools, Menus((mode,)), {stage: frozenset(Effect) for stage in EVERY_STAGE}, rules, unfit=checks(tools)
+    )
+
+
+def spread() -> Policy:
+    """A thousand rules over five hundred tools: specifiers, predicates, names with wildcards."""
+    shapes = ("{0}(secrets/**)", "{0}(limit gt 60)", "{0}(path glob '*.pem')", "{0}(path regex '^/etc/')")
+    texts: dict[Kind, list[RuleText]] = {kind: [] for kind in Kind}
+    for number in range(RULES - 4):
+        kind = list(Kind)[number % 4]
+        text = shapes[number // 4 % 4].format(f"tool_{number % TOOLS}")
+        texts[kind].append(RuleText(text, f"bench:{number}"))
+    for number in range(4):
+        texts[Kind.DENY].append(RuleText(f"tool_*(never{number}/**)", f"bench:wild{number}"))
+    return _policy(texts)
+
+
+def crowded() -> Policy:
+    """A thousand deny rules about the one tool."""
+    return _policy({Kind.DENY: [RuleText(f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)]})
+
+
+def microseconds(policy: Policy, rounds: int = 2_000) -> float:
+    """The median of one decision that gets through every layer."""
+    tool, session, posture = policy.tools[CALL.tool], Session("s", "p", "all"), Posture()
+    taken: list[int] = []
+    for _ in range(rounds):
+        begun = perf_counter_ns()
+        decision = decide(tool, CALL, session, posture, policy)
+        taken.append(perf_counter_ns() - begun)
+        if not decision.allowed:
+            raise ValueError(decision.reason)
+    return median(taken[rounds // 10 :]) / 1_000
+
+
+def measure() -> dict[str, float]:
+    return {"spread": microseconds(spread()), "crowded": microseconds(crowded(), rounds=200)}
+
+
+def main() -> None:
+    for name, took in measure().items():
+        print(f"one decision among {RULES:,} rules, {name}: {took:.1f} µs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Do arguments fit, is the caller told all that is wrong, and does a tool see whole numbers where it wants them?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_server.model.tool import Arguments
+from mcp_server.rules.arguments import checks, normalised
+from tests.rules.world import table, tools
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        "kind": {"type": "string", "enum": ["web", "news"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "options": {
+            "type": "object",
+            "properties": {
+                "depth": {"type": "number"},
+                "deep": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}},
+                    "required": ["name"],
+                    "additionalProperties": False,
+                },
+            },
+            "additionalProperties": False,
+        },
+        "name": {"type": "string", "minLength": 2, "maxLength": 5, "pattern": "^[a-z]+$"},
+        "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+def unfit(arguments: Any, schema: Mapping[str, Any] = SCHEMA) -> str | None:
+    return checks({"t": replace(tools()["Read"], name="t", arguments=schema)})("t", arguments)
+
+
+@pytest.mark.parametrize("case", table("arguments"), ids=lambda case: str(case["given"]))
+def test_reviewed_cases(case: Mapping[str, Any]) -> None:
+    got = unfit(case["given"])
+    if case["says"] is None:
+        assert got is None
+    else:
+        assert case["says"] in (got or "")
+
+
+def test_a_long_value_is_not_repeated() -> None:
+    got = unfit({"path": "a", "limit": "hunter2 " * 10})
+    assert got
+    assert "hunter2" not in got
+    assert "a text of 80 characters" in got
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_nesting_has_a_bound() -> None:
+    open_schema = {"type": "object"}
+    assert unfit({"a": nested(63)}, open_schema) is None
+    assert "64 levels" in (unfit({"a": nested(64)}, open_schema) or "")
+    assert "64 levels" in (unfit({"a": nested(100_000)}, open_schema) or "")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({1: 2}, "a key that is not a text"),
+        ({"\ud800": 2}, "a key that is not a text"),
+        ("\udc00", "half of a surrogate pair"),
+        ((1, 2), "not a JSON value"),
+        (b"x", "not a JSON value"),
+        ({1}, "not a JSON value"),
+    ],
+)
+def test_what_is_no_json_is_refused(value: Any, says: str) -> None:
+    assert says in (unfit({"a": value}, {"type": "object"}) or "")
+
+
+def test_any_mapping_will_do() -> None:
+    assert unfit(MappingProxyType({"path": "a"})) is None
+
+
+def test_references_to_elsewhere_are_never_fetched() -> None:
+    with pytest.raises(Exception, match=r"(?i)offline|retriev|network|resol|refer"):
+        unfit({"path": "a"}, {"$ref": "http://127.0.0.1:9/schema.json"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "wanted"),
+    [
+        ({"type": "integer"}, 3.0, 3),
+        ({"type": "integer"}, 3.5, 3.5),
+        ({"type": "integer"}, 3, 3),
+        ({"type": "integer"}, True, True),
+        ({"type": "number"}, 3.0, 3.0),
+        ({}, 3.0, 3.0),
+        ({"type": ["integer", "null"]}, 3.0, 3),
+        ({"type": ["integer", "number"]}, 3.0, 3.0),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 3.0, 3),
+        ({"type": "array", "items": {"type": "integer"}}, [1.0, 2], [1, 2]),
+        ({"additionalProperties": {"type": "integer"}}, {"x": 1.0}, {"x": 1}),
+        ({"properties": {"a": {"properties": {"b": {"type": "integer"}}}}}, {"a": {"b": -0.0}}, {"a": {"b": 0}}),
+        ({"anyOf": [{"properties": {"a": {"type": "integer"}}}]}, {"a": 1e3}, {"a": 1000}),
+        ({"type": "integer"}, "3.0", "3.0"),
+    ],
+)
+def test_whole_numbers_reach_a_tool_as_whole_numbers(schema: Any, given: Any, wanted: Any) -> None:
+    got = normalised(schema, given)
+    assert got == wanted
+    assert repr(got) == repr(wanted)
+
+
+def test_what_needs_no_change_is_given_back_as_it_is() -> None:
+    arguments = {"path": "a", "tags": ["b"], "options": {"depth": 1.0}, "limit": 3}
+    assert normalised(SCHEMA, arguments) is arguments
+    changed = normalised(SCHEMA, arguments | {"limit": 3.0})
+    assert changed["options"] is arguments["options"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(sorted(SCHEMA["properties"])) | st.text(max_size=8)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.dictionaries(KEYS, JSON, max_size=5))
+def test_any_arguments_fit_or_are_told_why_in_one_short_message(arguments: Arguments) -> None:
+    got = unfit(arguments)
+    if got is None:
+        again = normalised(SCHEMA, arguments)
+        assert again == arguments
+        assert not isinstance(again.get("limit"), float)
+    else:
+        assert len(got) < 2_000
+        assert got.endswith(".")

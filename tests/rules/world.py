@@ -1,0 +1,128 @@
+"""The tools, menus and policies that the tables speak about, read from tests/tables/tools.yaml."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.menu import Menus, Mode
+from mcp_server.model.policy import Budget, Kind, Policy, Rules
+from mcp_server.model.posture import Profile, Stage
+from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
+from mcp_server.rules.arguments import checks
+from mcp_server.rules.compiling import compile_rules
+from mcp_server.rules.syntax import RuleText
+
+TABLES = Path(__file__).parents[1] / "tables"
+PROFILES = dict(zip("RNTU", Profile, strict=True))
+STAGES = {"W": WARMUP, "A": ACTING, "Q": REVIEWING, "D": frozenset({Stage.DELIVERY_CHECK})}
+EFFECTS: dict[Stage, frozenset[Effect]] = {
+    Stage.WARMUP: READING,
+    **dict.fromkeys(sorted(ACTING), frozenset(Effect)),
+    Stage.DELIVERY_CHECK: frozenset(),
+    Stage.QA_REVIEW: READING,
+}
+
+
+def table(name: str) -> Any:
+    return yaml.safe_load((TABLES / f"{name}.yaml").read_text())
+
+
+async def run(_ctx: Any, _arguments: Any) -> Ending:
+    return Done("")
+
+
+def schema(takes: Mapping[str, str]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for name, kind in takes.items():
+        plain = kind.rstrip("!")
+        properties[name] = {"type": "array", "items": {"type": "string"}} if plain == "strings" else {"type": plain}
+    required = [name for name, kind in takes.items() if kind.endswith("!")]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def tool(name: str, row: Mapping[str, Any]) -> Tool:
+    floor = Demand(Effect(row["effect"]), PROFILES[row["least"]])
+    cases: Sequence[Mapping[str, Any]] = row.get("demands", ())
+
+    def demand(arguments: Arguments) -> Demand:
+        for case in cases:
+            value = arguments.get(case["argument"])
+            if value is True if "is" in case else isinstance(value, str) and value.startswith(case["starts"]):
+                if case.get("fails"):
+                    raise KeyError(value)
+                asked = case.get("confirm"), case.get("waivable", False)
+                return Demand(Effect(case["effect"]), Profile(case["profile"]), *asked)
+        return floor
+
+    subject = row.get("subject", "").split()
+    return Tool(
+        name=name,
+        title=name,
+        description=name,
+        arguments=schema(row.get("takes", {})),
+        profile=floor.profile,
+        effect=floor.effect,
+        hints=Hints(*(mark == "1" for mark in row["hints"])),
+        stages=frozenset[Stage]().union(*(STAGES[letter] for letter in row["stages"])),
+        run=run,
+        meta=not row["modes"],
+        demand=demand if cases else None,
+        written=row.get("written"),
+        subject=(subject[1], Subject(subject[0])) if subject else None,
+    )
+
+
+@cache
+def tools() -> dict[str, Tool]:
+    return {name: tool(name, row) for name, row in table("tools")["tools"].items()}
+
+
+@cache
+def menus() -> Menus:
+    return Menus(tuple(mode(name, row) for name, row in table("tools")["modes"].items()))
+
+
+def mode(name: str, row: Mapping[str, Any]) -> Mode:
+    words: dict[str, str] = {key: row.get(key, "") for key in ("role", "goal", "offers", "when", "remember")}
+    return Mode(
+        name=name,
+        title=row["title"],
+        tools=tuple(row.get("tools", ())),
+        triggers=tuple(map(str, row.get("triggers", ()))),
+        **words,
+    )
+
+
+def example(name: str) -> Arguments:
+    return table_example().get(name, {})
+
+
+@cache
+def table_example() -> dict[str, Arguments]:
+    return {name: row.get("example", {}) for name, row in table("tools")["tools"].items()}
+
+
+def texts(written: Mapping[str, Sequence[str]]) -> dict[Kind, list[RuleText]]:
+    return {
+        Kind(kind): [RuleText(text, f"rules.yaml:{line}") for line, text in enumerate(several, 1)]
+        for kind, several in written.items()
+    }
+
+
+@cache
+def check() -> Any:
+    return checks(tools())
+
+
+def policy(
+    written: Mapping[str, Sequence[str]] | None = None,
+    ceiling: Profile = Profile.UNRESTRICTED,
+    budget: Budget | None = None,
+) -> Policy:
+    rules = compile_rules(texts(written or {}), tools(), roots=("/work",))
+    assert isinstance(rules, Rules), rules
+    return Policy(tools(), menus(), EFFECTS, rules, ceiling, budget or Budget(), check())
