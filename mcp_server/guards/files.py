@@ -16,7 +16,7 @@ from typing import Protocol
 from mcp_server.guards.grant import Grant
 from mcp_server.guards.jail import Jail, Place, kind
 from mcp_server.guards.placing import Trash, discard, draft, keep_attributes, rename_to_free, settle
-from mcp_server.guards.refusals import dangling, moved_between, not_plain, ours, refused, stale, too_many
+from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
 from mcp_server.model.files import Entry, Found, Search, Snapshot, Stamp
 from mcp_server.model.tool import Demand
 
@@ -176,7 +176,7 @@ class WorkspaceFiles:
                     with suppress(FileExistsError):
                         os.mkdir(place.name, dir_fd=place.folder)
                 elif not stat.S_ISDIR(found.st_mode):
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                    raise in_the_way(place.path)
 
     def move(self, source: str, destination: str) -> Entry:
         old, new = self.jail.relative(source), self.jail.relative(destination)

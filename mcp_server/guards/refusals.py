@@ -74,6 +74,11 @@ def too_many(path: str, most: int) -> Refusal:
     )
 
 
+def in_the_way(path: str) -> Refusal:
+    message = f"`{path}` is no folder: nothing can lie below it."
+    return Refusal(Problem(Code.ALREADY_EXISTS, shown(message), "Choose another path."))
+
+
 def moved_between(error: OSError, old: str, new: str) -> Refusal:
     if error.errno == errno.EINVAL:
         return refused(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")

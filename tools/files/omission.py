@@ -5,6 +5,8 @@ import re
 LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
 TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")
 ELLIPSIS = re.compile(r"\.{3,}|…")
+COMMENTS = ("//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*")
+SENTENCE = re.compile(r"[\w\s,']+")
 WORD = re.compile(r"[^\W\d_]+")
 MARKERS = "rest remaining remainder existing unchanged omitted previous same unmodified brevity"
 # A line of nothing but these words, an ellipsis and comment signs is no sentence anybody means for a reader.
@@ -31,10 +33,8 @@ def _stands_for_something(line: str) -> bool:
     core = TRAILING.sub("", LEADING.sub("", line))
     words = [word.casefold() for word in WORD.findall(core)]
     markers = set(MARKERS.split()).intersection(words)
-    if not words or not markers.union(FILLING.split()).issuperset(words):
+    if not markers or not markers.union(FILLING.split()).issuperset(words):
         return False
-    return (
-        bool(markers)
-        and (core != line or bool(ELLIPSIS.search(core)))
-        and bool(ELLIPSIS.search(core) or len(markers) > 1)
-    )
+    if not line.startswith(COMMENTS) and (len(words) < 2 or not SENTENCE.fullmatch(ELLIPSIS.sub("", core))):
+        return False  # `[...rest]` and `...this.existing,` are code
+    return bool(ELLIPSIS.search(core)) or (core != line and len(markers) > 1)
