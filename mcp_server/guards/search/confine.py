@@ -131,13 +131,12 @@ def main(words: list[str]) -> None:
     try:
         limit(int(seconds))
         confine(int(start), [int(one) for one in lent.split(",") if one], system.split(":"), program, paths)
+        if holds():
+            os.execv(program, [program, *arguments])  # noqa: S606  # the point of this program
+        sys.stderr.write("the walls do not stand")
     except OSError as error:
-        sys.stderr.write(f"cannot confine: {error}\n")
-        sys.stderr.flush()
-        os._exit(UNABLE)
-    if not holds():
-        os._exit(UNABLE)
-    os.execv(program, [program, *arguments])  # noqa: S606  # the point of this program
+        sys.stderr.write(f"cannot confine: {error}")
+    sys.exit(UNABLE)
 
 
 if __name__ == "__main__":

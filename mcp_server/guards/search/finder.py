@@ -113,6 +113,8 @@ class Finder:
     def _globs(self, patterns: tuple[str, ...], start: Start) -> Globs:
         wanted = [one.strip() for pattern in patterns for one in pattern.split(";") if one.strip()]
         try:
+            if patterns and not wanted:
+                raise BadGlob("it is empty")
             return Globs.of(self._relative(one, start) for one in wanted)
         except BadGlob as error:
             given = ";".join(patterns)

@@ -18,6 +18,7 @@ HEAD = 64 << 10
 """A NUL in the first bytes makes a file binary; ripgrep looks at as many."""
 MOST_FILE_BYTES = 64 << 20
 LONGEST_NAMED = 200
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 PECULIAR = re.compile(r"\(\?(?![:i)])|[*+?}]\+|\\[AZzGK]")
 """Looking around, never giving back, or tied to the ends of the text."""
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
@@ -45,7 +46,7 @@ def bad_pattern(pattern: str, reason: str) -> Refusal:
 
 
 def is_binary(head: bytes) -> bool:
-    return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return b"\0" in head and not head.startswith(WIDE)
 
 
 class Plain:
@@ -96,6 +97,10 @@ class Reading:
                 return
             data = head + source.read(MOST_FILE_BYTES - len(head))
             self._into.complete &= source.read(1) == b""
+        if b"\0" in data and not data.startswith(WIDE):
+            if self._search.want == "count":
+                return
+            data = data[: data.index(b"\0")]  # what comes before is text, and is shown
         self._into.searched = (self._into.searched or 0) + 1
         text = _decoded(data)
         try:

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail, Place
 from mcp_server.guards.search import ignoring
-from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, Unable, parts, shortened
+from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, Unable, shortened
 from mcp_server.guards.search.plain import HEAD, bad_pattern, is_binary
-from mcp_server.guards.search.running import Reach, Said, run
+from mcp_server.guards.search.running import THREADS, Reach, Said, run
 from mcp_server.guards.search.walking import Walk, above
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.files import Search
 
 NAME = "ripgrep"
 ALWAYS = (
-    *("--no-config", "--color=never", "--no-messages", "--threads=2", "--hidden", "--glob=!.git", "--null"),
+    *("--no-config", "--color=never", "--no-messages", f"--threads={THREADS}", "--hidden", "--glob=!.git", "--null"),
     # Only .gitignore decides, in a repository or not, as the other engine has it.
     *("--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"),
 )
@@ -33,7 +33,8 @@ MOST_PATHS = 2_000
 SIMPLE_NAME = re.compile(r"[A-Za-z0-9_.*? +-]+")
 RECORD = re.compile(rb"([^\0]+)\0(\d+)([:-])([^\n]*)\n")
 COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
-BINARY = re.compile(rb"(?s).*: WARNING: stopped searching binary file[^\n]*\n(?=\./)|binary file matches[^\n]*\n")
+BINARY = re.compile(rb"(?m)^[^\0\n]*: WARNING: stopped searching binary file[^\0\n]*\n")
+"""Said in between, about a file whose first zero byte comes late; a found line always has one after its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,6 @@ class Ripgrep:
                 shown = shortened(text.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
                 harvest.lines.append(Line(where, int(number), shown, matched))
                 harvest.counts[where] = harvest.counts.get(where, 0) + matched
-        harvest.lines.sort(key=lambda line: parts(line.path))
         if len(harvest.lines) > MOST_LINES:
             del harvest.lines[MOST_LINES:]
             harvest.complete = False
@@ -180,9 +180,9 @@ def _named(names: tuple[str, ...]) -> list[str]:
 
 
 def _refuse_bad_pattern(said: Said, search: Search) -> None:
-    if said.status != 2 or not said.complaint:
-        return
     complaint = said.complaint
+    if said.status != 2 or not complaint:
+        return
     if "look-around" in complaint or "backreference" in complaint:
         raise Unable("the pattern needs another engine")
     if '"\\n" is not allowed' in complaint or "literal '\"\\n\"'" in complaint:

@@ -21,6 +21,9 @@ from mcp_server.guards.search.harvest import MOST_BYTES, Deadline, Unable
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 """What the loader needs where ripgrep is not one static file. None of it is anybody's secret."""
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+ANSWERS = (0, 1, 2)
+"""Found something, found nothing, complained. Anything else, and a complaint with 1, is a program that did not run."""
+THREADS = 2
 CHUNK = 1 << 16
 MOST_COMPLAINT = 1 << 14
 
@@ -56,7 +59,7 @@ def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) 
 
 
 def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadline) -> Said:
-    seconds = max(int(deadline.left) + 2, 1)
+    seconds = max(int(deadline.left), 0) * THREADS + 2
     launcher = [sys.executable, "-I", "-S", "-B", str(Path(confine.__file__))]
     walls = [str(reach.start), str(seconds), ",".join(map(str, reach.lent)), ":".join(SYSTEM), str(len(reach.paths))]
     process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
@@ -75,8 +78,9 @@ def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadlin
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode == confine.UNABLE:
-        raise Unable(said.complaint)
+    stopped = said.cut or said.timed_out
+    if not stopped and (process.returncode not in ANSWERS or (process.returncode == 1 and said.complaint)):
+        raise Unable(said.complaint or f"ended with {process.returncode}")
     return Said(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
 
 

@@ -15,7 +15,8 @@ BETWEEN = "--"
 def grepped(harvest: Harvest, search: Search) -> Found:
     paths = sorted(harvest.counts, key=parts)
     if search.want == "content":
-        lines, total = _content(page(harvest.lines, search), search), len(harvest.lines)
+        ordered = sorted(harvest.lines, key=lambda line: parts(line.path))
+        lines, total = _content(page(ordered, search), search), len(ordered)
     elif search.want == "count":
         lines, total = [f"{shown(path)}:{harvest.counts[path]}" for path in page(paths, search)], len(paths)
     else:

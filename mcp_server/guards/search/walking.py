@@ -72,7 +72,7 @@ class Walk:
         if entry.name == GIT or not (is_folder or entry.is_file(follow_symlinks=False)):
             return None
         path = entry.name if above_it == "." else f"{above_it}/{entry.name}"
-        if rules.ignores(path, is_folder) or (is_folder and self._jail.is_private(folder, entry.name)):
+        if rules.ignores(path, is_folder) or self._jail.is_private(folder, entry.name):
             return None
         try:
             mtime = entry.stat(follow_symlinks=False).st_mtime_ns

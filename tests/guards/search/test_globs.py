@@ -75,9 +75,15 @@ NAMES = st.text(st.sampled_from("ab.*?/![]\\# "), min_size=0, max_size=8)
 LINES = st.lists(NAMES, max_size=5)
 SEGMENTS = ["a", "b", "ab", "*", "a*", "*b", "?", "[ab]", "[!a]", "**", "a.b", "\\!a", "\\#"]
 PATHS = st.lists(st.text(st.sampled_from("ab.# !"), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
+
+
+def _line(sign: str, root: str, parts: list[str], end: str) -> str:
+    return sign + root + "/".join(parts) + end
+
+
 PLAIN_LINES = st.lists(
     st.builds(
-        lambda sign, root, parts, end: sign + root + "/".join(parts) + end,
+        _line,
         st.sampled_from(["", "", "!"]),
         st.sampled_from(["", "/"]),
         st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3),
