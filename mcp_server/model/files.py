@@ -65,8 +65,10 @@ class Search:
     want: str = "files"
     """`files`, `content` or `count`."""
     limit: int = 250
+    """0 for all."""
     offset: int = 0
     timeout: float = 30.0
+    line_numbers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class Found:
     timed_out: bool = False
     engine: str = ""
     searched: int | None = None
+    """How many files were looked into, where that is known."""
+    files: int = 0
+    """How many files matched."""
+    matches: int | None = None
+    """How many lines matched (places, where a match may span lines), where they were counted."""
 
 
 OBEYED_FOLDERS = """

@@ -212,13 +212,13 @@ FLOODS = [
 ]
 RATION = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+resource.setrlimit(resource.RLIMIT_CPU, (8, 8))
 sys.path.insert(0, {house!r})
 from mcp_server.guards.redaction import Redactor
 redactor = Redactor(["exact-value-1", "aaaaaaaaab"])
 needles = " PRIVATE KEY token pass :// bearer authorization: sk- eyJ "
 for flood in {floods!r}:
-    redactor.redact(flood * (200_000 // len(flood)) + needles)
+    redactor.redact(flood * (400_000 // len(flood)) + needles)
 print("done")
 """
 

@@ -1,0 +1,157 @@
+"""Does this path match that pattern? The one glob that menus of files, filters and .gitignore all speak.
+
+Patterns come from whoever wrote the call or the workspace, so no path may take long to match: every star but the last
+takes the first place that fits and never another, which is all a star needs and leaves nothing to try again.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+MOST_ALTERNATIVES = 64
+MOST_CHARACTERS = 1_000
+ANY_DEPTH = "**"
+
+
+class BadGlob(ValueError):
+    """What is wrong with the pattern, in words for whoever wrote it."""
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern without braces, matched against a whole relative path."""
+    if len(pattern) > MOST_CHARACTERS:
+        raise BadGlob(f"it is longer than {MOST_CHARACTERS:,} characters")
+    groups: list[list[str]] = [[]]
+    segments = pattern.split("/")
+    for segment in segments:
+        if segment == ANY_DEPTH:
+            groups.append([])
+        else:
+            groups[-1].append(_segment(segment))
+    first, *middle, last = groups if len(groups) > 1 else [groups[0], None]
+    if last is None:
+        return re.compile("(?s)" + "/".join(first or []) + r"\Z")
+    parts = ["(?s)", *(f"{one}/" for one in first or [])]
+    parts += ["(?>(?:[^/]+/)*?" + "".join(f"{one}/" for one in group) + ")" for group in middle if group]
+    # `a/**` is everything below a, and not a itself.
+    parts.append("(?:[^/]+/)*" + ("/".join(last) if last else "[^/]+") + r"\Z")
+    return re.compile("".join(parts))
+
+
+def _segment(segment: str) -> str:
+    chunks = list(_chunks(segment))
+    if len(chunks) == 1:
+        return chunks[0]
+    first, *middle, last = chunks
+    return first + "".join(f"(?>[^/]*?{one})" for one in middle if one) + f"[^/]*{last}"
+
+
+def _chunks(segment: str) -> Iterator[str]:
+    """What stands between the stars, as regular expressions."""
+    chunk, at = "", 0
+    while at < len(segment):
+        one = segment[at]
+        if one == "*":
+            yield chunk
+            chunk = ""
+            while segment[at + 1 : at + 2] == "*":
+                at += 1
+        elif one == "?":
+            chunk += "[^/]"
+        elif one == "[" and (found := _class(segment, at)):
+            part, at = found
+            chunk += part
+            continue
+        elif one == "\\" and at + 1 < len(segment):
+            at += 1
+            chunk += re.escape(segment[at])
+        else:
+            chunk += re.escape(one)
+        at += 1
+    yield chunk
+
+
+def _class(segment: str, at: int) -> tuple[str, int] | None:
+    """`[a-z]`, `[!abc]`: as a regular expression, and where it ends. An open bracket alone is itself."""
+    start = at + 2 if segment[at + 1 : at + 2] in ("!", "^") else at + 1
+    end = segment.find("]", start + 1)
+    if end < 0:
+        return None
+    inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", segment[start:end])
+    # Ranges the wrong way round match nothing, as a shell has it.
+    inner = re.sub(r"([^\\])-([^\\])", lambda two: two[0] if two[1] <= two[2] else "", inner)
+    negated = start == at + 2
+    if not inner:
+        return ("[^/]" if negated else r"(?!)"), end + 1
+    return (f"(?!/)[{'^' if negated else ''}{inner}]"), end + 1
+
+
+def alternatives(pattern: str) -> list[str]:
+    """`*.{ts,tsx}` -> `*.ts`, `*.tsx`."""
+    done: list[str] = []
+    todo = [pattern]
+    while todo:
+        one = todo.pop()
+        if braces := _braces(one):
+            start, end, options = braces
+            todo += [one[:start] + option + one[end:] for option in reversed(options)]
+        else:
+            done.append(one)
+        if len(done) + len(todo) > MOST_ALTERNATIVES:
+            raise BadGlob(f"its braces stand for more than {MOST_ALTERNATIVES} patterns")
+    return done
+
+
+def _braces(pattern: str) -> tuple[int, int, list[str]] | None:
+    """The first `{a,b}` that is closed: from where, to where, and its options."""
+    start = pattern.find("{")
+    while start >= 0:
+        depth, commas = 0, [start]
+        for at in range(start, len(pattern)):
+            depth += {"{": 1, "}": -1}.get(pattern[at], 0)
+            if pattern[at] == "," and depth == 1:
+                commas.append(at)
+            if depth == 0:
+                edges = [*commas, at]
+                return start, at + 1, [pattern[one + 1 : two] for one, two in pairwise(edges)]
+        start = pattern.find("{", start + 1)
+    return None
+
+
+@dataclass(frozen=True)
+class Globs:
+    """Several patterns: a path is wanted when one of them matches and none with `!` does."""
+
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+
+    @classmethod
+    def of(cls, patterns: Iterable[str]) -> "Globs":
+        sides: tuple[list[str], list[str]] = ([], [])
+        for pattern in patterns:
+            negated = pattern.startswith("!")
+            for one in alternatives(pattern[negated:]):
+                deep = _deep(one)
+                compiled(deep)
+                sides[negated].append(deep)
+        return cls(tuple(sides[0]), tuple(sides[1]))
+
+    def match(self, path: str) -> bool:
+        if self.wanted and not any(compiled(one).match(path) for one in self.wanted):
+            return False
+        return not any(compiled(one).match(path) for one in self.unwanted)
+
+
+def _deep(pattern: str) -> str:
+    """A name alone matches at any depth, a folder stands for what is in it."""
+    pattern = pattern.removeprefix("./")
+    if not pattern:
+        raise BadGlob("it is empty")
+    if pattern.endswith("/"):
+        pattern += ANY_DEPTH
+    if "/" not in pattern:
+        return f"{ANY_DEPTH}/{pattern}" if pattern != ANY_DEPTH else ANY_DEPTH
+    return pattern

@@ -1,0 +1,212 @@
+"""What does a search find with ripgrep? Its options are pinned, its output is checked again by our own rules."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.search import ignoring
+from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, Unable, shortened
+from mcp_server.guards.search.plain import HEAD, bad_pattern, is_binary
+from mcp_server.guards.search.running import THREADS, Reach, Said, run
+from mcp_server.guards.search.walking import Walk, above
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.files import Search
+
+NAME = "ripgrep"
+ALWAYS = (
+    *("--no-config", "--color=never", "--no-messages", f"--threads={THREADS}", "--hidden", "--glob=!.git", "--null"),
+    # Only .gitignore decides, in a repository or not, as the other engine has it.
+    *("--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"),
+)
+GREP = (
+    *("--no-heading", "--with-filename", "--line-number", "--crlf", "--no-mmap", "--no-context-separator"),
+    # In bytes, and four of them at the most are one of the characters that are shown.
+    *("--max-columns=2100", "--max-columns-preview"),
+)
+WANT = {"files": ("--files-with-matches",), "count": ("--count",), "content": ()}
+MOST_PATHS = 2_000
+"""The private folder is kept out by naming what stands beside it; a folder with more entries is walked by ourselves."""
+SIMPLE_NAME = re.compile(r"[A-Za-z0-9_.*? +-]+")
+RECORD = re.compile(rb"([^\0]+)\0(\d+)([:-])([^\n]*)\n")
+COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
+BINARY = re.compile(rb"(?m)^[^\0\n]*: WARNING: stopped searching binary file[^\0\n]*\n")
+"""Said in between, about a file whose first zero byte comes late; a found line always has one after its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which files are wanted: names that ripgrep may skip by, and the test that decides."""
+
+    wants: Callable[[str], bool]
+    names: tuple[str, ...] = ()
+
+
+class Ripgrep:
+    def __init__(self, program: Path, jail: Jail, private: tuple[str, ...]) -> None:
+        self._program, self._jail = program, jail
+        self._private = private
+        """Our own places below the workspace."""
+
+    def files(self, start: str, chosen: Filter, deadline: Deadline) -> Harvest:
+        said = self._run(("--files",), start, chosen, deadline)
+        paths = [_path(one, start) for one in said.output.split(b"\0") if one.startswith(b"./")]
+        return self._harvest(said, dict.fromkeys(filter(chosen.wants, paths), 1))
+
+    def grep(self, search: Search, start: str, chosen: Filter, deadline: Deadline) -> Harvest:
+        said = self._run(_options(search), start, chosen, deadline)
+        return self._read(said, search, chosen.wants, lambda name: _path(name, start))
+
+    def grep_file(self, search: Search, place: Place, deadline: Deadline) -> Harvest:
+        """One file, which was opened by the jail and is read from its open end."""
+        file = self._jail.open_at(place, os.O_RDONLY)
+        try:
+            if is_binary(os.pread(file, HEAD, 0)):
+                return Harvest(engine=NAME, searched=0)
+            folder = self._jail.open_folder(".")
+            try:
+                said = run(
+                    self._program, (*ALWAYS, *_options(search), "--", "-"), Reach(folder, (), (), file), deadline
+                )
+            finally:
+                os.close(folder)
+        finally:
+            os.close(file)
+        _refuse_bad_pattern(said, search)
+        harvest = self._read(said, search, lambda _: True, lambda _: place.path)
+        harvest.searched = 1
+        return harvest
+
+    def _run(self, options: Sequence[str], start: str, chosen: Filter, deadline: Deadline) -> Said:
+        paths = self._paths(start, chosen, deadline)
+        lent = list(self._rules_above(start))
+        folder = self._jail.open_folder(start)
+        try:
+            reach = Reach(folder, tuple(paths), tuple(lent))
+            words = [*ALWAYS, *_named(chosen.names), *options]
+            said = run(self._program, [*words, "--", *paths], reach, deadline)
+            if said.cut:  # Which part of too much is shown must not depend on which thread was faster.
+                said = run(self._program, [*words, "--sort=path", "--", *paths], reach, deadline)
+            return said
+        finally:
+            for file in (folder, *lent):
+                os.close(file)
+
+    def _paths(self, start: str, chosen: Filter, deadline: Deadline) -> list[str]:
+        """What may be read: the start, or everything beside the private places below it."""
+        if not any(_below(one, start) for one in self._private):
+            return ["./"]
+        found: list[str] = []
+        walk = Walk(self._jail, start, deadline)
+        todo = [(start, above(self._jail, start))]
+        while todo:
+            path, rules = todo.pop()
+            for entry, inner in walk.entries(path, rules):
+                inside = entry.place.path
+                if inside in self._private:
+                    continue
+                if entry.is_folder and any(_below(one, inside) for one in self._private):
+                    todo.append((inside, inner))
+                elif entry.is_folder or (chosen.wants(inside) and not self._binary(entry.place)):
+                    found.append("./" + _from(inside, start))
+            if len(found) > MOST_PATHS:
+                raise Unable("too many entries beside the private folder")
+        return found
+
+    def _binary(self, place: Place) -> bool:
+        """What is named to ripgrep is searched even where it is binary; so it is not named."""
+        try:
+            file = self._jail.open_at(place, os.O_RDONLY)
+        except (OSError, Refusal):
+            return True
+        try:
+            return is_binary(os.pread(file, HEAD, 0))
+        finally:
+            os.close(file)
+
+    def _rules_above(self, start: str) -> Iterator[int]:
+        names = [] if start == "." else start.split("/")
+        for depth in range(len(names)):
+            with suppress(Refusal, OSError):
+                yield self._jail.open("/".join([*names[:depth], ignoring.FILE]), os.O_RDONLY)
+
+    def _read(self, said: Said, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]) -> Harvest:
+        _refuse_bad_pattern(said, search)
+        if search.want == "files":
+            names = [path(one) for one in said.output.split(b"\0") if one]
+            return self._harvest(said, dict.fromkeys(filter(wants, names), 1))
+        if search.want == "count":
+            counts = {path(name): int(count) for name, count in COUNT.findall(said.output)}
+            return self._harvest(said, {name: count for name, count in counts.items() if wants(name)})
+        harvest = self._harvest(said, {})
+        for record in RECORD.finditer(BINARY.sub(b"", said.output) if b"binary file" in said.output else said.output):
+            name, number, sign, text = record.groups()
+            if wants(where := path(name)):
+                matched = sign == b":"
+                shown = shortened(text.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
+                harvest.lines.append(Line(where, int(number), shown, matched))
+                harvest.counts[where] = harvest.counts.get(where, 0) + matched
+        if len(harvest.lines) > MOST_LINES:
+            del harvest.lines[MOST_LINES:]
+            harvest.complete = False
+        return harvest
+
+    @staticmethod
+    def _harvest(said: Said, counts: dict[str, int]) -> Harvest:
+        whole = not (said.cut or said.timed_out)
+        return Harvest(counts, complete=whole, timed_out=said.timed_out, engine=NAME)
+
+
+def _options(search: Search) -> tuple[str, ...]:
+    words = [*GREP, *WANT[search.want]]
+    words += ["--ignore-case"] if search.ignore_case else []
+    words += ["--multiline", "--multiline-dotall"] if search.multiline else []
+    if search.want == "content":
+        if search.only_matching:
+            words.append("--only-matching")
+        else:
+            words += [f"--before-context={search.before}", f"--after-context={search.after}"]
+    return (*words, "-e", search.pattern)
+
+
+def _named(names: tuple[str, ...]) -> list[str]:
+    """ripgrep filters by names of its own accord only where it surely reads them as we do."""
+    if not names or not all(SIMPLE_NAME.fullmatch(name) for name in names):
+        return []
+    return [*(f"--type-add=wanted:{name}" for name in names), "--type=wanted"]
+
+
+def _refuse_bad_pattern(said: Said, search: Search) -> None:
+    complaint = said.complaint
+    if said.status != 2 or not complaint:
+        return
+    if "look-around" in complaint or "backreference" in complaint:
+        raise Unable("the pattern needs another engine")
+    if '"\\n" is not allowed' in complaint or "literal '\"\\n\"'" in complaint:
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS,
+                f"`{search.pattern}` looks for a line end, and lines are searched one by one.",
+                "Set `multiline` to true to search across lines.",
+            )
+        )
+    reason = re.search(r"error: (.*)|(Compiled regex exceeds size limit)", complaint, re.IGNORECASE)
+    if reason is None or "regex" not in complaint.lower():
+        raise Unable(complaint)
+    raise bad_pattern(search.pattern, (reason[1] or "it becomes too large").strip().rstrip("."))
+
+
+def _path(name: bytes, start: str) -> str:
+    inner = os.fsdecode(name).removeprefix("./")
+    return inner if start == "." else f"{start}/{inner}"
+
+
+def _below(path: str, folder: str) -> bool:
+    return folder == "." or path.startswith(folder + "/")
+
+
+def _from(path: str, start: str) -> str:
+    return path if start == "." else path[len(start) + 1 :]

@@ -1,0 +1,168 @@
+"""Does a pattern mean what its reader expects, and is no pattern slow?"""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_server.guards.search import globs, ignoring
+from mcp_server.guards.search.globs import BadGlob, Globs, alternatives, compiled
+from mcp_server.guards.search.ignoring import Ignored
+from mcp_server.guards.search.kinds import TYPES, globs_of, holds_secrets
+from mcp_server.model.ending import Code, Refusal
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from pathspec import GitIgnoreSpec
+
+HOUSE = Path(__file__).parents[3]
+TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "globs.yaml").read_text())
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["pattern"])
+def test_table(row: dict[str, Any]) -> None:
+    found = Globs.of(row["pattern"].split(";"))
+    assert [path for path in row["matches"] if not found.match(path)] == []
+    assert [path for path in row["not"] if found.match(path)] == []
+
+
+def test_braces_beyond_reason_are_refused() -> None:
+    with pytest.raises(BadGlob, match="64"):
+        alternatives("{a,b}" * 7)
+    assert len(alternatives("{a,b}" * 6)) == 64
+
+
+def test_a_pattern_beyond_reason_is_refused() -> None:
+    with pytest.raises(BadGlob):
+        compiled("*a" * 600)
+
+
+# One star that tries again where another stands would take longer than anybody waits; processor time is rationed.
+HOSTILE = [
+    "*a" * 40,
+    "**/*a" * 30,
+    "*" * 300,
+    "[a-z]*" * 40,
+    "**/" * 100 + "b",
+    "a**" * 50 + "b",
+    "**/a/**/a/" * 30 + "b",
+]
+RATION = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+sys.path.insert(0, {house!r})
+from mcp_server.guards.search.globs import compiled
+for pattern in {patterns!r}:
+    compiled(pattern).match("a" * 250 + "!")
+    compiled(pattern).match("a/" * 2000 + "!")
+print("done")
+"""
+
+
+def test_no_pattern_is_slow() -> None:
+    code = RATION.format(house=str(HOUSE), patterns=HOSTILE)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "done\n", done.stderr
+
+
+NAMES = st.text(st.sampled_from("ab.*?/![]\\# "), min_size=0, max_size=8)
+LINES = st.lists(NAMES, max_size=5)
+SEGMENTS = ["a", "b", "ab", "*", "a*", "*b", "?", "[ab]", "[!a]", "**", "a.b", "\\!a", "\\#"]
+PATHS = st.lists(st.text(st.sampled_from("ab.# !"), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
+
+
+def _line(sign: str, root: str, parts: list[str], end: str) -> str:
+    return sign + root + "/".join(parts) + end
+
+
+PLAIN_LINES = st.lists(
+    st.builds(
+        _line,
+        st.sampled_from(["", "", "!"]),
+        st.sampled_from(["", "/"]),
+        st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3),
+        st.sampled_from(["", "/"]),
+    ),
+    max_size=5,
+)
+PLAIN_PATHS = st.lists(st.sampled_from(["a", "b", "ab", "ba", "a.b", "aab", "!a", "#"]), min_size=1, max_size=4)
+
+
+def pruned(lines: list[str], parts: list[str]) -> bool:
+    """Is the file left out, asked from the top down as a walk does?"""
+    rules = Ignored(".", ignoring.read("\n".join(lines)))
+    steps = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+    return any(rules.ignores(step, is_folder=at < len(parts) - 1) for at, step in enumerate(steps))
+
+
+def by_pathspec(lines: list[str], parts: list[str]) -> bool:
+    spec = GitIgnoreSpec.from_lines(lines)
+    steps = ["/".join(parts[: depth + 1]) + ("/" if depth < len(parts) - 1 else "") for depth in range(len(parts))]
+    return any(spec.match_file(step) for step in steps)
+
+
+@given(PLAIN_LINES, PLAIN_PATHS)
+def test_gitignore_is_read_as_others_read_it(lines: list[str], parts: list[str]) -> None:
+    assert pruned(lines, parts) == by_pathspec(lines, parts), (lines, parts)
+
+
+@given(LINES, PATHS)
+def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
+    assert Ignored(".", ignoring.read("\n".join(lines))).ignores(path, False) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "left_out"),
+    [
+        ("# comment\n\n   \n*.log", "a.log", True),
+        ("*.log\n!keep.log", "keep.log", False),
+        ("!keep.log\n*.log", "keep.log", True),
+        ("/top", "x/top", False),
+        ("x/top", "y/x/top", False),
+        ("name \\ ", "name  ", True),
+        ("trailing   ", "trailing", True),
+        ("win.txt\r\n", "win.txt", True),
+        ("*a" * 600, "a", False),
+    ],
+)
+def test_gitignore_lines(lines: str, path: str, left_out: bool) -> None:
+    assert Ignored(".", ignoring.read(lines)).ignores(path, False) is left_out
+
+
+def test_rules_of_a_folder_come_before_those_above() -> None:
+    above = Ignored(".", ignoring.read("*.log"))
+    below = Ignored("sub", ignoring.read("!keep.log"), above)
+    assert below.ignores("sub/keep.log", False) is False
+    assert below.ignores("sub/other.log", False) is True
+
+
+def test_types_have_names_people_use() -> None:
+    assert globs_of("py") == globs_of("python") == globs_of(".py") == TYPES["py"]
+    with pytest.raises(Refusal) as caught:
+        globs_of("pyt")
+    assert caught.value.problem.code is Code.INVALID_ARGUMENTS
+    assert "`py`" in caught.value.problem.way_out
+    assert all(compiled(f"**/{one}") for globs_ in TYPES.values() for one in globs_)
+
+
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        *((one, True) for one in (".env", "a/.env.local", "prod.env", "x/id_rsa", "cert.pem", "a/b.KEY", ".netrc")),
+        *((one, True) for one in ("home/.aws/credentials", ".ssh/config", "secrets.yaml", ".npmrc", ".gnupg/a/b")),
+        *((one, False) for one in (".env.example", "x/.env.template", "id_rsa.pub", "environment.py", "keyboard.py")),
+        *((one, False) for one in ("credentials.py", "src/secrets.py", ".ssh/id.pub", "env", "monkey")),
+    ],
+)
+def test_files_that_usually_hold_secrets(path: str, secret: bool) -> None:
+    assert holds_secrets(path) is secret
+
+
+def test_the_cache_of_patterns_is_bounded() -> None:
+    assert globs.compiled.cache_info().maxsize is not None
