@@ -30,7 +30,7 @@ from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder
 from mcp_server.guards.spill import Spill
-from mcp_server.library import Faults, Library, load
+from mcp_server.library import LONGEST_NAME, Faults, Library, load
 from mcp_server.model.files import Stamp
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
@@ -84,7 +84,8 @@ def law(settings: Settings, packs: Sequence[Pack] = ()) -> Law | Faults:
     every = (*packs, *installed_packs())
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    library = load(folders, settings.config, tools)
+    longest = max((LONGEST_NAME, *(pack.longest_name for pack in every)))
+    library = load(folders, settings.config, tools, longest)
     if isinstance(library, Faults):
         return library
     rules = compile_rules(library.config.rules, tools)

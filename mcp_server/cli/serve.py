@@ -40,6 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     from mcp_server.settings import Unusable, read
 
     try:
-        return serve(read(vars(arguments)), say=lambda text: print(text, file=sys.stderr))
+        return serve(read(vars(arguments)), arguments.packs, say=lambda text: print(text, file=sys.stderr))
     except (Unusable, Unbuildable) as wrong:
         raise Trouble(str(wrong)) from None
