@@ -4,13 +4,13 @@ Everything is built here and handed down by constructor; no other module makes w
 """
 
 import asyncio
-import hashlib
 import logging
 import secrets
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -30,15 +30,16 @@ from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder
 from mcp_server.guards.spill import Spill
-from mcp_server.library import LONGEST_NAME, Faults, Library, load
+from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
 from mcp_server.model.files import Stamp
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Policy
+from mcp_server.model.policy import Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
+from mcp_server.rules import syntax as rules_syntax
 from mcp_server.rules.arguments import checks
-from mcp_server.rules.syntax import compile_rules
+from mcp_server.rules.compiling import compile_rules
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
 from mcp_server.state import Store
@@ -79,18 +80,19 @@ def installed_packs() -> tuple[Pack, ...]:
     return tuple(found)
 
 
-def law(settings: Settings, packs: Sequence[Pack] = ()) -> Law | Faults:
-    """Everything on disk, read and checked; every fault at once where there is one."""
-    every = (*packs, *installed_packs())
+def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> Law | Faults:
+    """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
+    parties installed here."""
+    every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
     longest = max((LONGEST_NAME, *(pack.longest_name for pack in every)))
     library = load(folders, settings.config, tools, longest)
     if isinstance(library, Faults):
         return library
-    rules = compile_rules(library.config.rules, tools)
-    if isinstance(rules, Faults):
-        return rules
+    rules = compile_rules(by_kind(library.config.rules), tools, (str(settings.workspace),))
+    if not isinstance(rules, Rules):
+        return Faults(tuple(Fault(fault.source, 0, "rules", fault.message) for fault in rules))
     ceiling = lowest(library.config.max_profile, settings.max_profile)
     policy = Policy(
         tools=tools,
@@ -104,13 +106,20 @@ def law(settings: Settings, packs: Sequence[Pack] = ()) -> Law | Faults:
     return Law(every, library, policy, start_posture(library, settings, ceiling))
 
 
+def by_kind(texts: Sequence[RuleText]) -> dict[Kind, list[rules_syntax.RuleText]]:
+    return {
+        kind: [
+            rules_syntax.RuleText(one.text, one.source, one.match, one.not_match) for one in texts if one.kind is kind
+        ]
+        for kind in Kind
+    }
+
+
 def lowest(one: Profile, other: Profile | None) -> Profile:
     return other if other is not None and one.covers(other) else one
 
 
 def start_posture(library: Library, settings: Settings, ceiling: Profile) -> Posture:
-    from dataclasses import replace
-
     usual = library.config.posture
     return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)
 
@@ -132,29 +141,26 @@ class House:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
-        following: set[asyncio.Task[None]] = set()
-
-        def noticed() -> None:
-            task = loop.create_task(self._follow())
-            following.add(task)
-            task.add_done_callback(following.discard)
-
+        changed = asyncio.Event()
         await self.store.ready()
-        await self.postures.refresh()
-        self.store.on_change(noticed)
+        self.store.on_change(changed.set)
+        following = loop.create_task(self._follow(changed))
         try:
             yield
         finally:
+            following.cancel()
             self.notices.close()
             await self.store.close()
 
-    async def _follow(self) -> None:
-        """Another process changed something: take it over, and tell whoever looks at it."""
-        moved = await self.sessions.refresh()
-        if await self.postures.refresh():
-            await self.notices.posture_changed()
-        elif moved:
-            await self.notices.posture_changed(moved)
+    async def _follow(self, changed: asyncio.Event) -> None:
+        """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
+        while await changed.wait():
+            changed.clear()
+            moved = await self.sessions.refresh()
+            if await self.postures.refresh():
+                await self.notices.posture_changed()
+            elif moved:
+                await self.notices.posture_changed(moved)
 
 
 def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
@@ -166,12 +172,12 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
         raise Unbuildable(f"there is no mode `{settings.mode}`; there are {names}.")
     prepare_folders(settings)
     policy = found.policy
-    store = Store.open(settings.url, settings.secrets)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
     sessions = Sessions(store, new_id, new_handle)
     postures = Postures(store, found.posture, policy.ceiling)
     redactor = Redactor(settings.secret_values)
     pipeline = gate(found, settings, store, sessions, postures, redactor)
-    listings = Listings(policy, postures, found.library.hosts, settings.listing or found.library.config.listing)
+    listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings)
     front = Front(
         pipeline=pipeline,
@@ -199,7 +205,7 @@ def gate(
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), Finder(jail))
 
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.of(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -218,6 +224,13 @@ def gate(
         desk=desk,
         failed=failed,
     )
+
+
+class Wall:
+    """The clock on the wall, which only this module looks at."""
+
+    def now_ns(self) -> int:
+        return time.time_ns()
 
 
 @dataclass(frozen=True)
@@ -286,7 +299,3 @@ def new_id() -> str:
 
 def new_handle() -> str:
     return "menu_" + secrets.token_urlsafe(16)
-
-
-def digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Profile
 
 STATE_FOLDER = ".menugate"
+SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 Axis = TypeVar("Axis", Listing, Profile)
 
 
@@ -38,6 +40,8 @@ class Settings:
     origins: tuple[str, ...] = ()
     person: str = "local"
     """The principal of who needs no token: the person whose process this is."""
+    secret_values: tuple[str, ...] = ()
+    """What the environment holds that must never be shown: the values of variables whose names say so."""
     answer_seconds: float = 300.0
     """How long a question to the person waits."""
 
@@ -76,6 +80,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         hosts=_list(given("allowed_hosts")),
         origins=_list(given("allowed_origins")),
         person=f"local:{_user()}",
+        secret_values=tuple(value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8),
     )
 
 

@@ -65,7 +65,9 @@ class MenuDesk:
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(wish, self.policy.menus):
-            case Hit(mode=mode):
+            case Hit(mode=name):
+                mode = self.policy.menus.get(name)
+                assert mode is not None, "the router answers with modes of the menus it was given"
                 return mode
             case Choice(candidates=candidates):
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)

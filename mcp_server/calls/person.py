@@ -1,7 +1,8 @@
 """How is the person reached? Through the client where it can ask, and always through the outbox."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from mcp_server.model.context import Client
 from mcp_server.model.ending import Code, Refusal
@@ -34,5 +35,6 @@ class Reached:
         except Refusal as refused:
             # A client that does not answer is not an answer; the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
-        content = reply.get("content") or {}
-        return str(reply.get("action", "cancel")), content.get("answer")
+        content = cast(Mapping[str, Any], reply.get("content") or {})
+        answer = content.get("answer")
+        return str(reply.get("action", "cancel")), None if answer is None else str(answer)

@@ -25,7 +25,6 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
-from mcp_server.state import StoreProblem
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Pipeline:
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
             while True:
-                posture = self.postures.of(asked.principal)
+                posture = await self.postures.of(asked.principal)
                 decision = self.decide(found, posture)
                 if decision.verdict is Verdict.DENY:
                     return await self.refuse(found, posture, decision)
@@ -59,15 +58,16 @@ class Pipeline:
                     return await self.act(found, decision, record)
                 # The person changed the posture since; what was decided under the old one does not count.
                 await self.postures.refresh()
-        except StoreProblem as trouble:
-            return trouble.problem
+        except Refusal as trouble:
+            # The state could not be written: what has no record does not run.
+            return self.showing.problem(trouble.problem)
 
     def decide(self, found: Found, posture: Posture) -> Decision:
         call = Call(found.tool.name, found.arguments, spent=found.seat.spent)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
-        posture = self.postures.of(asked.principal)
+        posture = await self.postures.of(asked.principal)
         await self.recorder.unfound(asked, posture, problem)
         return self.showing.problem(problem)
 
@@ -109,8 +109,6 @@ class Pipeline:
                 return await tool.run(self._context(found, decision), arguments)
         except Refusal as refused:
             return refused.problem
-        except StoreProblem as trouble:
-            return trouble.problem
         except TimeoutError:
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."

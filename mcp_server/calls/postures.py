@@ -1,6 +1,6 @@
 """Which posture holds for a principal now? What the person chose, below the operator's ceiling."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.state import Store
@@ -10,22 +10,24 @@ from mcp_server.state import Store
 class Postures:
     store: Store
     default: Posture
+    """Where a person stands who has chosen nothing yet."""
     ceiling: Profile
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
-    _epoch: int = 0
 
-    def of(self, principal: str) -> Posture:
-        """From memory: the store says when it changed."""
-        known = self._known.get(principal)
-        if known is None:
-            known = self._known[principal] = replace(self.default, epoch=self._epoch).capped(self.ceiling)
-        return known
+    async def of(self, principal: str) -> Posture:
+        """From memory, once asked for: the store says when it changed."""
+        return self._known.get(principal) or await self._read(principal)
 
-    async def refresh(self, principal: str | None = None) -> bool:
-        """Read again what is remembered, for one principal or all that were seen; did anything change?"""
-        self._epoch = await self.store.epoch()
+    def known(self, principal: str) -> Posture:
+        """For who was asked about before; everybody else is trusted with nothing yet."""
+        return self._known.get(principal) or Posture.most_restricted()
+
+    async def refresh(self) -> bool:
+        """Read again what everybody seen so far has chosen; is anything other than it was?"""
         before = dict(self._known)
-        for name in [principal] if principal else list(self._known):
-            chosen = await self.store.posture(name)
-            self._known[name] = replace(chosen or self.default, epoch=self._epoch).capped(self.ceiling)
-        return any(replace(self._known[name], epoch=0) != replace(old, epoch=0) for name, old in before.items())
+        return any([await self._read(principal) != old for principal, old in before.items()])
+
+    async def _read(self, principal: str) -> Posture:
+        chosen = await self.store.posture(principal)
+        found = self._known[principal] = (chosen or self.default).capped(self.ceiling)
+        return found

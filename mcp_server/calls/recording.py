@@ -14,7 +14,8 @@ from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments
-from mcp_server.state import Intent, Judged, Moved, Origin, Outcome, Questioned, Refused, Store
+from mcp_server.state import Asked as Questioned
+from mcp_server.state import Intent, Judged, Moved, Origin, Outcome, Refused, Store
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
 LONGEST_NAME = 80

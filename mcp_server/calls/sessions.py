@@ -14,7 +14,7 @@ import anyio
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.policy import Spent
 from mcp_server.model.session import Session
-from mcp_server.state import Changed, Store
+from mcp_server.state import Store
 
 HANDLE_LIFE = "24 hours after its last use"
 
@@ -61,8 +61,8 @@ class Sessions:
 
     async def found(self, handle: str, principal: str) -> Seat | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
-        session = await self._store.session_by_handle(digest(handle), principal)
-        if session is None:
+        session = await self._store.session_by_handle(digest(handle))
+        if session is None or session.principal != principal:
             return UNKNOWN
         seat = self._seats.get(session.id)
         if seat is None:
@@ -78,23 +78,18 @@ class Sessions:
             if seat.passing or seat.session.mode == mode:
                 seat.session = replace(seat.session, mode=mode)
                 return None
-            try:
-                await self._written(seat)
-                seat.session = await self._store.move(seat.session, replace(seat.session, mode=mode), reason)
-            except Changed as changed:
-                seat.session = changed.current
-                return Problem(
-                    Code.BUSY,
-                    f"another call moved this session to {place(changed.current.mode)} at the same moment.",
-                    "Look with `menu_list` and try again.",
-                )
-        return None
+            await self._written(seat)
+            return await self._moved(seat, replace(seat.session, mode=mode), reason)
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
         seat.spent = Spent()
         after = replace(seat.session, run=self._new_id(), steps=0)
-        seat.session = await self._store.move(seat.session, after, reason) if seat.written else after
+        if not seat.written:
+            seat.session = after
+            return
+        async with seat.lock:
+            await self._moved(seat, after, reason)
 
     async def handle(self, seat: Seat) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
@@ -116,10 +111,27 @@ class Sessions:
                     moved.append(seat)
         return moved
 
+    async def _moved(self, seat: Seat, after: Session, reason: str) -> Problem | None:
+        moved = await self._store.move(seat.session, after, reason)
+        if isinstance(moved, Session):
+            seat.session = replace(moved, steps=after.steps)
+            return None
+        current = moved.current
+        if not isinstance(current, Session):
+            # Somebody took the row away; what is not remembered is put down again by the next move.
+            seat.written = False
+            return UNKNOWN
+        seat.session = current
+        return Problem(
+            Code.BUSY,
+            f"another call moved this session to {place(current.mode)} at the same moment.",
+            "Look with `menu_list` and try again.",
+        )
+
     async def _written(self, seat: Seat) -> None:
         if not seat.written:
             seat.handle = seat.handle or self._new_handle()
-            await self._store.put_session(seat.session, digest(seat.handle))
+            seat.session = await self._store.put_session(seat.session, digest(seat.handle))
             seat.written = True
 
 

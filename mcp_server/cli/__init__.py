@@ -1,6 +1,5 @@
 """What a person types; one file per noun."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -12,11 +11,9 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
-    """Exit codes: 0 it worked, 1 it did not, 2 the command line was not understood.
-
-    `packs` come on top of the catalogue and of what is installed; that is how a program of its own embeds the house.
-    """
-    arguments = parser().parse_args(argv, argparse.Namespace(packs=tuple(packs)))
+    """Exit codes: 0 it worked, 1 it did not, 2 the command line was not understood."""
+    arguments = parser().parse_args(argv)
+    arguments.packs = packs
     try:
         return int(arguments.run(arguments) or 0)
     except Trouble as trouble:

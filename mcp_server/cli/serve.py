@@ -1,11 +1,19 @@
 """`menugate serve`: be the MCP server of a folder."""
 
 import argparse
+import asyncio
 import gc
-import sys
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, add_posture
-from mcp_server.cli.paper import Trouble
+from mcp_server.cli.paper import Trouble, say
+
+if TYPE_CHECKING:
+    from mcp_server.compose import House
 
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
@@ -28,7 +36,6 @@ def add(commands: Commands) -> None:
     )
     add_posture(one)
     one.add_argument("--no-auth", action="store_true", help="ask for no token (loopback only)")
-    one.add_argument("--menus", metavar="DIRS", help="further folders with mode files, separated as in PATH")
     one.add_argument("--allowed-hosts", metavar="NAMES", help="further Host headers to answer to, behind a proxy")
     one.add_argument("--allowed-origins", metavar="URLS", help="web pages that may call this server")
 
@@ -36,10 +43,68 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # What is imported from here on lives as long as the process; looking for garbage among it is time lost.
     gc.disable()
-    from mcp_server.compose import Unbuildable, serve
-    from mcp_server.settings import Unusable, read
+    from mcp_server.compose import Unbuildable
+    from mcp_server.model.ending import Refusal
+    from mcp_server.settings import Settings, Unusable, read
+
+    async def serve(settings: Settings) -> None:
+        from mcp_server.compose import House, build
+        from mcp_server.wire.serving import serve_stdio
+
+        house: House = build(settings, arguments.packs)
+        async with house.running():
+            await (serve_stdio(house.server) if settings.http is None else _over_http(house))
 
     try:
-        return serve(read(vars(arguments)), arguments.packs, say=lambda text: print(text, file=sys.stderr))
+        asyncio.run(serve(read(vars(arguments))))
     except (Unusable, Unbuildable) as wrong:
         raise Trouble(str(wrong)) from None
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+    return 0
+
+
+async def _over_http(house: "House") -> None:
+    from mcp_server.wire.door import Door
+    from mcp_server.wire.http import listening, local_hosts
+    from mcp_server.wire.serving import serve_net
+
+    settings = house.settings
+    assert settings.http is not None
+    try:
+        bound = listening(*settings.http)
+    except OSError as wrong:
+        raise Trouble(f"{settings.http[0]}:{settings.http[1]} cannot be listened on ({wrong.strerror}).") from None
+    host, port = settings.http[0], int(bound.getsockname()[1])
+    hosts = local_hosts(host, port) | {name.lower() for name in settings.hosts}
+    origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
+    token = token_in(settings.state / "http.token") if settings.auth else None
+    keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
+    announce(settings.workspace, f"http://{f'[{host}]' if ':' in host else host}:{port}", token)
+    await serve_net(
+        house.server, house.law.policy.menus, house.notices, lambda app: Door(app, hosts, origins, keys), bound
+    )
+
+
+def token_in(path: Path) -> str:
+    """The token kept there, readable by its owner alone; made where there is none yet."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        path.chmod(0o600)
+    else:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32))
+    return path.read_text().strip()
+
+
+def announce(workspace: Path, address: str, token: str | None) -> None:
+    header = f' --header "Authorization: Bearer {token}"' if token else ""
+    say(f"menugate serves {workspace}")
+    say(f"  address  {address}/mcp        (older clients: {address}/sse)")
+    if token:
+        say(f"  token    {token}")
+        say("           kept in .menugate/http.token, readable by you alone")
+    say("  to add it to a host, for example:")
+    say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
+    say("ready; stop with Ctrl-C")

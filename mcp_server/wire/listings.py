@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from mcp_server.calls.postures import Postures
 from mcp_server.model.menu import CARRIERS, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
@@ -31,7 +30,6 @@ class Prepared(list[dict[str, Any]]):
 @dataclass
 class Listings:
     policy: Policy
-    postures: Postures
     hosts: Hosts
     chosen: Listing | None
     """What was asked for by name; None where era, transport and host decide."""
@@ -58,10 +56,10 @@ class Listings:
         meta = tuple(name for name in here if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *here[len(meta) :])
 
-    def tools_list(self, caller: Caller, session: Session) -> dict[str, Any]:
+    def tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
         """The whole answer to `tools/list`, the same object for the same question."""
         face = self.face(caller)
-        posture = replace(self.postures.of(caller.principal), epoch=0)
+        posture = replace(chosen, epoch=0)
         key = (face, session.mode, session.stage, session.pinned, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
@@ -71,6 +69,10 @@ class Listings:
                 ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
             self._ready[key] = ready
         return ready
+
+    def shown(self, version: str, name: str) -> Mapping[str, Any]:
+        """One tool as a client of that revision sees it."""
+        return self._of(version)[name]
 
     def _of(self, version: str) -> Mapping[str, dict[str, Any]]:
         known = self._prepared.get(version)

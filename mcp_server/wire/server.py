@@ -80,7 +80,8 @@ class Front:
         one_page(params)
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
-        ready = self.listings.tools_list(who, watch.seat.session)
+        posture = await self.pipeline.postures.of(who.principal)
+        ready = self.listings.tools_list(who, watch.seat.session, posture)
         watch.listed()
         return ready
 

@@ -9,7 +9,7 @@ from mcp_server.library.config import KINDS
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
-from tests.library.samples import mode_text, opened
+from tests.library.samples import mode_text, opened, refused
 
 WHOLE = """\
 rules:
@@ -109,3 +109,9 @@ def test_the_operators_hosts_win_over_ours(tmp_path: Path) -> None:
 
 def test_every_kind_of_rule_has_its_list() -> None:
     assert list(KINDS) == list(Kind)
+
+
+def test_a_number_too_long_to_be_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text(f"budget:\n  calls: {'9' * 5000}\n")
+    assert "is not a whole number from 1 to" in str(refused(config=file))

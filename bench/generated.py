@@ -1,0 +1,109 @@
+"""Which pages and files are made from the code? All of them are written here, or compared with what lies on disk."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_server.compose import Law, law
+from mcp_server.library import schemas
+from mcp_server.model.ending import MEANINGS
+from mcp_server.model.menu import META_TOOLS, Listing
+from mcp_server.model.posture import Profile
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Tool
+from mcp_server.rules.router import table
+from mcp_server.settings import read
+from mcp_server.wire.listings import Listings
+
+ROOT = Path(__file__).parents[1]
+NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
+REVISION = "2025-11-25"
+
+
+def found() -> Law:
+    made = law(read({"workspace": str(ROOT)}, {}), bare=True)
+    assert isinstance(made, Law), str(made)
+    return made
+
+
+def files() -> Iterator[tuple[str, str]]:
+    house = found()
+    yield "docs/codes.md", codes()
+    yield "docs/tools.md", tools(house)
+    yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + table() + "\n"
+    for name, schema in schemas().items():
+        yield f"menus/{name}", dumped(schema)
+    yield from snapshots(house)
+
+
+def codes() -> str:
+    lines = [f"| `{code}` | {meaning} |" for code, meaning in MEANINGS.items()]
+    return NOTE + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n" + "\n".join(lines) + "\n"
+
+
+def tools(house: Law) -> str:
+    policy = house.policy
+    parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
+    parts.append("| tool | modes | profile | effect | hints | stages |\n| --- | --- | --- | --- | --- | --- |")
+    for tool in policy.tools.values():
+        modes = ", ".join(mode.name for mode in policy.menus.holding(tool.name)) or "always there"
+        stages = "every" if len(tool.stages) == 6 else ", ".join(stage for stage in sorted(tool.stages))
+        row = (f"`{tool.name}`", modes, str(tool.profile), str(tool.effect), hints(tool), stages)
+        parts.append("| " + " | ".join(row) + " |")
+    shared = [tool for tool in policy.tools if len(policy.menus.holding(tool)) > 1]
+    if shared:
+        rows = [f"| `{name}` | {', '.join(mode.name for mode in policy.menus.holding(name))} |" for name in shared]
+        parts += ["\n## In more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
+    return "\n".join(parts) + "\n"
+
+
+def hints(tool: Tool) -> str:
+    said = tool.hints
+    named = {
+        "reads only": said.read_only,
+        "destructive": said.destructive,
+        "idempotent": said.idempotent,
+        "open world": said.open_world,
+    }
+    return ", ".join(name for name, given in named.items() if given) or "none"
+
+
+def snapshots(house: Law) -> Iterator[tuple[str, str]]:
+    """What a model sees, per mode and profile: a change to it is read in a review like any other."""
+    listings = Listings(house.policy, house.library.hosts, None)
+    for mode in (None, *house.policy.menus):
+        for profile in Profile:
+            session = Session("snapshot", "nobody", mode=mode.name if mode else None)
+            names = listings.names(Listing.MASKED, session, replace(house.posture, profile=profile))
+            shown = [listings.shown(REVISION, name) for name in names if mode is None or name not in META_TOOLS]
+            yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
+
+
+def dumped(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the generated files, or check that they are up to date.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is not up to date")
+    check = parser.parse_args().check
+    stale: list[str] = []
+    for name, text in files():
+        path = ROOT / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    for name in stale:
+        print(f"{'not up to date' if check else 'written'}: {name}", file=sys.stderr)
+    if check and stale:
+        print("run `make generate` and commit what it writes", file=sys.stderr)
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
