@@ -86,8 +86,7 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    longest = max((LONGEST_NAME, *(pack.longest_name for pack in every)))
-    library = load(folders, settings.config, tools, longest)
+    library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
     if isinstance(library, Faults):
         return library
     rules = compile_rules(by_kind(library.config.rules), tools, (str(settings.workspace),))
