@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import messages
-from bench.processes import stop
+from bench.processes import sheltered, stop
 
 PATIENCE = 30.0
 
@@ -28,7 +28,7 @@ class Pipe:
         self._born = perf_counter()
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0, env=sheltered(log.parent)
             )
         if self.process.stdin is None or self.process.stdout is None:
             raise Broken("the server has no standard streams")

@@ -1,6 +1,7 @@
 """What is running, for how long, and how much does it hold? Starting, stopping and weighing server processes."""
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -37,6 +38,12 @@ def leave_nothing_running() -> None:
     signal.signal(signal.SIGTERM, leave)
 
 
+def sheltered(folder: Path) -> dict[str, str]:
+    """An environment in which nothing of the person's own settings counts and nothing of theirs is written to."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MENUGATE_")}
+    return plain | {"XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -46,8 +53,9 @@ def free_port() -> int:
 @contextlib.contextmanager
 def listening(argv: Sequence[str], address: tuple[str, int], log: Path) -> Generator[None, None, None]:
     """A server process, from the moment it accepts connections."""
+    shelter = sheltered(log.parent)
     with log.open("wb") as output:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=shelter)
     try:
         wait_for(process, address, log)
         yield

@@ -30,7 +30,7 @@ from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder
 from mcp_server.guards.spill import Spill
-from mcp_server.library import Fault, Faults, Library, load
+from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
 from mcp_server.model.files import Stamp
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Kind, Policy, Rules, RuleText
@@ -86,7 +86,7 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    library = load(folders, settings.config, tools)
+    library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
     if isinstance(library, Faults):
         return library
     rules = compile_rules(by_kind(library.config.rules), tools, (str(settings.workspace),))

@@ -13,15 +13,18 @@ from mcp_server.library.modes import Draft, Drafts
 from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.tool import READING, Effect, Hints, Tool
 
+NAME = re.compile(r"[A-Za-z0-9_-]+")
 # The smallest of what hosts allow: some cut names off, some drop the tool without a word.
-NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+LONGEST_NAME = 40
 ALWAYS_THERE = frozenset({*META_TOOLS, *CARRIERS})
 LONGEST_DESCRIPTION = 1024
 CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
 """What no tool may do that says it only reads. Running a program may be reading: a language server's answer is."""
 
 
-def validate_tool_coverage(registered: Mapping[str, Tool], drafts: Drafts) -> list[Fault]:
+def validate_tool_coverage(
+    registered: Mapping[str, Tool], drafts: Drafts, longest_name: int = LONGEST_NAME
+) -> list[Fault]:
     findings = Findings()
     placed = {entry.text for draft in drafts.modes for entry in draft.tools}
     for draft in drafts.modes:
@@ -30,7 +33,7 @@ def validate_tool_coverage(registered: Mapping[str, Tool], drafts: Drafts) -> li
         _check_all_placed(registered, placed, findings)
         _check_none_empty(drafts.modes, findings)
     _check_reachable(drafts.modes, findings)
-    _check_names(registered, findings)
+    _check_names(registered, longest_name, findings)
     for tool in registered.values():
         for message in _flaws(tool):
             findings.add(home(tool), message)
@@ -99,7 +102,7 @@ def _as_typed(word: str) -> str:
     return " ".join(normalize("NFKC", word).casefold().split())
 
 
-def _check_names(registered: Mapping[str, Tool], findings: Findings) -> None:
+def _check_names(registered: Mapping[str, Tool], longest: int, findings: Findings) -> None:
     sounding: dict[str, str] = {_sound(name): name for name in sorted(ALWAYS_THERE)}
     for key, tool in registered.items():
         name = tool.name
@@ -107,8 +110,8 @@ def _check_names(registered: Mapping[str, Tool], findings: Findings) -> None:
             findings.add(
                 home(tool), f"the tool {quoted(name)} is registered as {quoted(key)}; the two have to be the same"
             )
-        if not NAME.fullmatch(name) or "__" in name:
-            wants = "1 to 40 letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
+        if not NAME.fullmatch(name) or "__" in name or len(name) > longest:
+            wants = f"1 to {longest} letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
             findings.add(home(tool), f"hosts cannot carry the name {quoted(name)}; it has to be {wants}")
         other = sounding.setdefault(_sound(name), name)
         if other != name:

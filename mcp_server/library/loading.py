@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.library.config import Config, config_in
-from mcp_server.library.coverage import validate_tool_coverage
+from mcp_server.library.coverage import LONGEST_NAME, validate_tool_coverage
 from mcp_server.library.faults import Faults, Findings, Place
 from mcp_server.library.hosts import hosts_in
 from mcp_server.library.modes import drafts_in
@@ -23,7 +23,9 @@ class Library:
     config: Config
 
 
-def load(folders: Sequence[Path], config: Path | None, tools: Mapping[str, Tool]) -> Library | Faults:
+def load(
+    folders: Sequence[Path], config: Path | None, tools: Mapping[str, Tool], longest_name: int = LONGEST_NAME
+) -> Library | Faults:
     """`folders`: the shipped menus first, then those of packs; the operator's own are named in the configuration."""
     findings = Findings()
     if not folders:
@@ -32,7 +34,7 @@ def load(folders: Sequence[Path], config: Path | None, tools: Mapping[str, Tool]
     drafts = drafts_in([*folders, *chosen.menus], findings)
     stages = stages_in(folders[0] / "stages.yaml", findings)
     hosts = Hosts((*chosen.hosts, *hosts_in(folders[0] / "hosts.yaml", findings)))
-    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts))
+    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
     if faults:
         return Faults(tuple(sorted(set(faults))))
     modes = tuple(mode for draft in drafts.modes if (mode := draft.finished) is not None)

@@ -27,12 +27,12 @@ OWN = ("title", "when")
 NAME = Words(
     40, r"(?!root$)[a-z][a-z0-9]*([_-][a-z0-9]+)*", "lower-case letters, digits, single `-` or `_`, not `root`"
 )
-TOOL = Words(40, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
+TOOL = Words(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
 TITLE = Words(40, r".*[^0-9].*", "more than a number")
 SENTENCE = Words(240, r".*\.", "a sentence that ends with a full stop")
 CLAUSE = Words(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")
 TRIGGERS = ListOf(Words(40, r".*[^0-9].*", "more than a number"), most=20)
-TOOLS = ListOf(TOOL, least=1, most=200)
+TOOLS = ListOf(TOOL, least=1, most=1000)
 
 TEXTS = {
     "title": Key(TITLE, "what people see instead of the name", required=True),

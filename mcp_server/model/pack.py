@@ -66,3 +66,5 @@ class Pack:
     templates: tuple[Template, ...] = ()
     menus: tuple[str, ...] = ()
     """Folders with further mode files, absolute paths."""
+    longest_name: int = 0
+    """For a pack whose names are given from outside and longer than every host allows; 0 leaves the limit as it is."""

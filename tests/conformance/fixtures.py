@@ -13,4 +13,5 @@ FIXTURES = Pack(
     resources=readings.RESOURCES,
     templates=readings.TEMPLATES,
     menus=(str(Path(__file__).parent / "menus"),),
+    longest_name=42,
 )

@@ -12,6 +12,9 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from mcp_server.library.coverage import validate_tool_coverage
+from mcp_server.library.faults import Findings
+from mcp_server.library.modes import drafts_in
 from mcp_server.model.context import Client, Context
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Raw
 from tests.conformance.contents import PNG, WAV
@@ -73,6 +76,13 @@ def test_the_menu_holds_every_tool_of_the_pack_once() -> None:
     listed = yaml.safe_load(text)["tools"]
     assert sorted(listed) == sorted(TOOLS)
     assert len(listed) == len(FIXTURES.tools)
+
+
+def test_names_longer_than_hosts_allow_pass_on_the_word_of_their_pack_alone() -> None:
+    drafts = drafts_in([Path(folder) for folder in FIXTURES.menus], Findings())
+    assert validate_tool_coverage(TOOLS, drafts, FIXTURES.longest_name) == []
+    refused = validate_tool_coverage(TOOLS, drafts)
+    assert sorted(len(fault.key) for fault in refused) == [41, 42]
 
 
 def test_the_picture_and_the_sound_are_whole() -> None:
@@ -163,8 +173,3 @@ def test_resources_and_templates_read_as_the_suite_documents() -> None:
     assert read["test://static-text"] == "This is the content of the static text resource."
     assert read["test://static-binary"] == PNG
     assert '"123"' in str(FIXTURES.templates[0].read({"id": "123"}))
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
