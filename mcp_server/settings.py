@@ -80,7 +80,9 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         hosts=_list(given("allowed_hosts")),
         origins=_list(given("allowed_origins")),
         person=f"local:{_user()}",
-        secret_values=tuple(value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8),
+        secret_values=tuple(
+            value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8
+        ),
     )
 
 
