@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mcp_server.guards.beneath import FOLDER, MOST_LINKS, Resolve, chosen, link_target
-from mcp_server.guards.refusals import hardlinked, leaves, not_plain, ours, refused, told
+from mcp_server.guards.refusals import dangling, hardlinked, leaves, not_plain, ours, refused, told
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a thing is, however its path is spelt."""
@@ -168,10 +168,7 @@ class Jail:
         if found is not None:
             self._plain(place, found)
         elif flags & os.O_CREAT and place.linked:
-            raise refused(
-                f"`{place.path}` does not exist, and is created only by its own path, not through a link.",
-                f"Call again with `{place.path}`.",
-            )
+            raise dangling(place.path)
         file = os.open(place.name, flags | ALWAYS, mode, dir_fd=place.folder)
         try:
             self._plain(place, os.fstat(file))
@@ -205,6 +202,12 @@ class Jail:
         """A folder, open for listing."""
         with self.place(relative, reading=True) as place:
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
+
+    def shelters(self, place: Place) -> bool:
+        """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
+        above = [folder for private in self._private for folder in private.resolve().parents]
+        found = place.stat()
+        return found is not None and _identity(found) in self._identities(tuple(above))
 
     def is_private(self, folder: int, name: str) -> bool:
         """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""

@@ -38,6 +38,56 @@ def hardlinked(path: str, names: int) -> Refusal:
     )
 
 
+def dangling(path: str) -> Refusal:
+    return refused(
+        f"The link leads to `{path}`, which does not exist; nothing is created through a link.",
+        f"Call again with `{path}`.",
+    )
+
+
+def unconfirmed(asked: str, real: str, what: str) -> Refusal:
+    way_out = "The person has to confirm that first."
+    if asked != real:
+        way_out = f"Call again with `{real}`, its own path, so that the person is asked."
+    return refused(
+        f"`{asked}`{'' if asked == real else f' is `{real}`, which'} {what} only with the person's yes.", way_out
+    )
+
+
+def not_granted(message: str) -> Refusal:
+    return Refusal(Problem(Code.NOT_GRANTED, shown(message), "Use a tool that says it does that."))
+
+
+def stale(path: str, how: str) -> Refusal:
+    return Refusal(
+        Problem(Code.STALE, shown(f"`{path}` {how} since it was read; nothing was written."), "Read it again first.")
+    )
+
+
+def too_many(path: str, most: int) -> Refusal:
+    return Refusal(
+        Problem(
+            Code.TOO_LARGE,
+            shown(f"There are more than {most:,} entries in `{path}`."),
+            "List a folder further down, or look with `glob`.",
+        )
+    )
+
+
+def in_the_way(path: str) -> Refusal:
+    message = f"`{path}` is no folder: nothing can lie below it."
+    return Refusal(Problem(Code.ALREADY_EXISTS, shown(message), "Choose another path."))
+
+
+def moved_between(error: OSError, old: str, new: str) -> Refusal:
+    if error.errno == errno.EINVAL:
+        return refused(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")
+    return refused(
+        f"`{old}` and `{new}` lie on different disks; nothing was moved.",
+        "Write the file anew at the destination, then delete the old one.",
+    )
+
+
 @contextmanager
 def told(path: str, root: str) -> Generator[None, None, None]:
     """What the operating system says about this path, as a refusal in the reader's words."""

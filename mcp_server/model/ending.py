@@ -34,6 +34,7 @@ class Code(StrEnum):
     BUSY = "BUSY"
     STORE_FULL = "STORE_FULL"
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
+    NOT_GRANTED = "NOT_GRANTED"
     PATH_REFUSED = "PATH_REFUSED"
     NOT_FOUND = "NOT_FOUND"
     ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -69,6 +70,7 @@ MEANINGS: dict[Code, str] = {
     Code.BUSY: "the workspace's state is held by another process; nothing ran",
     Code.STORE_FULL: "the ledger cannot be written because the disk is full; nothing ran",
     Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",
+    Code.NOT_GRANTED: "the tool tried to do more than this call was granted; nothing was done",
     Code.PATH_REFUSED: "the path leaves the workspace, is not a plain file or folder, or is protected",
     Code.NOT_FOUND: "there is nothing at that path",
     Code.ALREADY_EXISTS: "something is already at that path",

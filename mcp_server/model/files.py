@@ -4,8 +4,11 @@ Every path is checked where it is opened, beneath the workspace, without followi
 are called in a thread; they raise `Refusal` with the problem to show.
 """
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 
@@ -16,6 +19,13 @@ class Stamp:
     size: int
     mtime_ns: int
     digest: str
+    """Empty where only a part was read."""
+
+    def fits(self, other: "Stamp") -> bool:
+        """Still the same? The content says, where both know it: a file that was merely touched has not changed."""
+        if self.digest and other.digest:
+            return self.digest == other.digest
+        return (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +87,76 @@ class Found:
     """How many lines matched (places, where a match may span lines), where they were counted."""
 
 
+OBEYED_FOLDERS = """
+.git .hg .svn .jj .claude .codex .gemini .cursor .windsurf .vscode .idea .husky .devcontainer .ssh .gnupg
+"""
+OBEYED_FILES = """
+.mcp.json .claude.json .gitconfig .gitmodules .gitattributes .envrc .direnvrc .ripgreprc .npmrc .yarnrc .yarnrc.yml
+.profile .login .logout .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .zshrc .zshenv .zprofile .zlogin
+.zlogout .kshrc .cshrc .tcshrc config.fish .inputrc .xprofile .xinitrc .xsessionrc .tmux.conf .screenrc .vimrc .gvimrc
+.exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc
+"""
+"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first."""
+
+SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
+SENSITIVE_FILES = """
+.env .env.* *.env .envrc .netrc _netrc .pgpass .my.cnf .pypirc .npmrc .git-credentials .htpasswd .dockercfg .boto .s3cfg
+.vault-token credentials* *.credentials secrets.* secret.* id_rsa id_dsa id_ecdsa id_ed25519 *.pem *.key *.p12 *.pfx
+*.jks *.keystore *.ppk *.kdbx *.ovpn kubeconfig service-account*.json service_account*.json *.tfvars *.tfstate
+"""
+"""What usually holds passwords or keys: the person is asked before a model sees it."""
+HARMLESS = re.compile(
+    r"\.(example|sample|template|tmpl|dist|schema)$|^(credentials|secrets?)[\w.-]*"
+    r"\.(py|pyi|js|mjs|ts|tsx|jsx|go|rs|java|kt|rb|php|cs|c|h|cc|cpp|swift|scala|ex|md|rst|html|vue|svelte)$"
+)
+"""Examples without the values, and source code about secrets."""
+
+
+def protected(path: str) -> bool:
+    """Is this a place that is written only after the person said yes? Looks at the words of the path alone."""
+    names = _names(path)
+    return any(name in OBEYED_FOLDERS.split() for name in names) or any(
+        name in OBEYED_FILES.split() for name in names[-1:]
+    )
+
+
+def secret(path: str) -> bool:
+    """Is this a file that is read only after the person said yes? Looks at the words of the path alone."""
+    names = _names(path)
+    return any(name in SENSITIVE_FOLDERS.split() for name in names) or any(
+        not HARMLESS.search(name) and any(fnmatchcase(name, glob) for glob in SENSITIVE_FILES.split())
+        for name in names[-1:]
+    )
+
+
+def _names(path: str) -> list[str]:
+    """The path's parts as a disk might read them that minds neither case nor what cannot be seen in a name."""
+    folded = "".join(sign for sign in unicodedata.normalize("NFKC", path) if unicodedata.category(sign) != "Cf")
+    names: list[str] = []
+    for name in folded.casefold().split("/"):
+        if name == "..":
+            names[-1:] = []
+        elif clean := name.rstrip(" ."):
+            names.append(clean)
+    return names
+
+
 class Files(Protocol):
     @property
     def root(self) -> str:
         """The workspace's absolute path, for messages."""
         ...
 
-    def read(self, path: str, limit: int) -> Snapshot: ...
+    def read(self, path: str, limit: int, start: int = 0) -> Snapshot:
+        """At most so many bytes, from a byte on; a start below zero counts from the end. Only whole files have a
+        digest in their stamp."""
+        ...
 
     def info(self, path: str) -> Entry: ...
 
-    def entries(self, path: str, depth: int = 1) -> Sequence[Entry]: ...
+    def entries(self, path: str, depth: int = 1) -> Sequence[Entry]:
+        """What is in a folder, sorted by path. Links are named and not followed, our own state is left out."""
+        ...
 
     def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> Entry:
         """Put these bytes there in one step. `expect` is the stamp of what is being replaced, None for a new file."""
@@ -95,13 +164,17 @@ class Files(Protocol):
 
     def make_folder(self, path: str) -> Entry: ...
 
-    def move(self, source: str, destination: str) -> Entry: ...
+    def move(self, source: str, destination: str) -> Entry:
+        """Give a file, folder or link another path, at which there must be nothing yet."""
+        ...
 
     def trash(self, path: str) -> str:
         """Take a file or an empty folder away, to where it can be had back from; the place."""
         ...
 
-    def remove(self, path: str) -> None: ...
+    def remove(self, path: str) -> None:
+        """Take a file, a link or an empty folder away for good."""
+        ...
 
     def grep(self, search: Search) -> Found: ...
 

@@ -1,0 +1,298 @@
+"""What may this call do with the files of the workspace? Reading, writing and taking away, held to what was granted.
+
+Each method looks where the path really leads before it acts there: the decision saw the path's words alone, and a link
+or another spelling may lead to a place that asks for more than was granted.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Protocol
+
+from mcp_server.guards.grant import Grant
+from mcp_server.guards.jail import Jail, Place, kind
+from mcp_server.guards.placing import Trash, discard, draft, keep_attributes, rename_to_free, settle
+from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
+from mcp_server.model.files import Entry, Found, Search, Snapshot, Stamp
+from mcp_server.model.tool import Demand
+
+MOST_ENTRIES = 100_000
+CHUNK = 1 << 20
+LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+TRIES = 3
+"""How often a file is read again that somebody writes to meanwhile."""
+
+
+class Seen(Protocol):
+    """What a session has read so far."""
+
+    def remember(self, path: str, stamp: Stamp) -> None: ...
+
+    def recall(self, path: str) -> Stamp | None: ...
+
+
+class Finder(Protocol):
+    """Looks through the workspace."""
+
+    def grep(self, search: Search) -> Found: ...
+
+    def glob(self, search: Search) -> Found: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFiles:
+    """The `Files` port over one workspace. Without a grant it reads what holds no secrets, and no more."""
+
+    jail: Jail
+    trash_can: Trash
+    seen: Seen
+    finder: Finder
+    grant: Grant = field(default_factory=Grant)
+
+    def granted(self, demand: Demand, seen: Seen | None = None) -> "WorkspaceFiles":
+        """The same files as one call of one session may use them."""
+        return replace(self, grant=Grant(demand), seen=seen or self.seen)
+
+    @property
+    def root(self) -> str:
+        return str(self.jail.root)
+
+    def read(self, path: str, limit: int, start: int = 0) -> Snapshot:
+        asked = self.jail.relative(path)
+        with self.jail.place(asked, reading=True) as place:
+            self.grant.may_read(asked, place)
+            return self._read(place, limit, start)
+
+    def _read(self, place: Place, limit: int, start: int = 0) -> Snapshot:
+        file = self.jail.open_at(place, os.O_RDONLY)
+        try:
+            found = os.fstat(file)
+            first = max(0, found.st_size + start) if start < 0 else start
+            data, to_the_end, found = _steady(file, first, limit)
+        finally:
+            os.close(file)
+        whole = first == 0 and to_the_end
+        size = len(data) if whole else found.st_size
+        stamp = Stamp(size, found.st_mtime_ns, sha256(data).hexdigest() if whole else "")
+        return Snapshot(place.path, data, stamp, stat.S_IMODE(found.st_mode), whole)
+
+    def info(self, path: str) -> Entry:
+        with self.jail.place(self.jail.relative(path), follow=False, reading=True) as place:
+            return _entry(place.path, _there(place))
+
+    def entries(self, path: str, depth: int = 1) -> Sequence[Entry]:
+        asked = self.jail.relative(path)
+        found: list[Entry] = []
+        with self.jail.place(asked, reading=True) as place:
+            folder = os.open(place.name, LISTING, dir_fd=place.folder)
+            for entry in self._walk(folder, "" if place.path == "." else place.path + "/", depth):
+                found.append(entry)
+                if len(found) > MOST_ENTRIES:
+                    raise too_many(asked, MOST_ENTRIES)
+        return found
+
+    def _walk(self, folder: int, prefix: str, depth: int) -> Iterator[Entry]:
+        try:
+            with os.scandir(folder) as names:
+                children = sorted(entry.name for entry in names)
+            for name in children:
+                if self.jail.is_private(folder, name):
+                    continue
+                with suppress(FileNotFoundError):
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    yield _entry(prefix + name, found)
+                    if depth > 1 and stat.S_ISDIR(found.st_mode):
+                        yield from self._below(folder, name, prefix, depth - 1)
+        finally:
+            os.close(folder)
+
+    def _below(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[Entry]:
+        # A folder that may not be looked into, or that was swapped for a link just now, is named and left closed.
+        with suppress(PermissionError, FileNotFoundError, NotADirectoryError):
+            yield from self._walk(os.open(name, LISTING, dir_fd=folder), f"{prefix}{name}/", depth)
+
+    def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> Entry:
+        asked = self.jail.relative(path)
+        self.grant.may_write(asked)
+        if expect is None:
+            self._make_folders(_folder(asked))
+        with self.jail.place(asked) as place:
+            self.grant.may_change(asked, place)
+            if expect is None:
+                self._create(place, data, mode)
+            else:
+                self._replace(place, data, expect, mode)
+            return _entry(place.path, _there(place))
+
+    def _create(self, place: Place, data: bytes, mode: int | None) -> None:
+        if place.linked and place.stat() is None:
+            raise dangling(place.path)
+        if place.stat() is not None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        name = draft(place.folder, data, None, mode)
+        try:
+            rename_to_free((place.folder, name), (place.folder, place.name))
+        finally:
+            discard(place.folder, name)
+        settle(place.folder)
+
+    def _replace(self, place: Place, data: bytes, expect: Stamp, mode: int | None) -> None:
+        if place.stat() is None:
+            raise stale(place.path, "is gone")
+        # Opened for writing though only read: a file its owner made read-only is not replaced behind his back.
+        old = self.jail.open_at(place, os.O_RDWR)
+        try:
+            name = draft(place.folder, data, os.fstat(old), mode)
+            try:
+                keep_attributes(old, place.folder, name)
+                if not self._read(place, expect.size + 1 if expect.digest else 0).stamp.fits(expect):
+                    raise stale(place.path, "changed")
+                os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            finally:
+                discard(place.folder, name)
+        finally:
+            os.close(old)
+        settle(place.folder)
+
+    def make_folder(self, path: str) -> Entry:
+        asked = self.jail.relative(path)
+        self.grant.may_write(asked)
+        self._make_folders(asked)
+        with self.jail.place(asked) as place:
+            return _entry(place.path, _there(place))
+
+    def _make_folders(self, relative: str) -> None:
+        so_far = ""
+        for name in relative.split("/"):
+            so_far = f"{so_far}/{name}" if so_far else name
+            with self.jail.place(so_far or ".") as place:
+                found = place.stat()
+                if found is None:
+                    self.grant.may_change(so_far, place)
+                    with suppress(FileExistsError):
+                        os.mkdir(place.name, dir_fd=place.folder)
+                elif not stat.S_ISDIR(found.st_mode):
+                    raise in_the_way(place.path)
+
+    def move(self, source: str, destination: str) -> Entry:
+        old, new = self.jail.relative(source), self.jail.relative(destination)
+        self.grant.may_write(new)
+        with self.jail.place(old, follow=False) as here:
+            found = self._movable(old, here)
+            # A secret keeps its name, or a reader would no longer be asked about it.
+            self.grant.may_read(old, here)
+            if self.jail.shelters(here):
+                raise ours(old)
+            self._make_folders(_folder(new))
+            with self.jail.place(new, follow=False) as there:
+                self.grant.may_change(new, there)
+                try:
+                    rename_to_free((here.folder, here.name), (there.folder, there.name))
+                except OSError as error:
+                    if error.errno not in (errno.EXDEV, errno.EINVAL):
+                        raise
+                    raise moved_between(error, old, new) from error
+                return _entry(there.path, found)
+
+    def trash(self, path: str) -> str:
+        asked = self.jail.relative(path)
+        self.grant.may_destroy()
+        with self.jail.place(asked, follow=False) as place:
+            self._deletable(asked, place)
+            return self.trash_can.take(self.jail, place)
+
+    def remove(self, path: str) -> None:
+        asked = self.jail.relative(path)
+        self.grant.may_destroy()
+        with self.jail.place(asked, follow=False) as place:
+            if stat.S_ISDIR(self._deletable(asked, place).st_mode):
+                os.rmdir(place.name, dir_fd=place.folder)
+            else:
+                os.unlink(place.name, dir_fd=place.folder)
+
+    def grep(self, search: Search) -> Found:
+        return self.finder.grep(self._readable(search))
+
+    def glob(self, search: Search) -> Found:
+        return self.finder.glob(replace(search, path=self.jail.relative(search.path)))
+
+    def _readable(self, search: Search) -> Search:
+        asked = self.jail.relative(search.path)
+        with self.jail.place(asked, reading=True) as place:
+            self.grant.may_read(asked, place)
+        return replace(search, path=asked)
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.seen.remember(self._key(path), stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.seen.recall(self._key(path))
+
+    def _key(self, path: str) -> str:
+        with self.jail.place(self.jail.relative(path), reading=True) as place:
+            return place.path
+
+    def _movable(self, asked: str, place: Place) -> os.stat_result:
+        self.grant.may_change(asked, place)
+        if place.name == ".":
+            raise refused("The workspace itself is neither moved nor taken away.", "Name a file or folder in it.")
+        found = _there(place)
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+            raise not_plain(asked, kind(found.st_mode))
+        return found
+
+    def _deletable(self, asked: str, place: Place) -> os.stat_result:
+        found = self._movable(asked, place)
+        if stat.S_ISDIR(found.st_mode):
+            folder = os.open(place.name, LISTING, dir_fd=place.folder)
+            try:
+                with os.scandir(folder) as names:
+                    if next(names, None) is not None:
+                        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            finally:
+                os.close(folder)
+        return found
+
+
+def _there(place: Place) -> os.stat_result:
+    found = place.stat()
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return found
+
+
+def _folder(relative: str) -> str:
+    return relative.rpartition("/")[0] or "."
+
+
+def _entry(path: str, found: os.stat_result) -> Entry:
+    sorts = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
+    word = next((word for test, word in sorts if test(found.st_mode)), "other")
+    return Entry(path, word, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
+
+
+def _steady(file: int, start: int, limit: int) -> tuple[bytes, bool, os.stat_result]:
+    """Read again where somebody wrote meanwhile; a file that never rests is taken as it was the last time."""
+    turn = 0
+    while True:
+        turn += 1
+        before = os.fstat(file)
+        data, to_the_end = _bytes(file, start, limit)
+        after = os.fstat(file)
+        if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) or turn == TRIES:
+            return data, to_the_end, after
+
+
+def _bytes(file: int, start: int, limit: int) -> tuple[bytes, bool]:
+    """So many bytes from there, and whether that was everything to the end."""
+    parts: list[bytes] = []
+    left = limit
+    while left > 0 and (part := os.pread(file, min(left, CHUNK), start)):
+        parts.append(part)
+        start += len(part)
+        left -= len(part)
+    return b"".join(parts), not os.pread(file, 1, start)

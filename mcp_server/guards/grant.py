@@ -1,0 +1,36 @@
+"""Does what this call was granted cover what it is about to do to this place?
+
+The decision looked at the words of the arguments. Here the question is asked again about the place they led to.
+"""
+
+from dataclasses import dataclass
+
+from mcp_server.guards.jail import Place
+from mcp_server.guards.refusals import not_granted, unconfirmed
+from mcp_server.model.files import protected, secret
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import READING, Demand, Effect
+
+NOTHING = Demand(Effect.NONE, Profile.RESTRICTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    demand: Demand = NOTHING
+
+    def may_read(self, asked: str, place: Place) -> None:
+        if self.demand.confirm is None and (secret(asked) or secret(place.path)):
+            raise unconfirmed(asked, place.path, "usually holds secrets and is read")
+
+    def may_write(self, asked: str) -> None:
+        if self.demand.effect in READING:
+            raise not_granted(f"This call was granted reading only, and would have changed `{asked}`.")
+
+    def may_change(self, asked: str, place: Place) -> None:
+        self.may_write(asked)
+        if self.demand.confirm is None and (protected(asked) or protected(place.path)):
+            raise unconfirmed(asked, place.path, "decides what other programs run and is changed")
+
+    def may_destroy(self) -> None:
+        if self.demand.effect is not Effect.DESTROY_LOCAL:
+            raise not_granted("This call was not granted taking files away.")

@@ -1,0 +1,175 @@
+"""How does something come to its place, or leave it, without anybody being overwritten or anything being lost?"""
+
+import errno
+import os
+import platform
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from mcp_server.guards.jail import Jail, Place
+
+Spot: TypeAlias = tuple[int, str]
+"""An open folder and one name in it."""
+
+RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
+NOREPLACE = 1
+EXCLUSIVE = 4
+"""What macOS calls the same."""
+UNKNOWN = frozenset({errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""How kernels, file systems and seccomp filters say that they cannot."""
+KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access")
+
+
+def rename_to_free(source: Spot, target: Spot) -> None:
+    """Renames, and fails where the target exists: in one step, or in two careful ones where there is no such call."""
+    call = _exclusive_rename()
+    if call is None:
+        return in_two_steps(source, target)
+    try:
+        call(source, target)
+    except OSError as error:
+        if error.errno not in UNKNOWN:
+            raise
+        in_two_steps(source, target)
+
+
+def in_two_steps(source: Spot, target: Spot) -> None:
+    """First takes the name, which fails when somebody has it, then puts the thing there."""
+    (here, old), (there, new) = source, target
+    if stat.S_ISDIR(os.stat(old, dir_fd=here, follow_symlinks=False).st_mode):
+        os.mkdir(new, 0o700, dir_fd=there)
+        try:
+            os.rename(old, new, src_dir_fd=here, dst_dir_fd=there)
+        except BaseException:
+            with suppress(OSError):
+                os.rmdir(new, dir_fd=there)
+            raise
+        return
+    os.link(old, new, src_dir_fd=here, dst_dir_fd=there, follow_symlinks=False)
+    os.unlink(old, dir_fd=here)
+
+
+@cache
+def _exclusive_rename() -> Callable[[Spot, Spot], None] | None:
+    # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if sys.platform == "darwin":
+        call, first, flag = libc.renameatx_np, (), EXCLUSIVE
+        call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    elif number := RENAMEAT2.get(platform.machine()):
+        call, first, flag = libc.syscall, (number,), NOREPLACE
+        call.restype = ctypes.c_long
+        call.argtypes = (*(ctypes.c_long,) * 2, ctypes.c_char_p, ctypes.c_long, ctypes.c_char_p, ctypes.c_long)
+    else:
+        return None
+
+    def rename(source: Spot, target: Spot) -> None:
+        (here, old), (there, new) = source, target
+        if call(*first, here, os.fsencode(old), there, os.fsencode(new), flag) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    return rename
+
+
+def draft(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
+    """The bytes in a new file beside their place, on the disk and not only on the way there; its name."""
+    name = f".{secrets.token_hex(8)}.tmp"
+    # 0666 lets the person's umask decide about a new file; what replaces a private one is private from the start.
+    file = os.open(
+        name,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o666 if replaced is None and mode is None else 0o600,
+        dir_fd=folder,
+    )
+    try:
+        with os.fdopen(file, "wb") as out:
+            out.write(data)
+            out.flush()
+            # Never setuid or setgid: what was trusted with those rights was the old content.
+            if replaced is not None:
+                with suppress(PermissionError):
+                    os.fchown(file, replaced.st_uid, replaced.st_gid)
+                os.fchmod(file, stat.S_IMODE(replaced.st_mode if mode is None else mode) & 0o777)
+            elif mode is not None:
+                os.fchmod(file, mode & 0o777)
+            os.fsync(file)
+    except BaseException:
+        discard(folder, name)
+        raise
+    return name
+
+
+def keep_attributes(old: int, folder: int, name: str) -> None:
+    """What the person hung on a file (tags, access lists) goes over to the one that replaces it."""
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):
+        new = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            for attribute in os.listxattr(old):
+                if attribute.startswith(KEPT_ATTRIBUTES):
+                    os.setxattr(new, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(new)
+
+
+def discard(folder: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def settle(folder: int) -> None:
+    """The new name itself outlives a power cut; where a disk cannot promise that, the file is there all the same."""
+    with suppress(OSError):
+        opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+class Trash:
+    """A folder of our own where deleted things lie under the path they had, for a person to have them back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def take(self, jail: Jail, place: Place) -> str:
+        """Moves a file, a link or an empty folder here; answers with its new path."""
+        target = self.folder / secrets.token_hex(6) / place.path
+        target.parent.mkdir(parents=True, mode=0o700)
+        try:
+            os.rename(place.name, target, src_dir_fd=place.folder)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            copy_away(jail, place, target)
+        return str(target)
+
+
+def copy_away(jail: Jail, place: Place, target: Path) -> None:
+    """The same between two file systems: whole on the other side before it is gone on this one."""
+    found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+    if stat.S_ISDIR(found.st_mode):
+        target.mkdir(mode=0o700)
+        os.rmdir(place.name, dir_fd=place.folder)
+        return
+    if stat.S_ISLNK(found.st_mode):
+        target.symlink_to(os.readlink(place.name, dir_fd=place.folder))
+    else:
+        with os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as source, target.open("xb") as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            os.fchmod(copy.fileno(), stat.S_IMODE(found.st_mode) & 0o777)
+            os.fsync(copy.fileno())
+    os.unlink(place.name, dir_fd=place.folder)

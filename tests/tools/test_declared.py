@@ -1,0 +1,76 @@
+"""Do the file tools say about themselves what they do?"""
+
+import pytest
+
+from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
+from tests.tools.workbench import TOOLS
+
+# min, read-only, destructive, idempotent, open world, effect, stages; one row a tool.
+POLICY = """
+Read                R 1 0 1 0 read-local    WAQ
+Edit                N 0 1 0 0 write-local   A
+Write               N 0 1 1 0 write-local   A
+fs_read_file        R 1 0 1 0 read-local    WAQ
+fs_list_directory   R 1 0 1 0 read-local    WAQ
+fs_file_info        R 1 0 1 0 read-local    WAQ
+fs_write_file       N 0 1 1 0 write-local   A
+fs_create_directory N 0 0 1 0 write-local   A
+fs_move             N 0 1 0 0 write-local   A
+fs_delete           T 0 1 1 0 destroy-local A
+"""
+STAGES = {"W": WARMUP, "A": ACTING, "Q": REVIEWING}
+
+
+def row(tool: Tool) -> str:
+    hints = (tool.hints.read_only, tool.hints.destructive, tool.hints.idempotent, tool.hints.open_world)
+    stages = "".join(letter for letter, stages in STAGES.items() if stages <= tool.stages)
+    flags = " ".join(str(int(hint)) for hint in hints)
+    return f"{tool.name} {tool.profile[0].upper()} {flags} {tool.effect} {stages}"
+
+
+def test_the_policy_table() -> None:
+    assert sorted(map(row, TOOLS.values())) == sorted(" ".join(line.split()) for line in POLICY.strip().split("\n"))
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_descriptions_are_short_and_every_argument_has_one(tool: Tool) -> None:
+    assert len(tool.description.encode()) <= 1024
+    assert tool.hints.read_only == (tool.effect in READING)
+    for schema in tool.arguments["properties"].values():
+        assert schema["description"]
+    assert tool.subject
+    assert tool.subject[0] in tool.arguments["properties"]
+
+
+SAFE, OBEYED, SECRET = "src/a.py", ".git/config", ".env"
+
+
+def arguments(tool: Tool, path: str) -> dict[str, str]:
+    """Arguments with this path wherever a path goes."""
+    required = tool.arguments.get("required", ())
+    return {name: path if name in ("path", "file_path", "source", "destination") else "x" for name in required}
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_the_person_is_asked_where_it_matters(tool: Tool) -> None:
+    changes = tool.effect not in READING
+    shows = tool.name in ("Read", "fs_read_file")
+    always = tool.effect is Effect.DESTROY_LOCAL
+    assert (tool.demands(arguments(tool, SAFE)).confirm is not None) == always
+    assert (tool.demands(arguments(tool, OBEYED)).confirm is not None) == changes
+    assert (tool.demands(arguments(tool, SECRET)).confirm is not None) == (changes or shows)
+    for path in (SAFE, OBEYED, SECRET):
+        demand = tool.demands(arguments(tool, path))
+        assert (demand.effect, demand.profile) == (tool.effect, tool.profile)
+
+
+def test_deleting_for_good_takes_more() -> None:
+    demand = TOOLS["fs_delete"].demands({"path": "a", "permanent": True})
+    assert (demand.effect, demand.profile) == (Effect.DESTROY_LOCAL, "unrestricted")
+    assert demand.confirm
+    assert "for good" in demand.confirm
+
+
+def test_either_end_of_a_move_may_be_the_one_to_ask_about() -> None:
+    for ends in ({"source": "a", "destination": ".git/hooks/x"}, {"source": ".env", "destination": "plain"}):
+        assert TOOLS["fs_move"].demands(ends).confirm

@@ -1,0 +1,80 @@
+"""A real workspace with the real guards, and the shortest way from a tool's name to its ending."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema_rs
+
+from mcp_server.guards.beneath import Resolve, chosen
+from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.placing import Trash
+from mcp_server.model.context import Context
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.files import Files, Found, Search, Stamp
+from mcp_server.model.tool import Demand, Tool
+from tools.data import DATA
+from tools.files import FILES
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*FILES, *DATA)}
+
+
+@dataclass
+class Memory:
+    stamps: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.stamps[path] = stamp
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.stamps.get(path)
+
+
+@dataclass
+class Nowhere:
+    """None of these tools searches."""
+
+    def grep(self, search: Search) -> Found:
+        raise AssertionError(search)
+
+    glob = grep
+
+
+@dataclass
+class Given:
+    """What of a context these tools may touch; anything else they would reach for is missing."""
+
+    files: Files
+    demand: Demand
+
+
+class Workbench:
+    def __init__(self, root: Path, resolve: Resolve | None = None) -> None:
+        state = root / ".menugate"
+        (state / "spill").mkdir(parents=True, exist_ok=True)
+        jail = Jail(root, (state,), (state / "spill",), resolve=resolve or chosen())
+        self.root = root
+        self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
+
+    def call(self, name: str, yes: bool = False, **arguments: object) -> Ending:
+        """As the pipeline does it: the schema, the demand, the person, the grant, the tool."""
+        tool = TOOLS[name]
+        jsonschema_rs.validate(dict(tool.arguments), arguments)
+        demand = tool.demands(arguments)
+        if demand.confirm and not yes:
+            return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
+        given = cast(Context, Given(self.files.granted(demand), demand))
+        try:
+            ending = asyncio.run(_ended(tool, given, arguments))
+        except Refusal as refusal:
+            ending = refusal.problem
+        assert isinstance(ending, Done | Problem)
+        ending.text.encode()  # what cannot be sent is no answer
+        return ending
+
+
+async def _ended(tool: Tool, given: Context, arguments: Mapping[str, Any]) -> Ending:
+    return await tool.run(given, arguments)

@@ -1,0 +1,127 @@
+"""What did a change change, and what came closest to what was not found?"""
+
+from dataclasses import dataclass
+
+from tools.files.lines import numbered, visible
+
+AROUND = 4
+DIFF_LINES = 200
+DIFF_CHARS = 20_000
+COMPARED = 2_000
+"""Comparing takes time with the square of the lines; a larger rewrite is counted and not drawn."""
+CONTEXT = 3
+SIMILAR_LINES = 2_000
+SIMILAR_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    added: int
+    removed: int
+    diff: str
+    """Unified, without end lines; empty where nothing changed."""
+    first: int
+    last: int
+    """The lines of the new text that are new, from 1; `last` before `first` where lines were only taken away."""
+
+
+def compare(path: str, before: str, after: str) -> Change:
+    old, new = before.split("\n"), after.split("\n")
+    head = _same(old, new)
+    tail = _same(old[head:][::-1], new[head:][::-1])
+    gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+    first, last = head + 1, head + len(come)
+    if max(len(gone), len(come)) > COMPARED:
+        return Change(len(come), len(gone), "[too much changed for a diff]", first, last)
+    start = max(0, head - CONTEXT)
+    hunks = _unified(
+        old[start : len(old) - max(0, tail - CONTEXT)], new[start : len(new) - max(0, tail - CONTEXT)], start
+    )
+    lines = [line for line in hunks if not line.startswith("@")]
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return Change(added, removed, _bounded([f"--- a/{path}", f"+++ b/{path}", *hunks]) if hunks else "", first, last)
+
+
+def _same(one: list[str], other: list[str]) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _unified(old: list[str], new: list[str], start: int) -> list[str]:
+    from difflib import SequenceMatcher
+
+    hunks: list[str] = []
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
+        (_, i, _, j, _), (_, _, k, _, m) = group[0], group[-1]
+        hunks.append(f"@@ -{_span(i, k, start)} +{_span(j, m, start)} @@")
+        for what, a, b, c, d in group:
+            if what == "equal":
+                hunks.extend(" " + line for line in old[a:b])
+                continue
+            hunks.extend("-" + line for line in old[a:b])
+            hunks.extend("+" + line for line in new[c:d])
+    return hunks
+
+
+def _span(first: int, end: int, start: int) -> str:
+    return f"{start + first + 1},{end - first}"
+
+
+def _bounded(lines: list[str]) -> str:
+    shown, size = 0, 0
+    for line in lines[:DIFF_LINES]:
+        size += min(len(line), SIMILAR_CHARS * 10) + 1
+        if size > DIFF_CHARS:
+            break
+        shown += 1
+    # A carriage return is half of a line end here, not something to warn a terminal of.
+    drawn = [visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
+    return "\n".join(drawn) + (f"\n[{len(lines) - shown} more lines of diff]" if shown < len(lines) else "")
+
+
+def told(path: str, what: str, before: str, after: str) -> str:
+    """The whole answer: what happened, the diff, and the place as it is now."""
+    path = visible(path)
+    change = compare(path, before, after)
+    head = f"{what} `{path}`: +{change.added} -{change.removed} lines."
+    if not change.diff:
+        return head
+    last = min(max(change.last, change.first), change.first + DIFF_LINES // 4)
+    snippet = numbered(after, change.first - AROUND, last + AROUND) if after else ""
+    return f"{head}\n{change.diff}" + (f"\nIt now reads:\n{snippet}" if snippet else "\nIt is empty now.")
+
+
+def nearest(text: str, wanted: str) -> tuple[int, int] | None:
+    """The lines, from 1, that come closest to a text that is not there; None where nothing does."""
+    lines = [line.strip() for line in text.split("\n")]
+    asked = [line.strip() for line in wanted.strip("\r\n").split("\n")]
+    start = _by_equal_lines(lines, asked)
+    if start is None:
+        start = _by_similar_line(lines, asked)
+    if start is None:
+        return None
+    first = max(start, 0) + 1
+    return first, min(first + len(asked) - 1, len(lines))
+
+
+def _by_equal_lines(lines: list[str], asked: list[str]) -> int | None:
+    wanted: dict[str, list[int]] = {}
+    for at, line in enumerate(asked):
+        if line:
+            wanted.setdefault(line, []).append(at)
+    votes: dict[int, int] = {}
+    for at, line in enumerate(lines):
+        for offset in wanted.get(line, ())[:50]:
+            votes[at - offset] = votes.get(at - offset, 0) + 1
+    return max(votes, key=lambda start: (votes[start], -start)) if votes else None
+
+
+def _by_similar_line(lines: list[str], asked: list[str]) -> int | None:
+    from difflib import get_close_matches
+
+    longest = max(asked, key=len)[:SIMILAR_CHARS]
+    near = [line[:SIMILAR_CHARS] for line in lines if len(longest) / 2 <= len(line) <= len(longest) * 2]
+    found = get_close_matches(longest, dict.fromkeys(near[:SIMILAR_LINES]), 1, 0.6) if longest else []
+    if not found:
+        return None
+    at = next(at for at, line in enumerate(lines) if line[:SIMILAR_CHARS] == found[0])
+    return at - asked.index(max(asked, key=len))

@@ -1,0 +1,14 @@
+"""Which paths does the person have to be asked about, and in which words?"""
+
+from mcp_server.model.files import protected, secret
+
+
+def to_read(path: str) -> str | None:
+    return f"`{path}` usually holds passwords or keys, which the model would see." if secret(path) else None
+
+
+def to_change(*paths: str) -> str | None:
+    for path in paths:
+        if protected(path):
+            return f"`{path}` decides what other programs run, also after this session."
+    return next((why for path in paths if (why := to_read(path))), None)

@@ -1,0 +1,171 @@
+"""How is a piece of a file replaced?"""
+
+from hashlib import sha256
+from typing import Annotated, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.context import Context
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.files import Entry, Files, Snapshot, Stamp
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
+from tools.files import consent
+from tools.files.changes import nearest, told
+from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
+from tools.files.read import with_neighbours
+from tools.files.replacing import Matches, carries_numbers, matches, replaced
+
+MOST_NAMED = 20
+"""How many places are named one by one where a string is in a file too often."""
+EXACTLY = (
+    "It has to be there exactly, with every space and line; the number and the tab that `Read` shows do not belong."
+)
+
+
+class EditArguments(TypedDict):
+    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    old_string: Annotated[str, "The text to replace, exactly as it is in the file; empty to create a new file"]
+    new_string: Annotated[str, "The text to put there instead"]
+    replace_all: NotRequired[Annotated[bool, "Replace every place and not only one", Is(default=False)]]
+
+
+async def edit(ctx: Context, args: EditArguments) -> Ending:
+    return await to_thread.run_sync(_edit, ctx.files, args)
+
+
+def _edit(files: Files, args: EditArguments) -> Ending:
+    path, old, new = args["file_path"], args["old_string"], args["new_string"]
+    if old == new:
+        return Problem(Code.INVALID_ARGUMENTS, "`old_string` and `new_string` are the same: nothing would change.")
+    if problem := halves(old, new):
+        return problem
+    try:
+        snapshot = files.read(path, MOST_BYTES)
+    except Refusal as refusal:
+        if refusal.problem.code is Code.NOT_FOUND and not old:
+            return create(files, path, encoded(new))
+        return with_neighbours(files, path, refusal.problem)
+    if problem := unfit(files, snapshot):
+        return problem
+    text = decoded(snapshot.data)
+    bom = BOM if text.startswith(BOM) else ""
+    after = _changed(snapshot.path, text.removeprefix(BOM), args)
+    if isinstance(after, Problem):
+        return after
+    store(files, snapshot, encoded(bom + after))
+    return Done(told(snapshot.path, "Edited", text.removeprefix(BOM), after))
+
+
+def _changed(path: str, text: str, args: EditArguments) -> str | Problem:
+    old, new = args["old_string"].removeprefix(BOM), args["new_string"].removeprefix(BOM)
+    if not old:
+        return (
+            new
+            if not text
+            else Problem(
+                Code.ALREADY_EXISTS,
+                f"`{path}` exists and is not empty; an empty `old_string` only creates a file.",
+                "Give the text to replace, or use `Write` to replace the whole file.",
+            )
+        )
+    found = matches(text, old)
+    if not found.starts:
+        return _missing(path, text, old)
+    if len(found.starts) > 1 and not args.get("replace_all"):
+        return _several(path, found)
+    if len(text) + len(found.starts) * (len(new) - len(old)) > MOST_BYTES:
+        return Problem(Code.TOO_LARGE, f"`{path}` would grow beyond {MOST_BYTES:,} bytes; nothing was changed.")
+    return replaced(text, old, new)
+
+
+def _missing(path: str, text: str, old: str) -> Problem:
+    message = f"String to replace not found in `{path}`; nothing was changed."
+    if carries_numbers(old):
+        return Problem(Code.NO_MATCH, message, "`old_string` carries the line numbers of `Read`; leave them out.")
+    near = nearest(text, old)
+    if near is None:
+        return Problem(Code.NO_MATCH, message, f"Nothing in the file comes close. {EXACTLY}")
+    return Problem(Code.NO_MATCH, f"{message} What comes closest:\n{numbered(text, *near)}", EXACTLY)
+
+
+def _several(path: str, found: Matches) -> Problem:
+    lines = [str(line) for line in dict.fromkeys(found.lines)]
+    places = ", ".join(lines[:MOST_NAMED]) + (f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else "")
+    return Problem(
+        Code.AMBIGUOUS_MATCH,
+        f"Found {len(found.starts)} matches of the string to replace in `{path}`, at line {places}; nothing changed.",
+        "Give more of the text around the one you mean, or set `replace_all` to replace every one.",
+    )
+
+
+def halves(*texts: str) -> Problem | None:
+    """Half a character cannot be written to any file."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError:
+        return Problem(Code.INVALID_ARGUMENTS, "The text holds half a character (a lone surrogate).", "Leave it out.")
+    return None
+
+
+def unfit(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None:
+    """Why this file is not changed now: too large, not text, not read, or no longer what was read."""
+    path = snapshot.path
+    if not snapshot.whole:
+        return Problem(Code.TOO_LARGE, f"`{path}` has {snapshot.stamp.size:,} bytes; up to {MOST_BYTES:,} are edited.")
+    if text and (what := not_text(snapshot.data)):
+        return Problem(Code.NOT_TEXT, f"`{path}` is {what}; nothing was changed.")
+    seen = files.recall(path)
+    if seen is None and snapshot.data:
+        return Problem(
+            Code.NOT_READ, f"`{path}` was not read in this session yet.", f'Call Read(file_path="{path}") first.'
+        )
+    if seen is not None and not seen.fits(snapshot.stamp):
+        return Problem(
+            Code.STALE,
+            f"`{path}` changed since it was read in this session; nothing was written.",
+            f'Call Read(file_path="{path}") again, then repeat the change.',
+        )
+    return None
+
+
+def create(files: Files, path: str, data: bytes) -> Ending:
+    entry = files.write(path, data, None)
+    _remember(files, entry, data)
+    return Done(told(entry.path, "Created", "", decoded(data).removeprefix(BOM)))
+
+
+def store(files: Files, snapshot: Snapshot, data: bytes) -> None:
+    """In place of what was read, and known to the session: the next change needs no new look."""
+    _remember(files, files.write(snapshot.path, data, snapshot.stamp), data)
+
+
+def _remember(files: Files, entry: Entry, data: bytes) -> None:
+    files.remember(entry.path, Stamp(len(data), entry.mtime_ns, sha256(data).hexdigest()))
+
+
+def demand(args: Arguments) -> Demand:
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, consent.to_change(args["file_path"]))
+
+
+EDIT = Tool(
+    name="Edit",
+    title="Edit a file",
+    description=(
+        "Edit a file: replace an exact string in source code or text (str_replace), once or, with replace_all, "
+        "everywhere. The file has to be read with Read first and be unchanged since. old_string has to be in the file "
+        "exactly, with its spaces and lines and without line numbers, and only once unless replace_all is set. Line "
+        "ends, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
+        "with its folders. Answers with a diff and the changed lines."
+    ),
+    arguments=schema_of(EditArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=edit,
+    demand=demand,
+    subject=("file_path", Subject.PATH),
+)

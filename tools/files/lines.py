@@ -1,0 +1,102 @@
+"""How is a file's text shown? Numbered lines, cut where they would flood, with what hurts a terminal made visible.
+
+Nothing else about the text is changed: what is shown is what `Edit` has to find again.
+"""
+
+from dataclasses import dataclass
+
+MOST_BYTES = 32 << 20
+"""What is taken into memory of one file; beyond it lies work for `grep`."""
+LINES = 2000
+LINE_CHARS = 2000
+PAGE_CHARS = 100_000
+LARGE_PAGE_CHARS = 400_000
+TEXT_PROBE = 8192
+
+BOM = "\ufeff"
+# Everything that moves a cursor, rings, or speaks to a terminal, but for tab and line end; and bytes that are no UTF-8,
+# which Python carries as lone surrogates that no message could.
+VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))} | {
+    0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)
+}
+
+
+def decoded(data: bytes) -> str:
+    """As text that gives the same bytes back, whatever they are."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def visible(text: str) -> str:
+    return text.translate(VISIBLE)
+
+
+def not_text(data: bytes) -> str | None:
+    """What it is instead, in words; None where it is text."""
+    if data.startswith(b"%PDF-"):
+        return "a PDF document"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "text in UTF-16, not in UTF-8"
+    if data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ")):
+        return "an archive"
+    return "binary data" if b"\0" in data[:TEXT_PROBE] else None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of a text, numbered, ready to be shown."""
+
+    text: str
+    first: int
+    last: int
+    total: int
+    bytes: int
+    """How many of the file's bytes these lines are."""
+    cut: int = 0
+    """How many of the lines are longer than shown."""
+    changed: bool = False
+    """Something was made visible that the file holds otherwise."""
+
+
+def count(data: bytes) -> int:
+    return data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
+
+
+def page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> Page:
+    """From that line on, until the lines or the characters are used up; at least one line."""
+    start = _start(data, first)
+    shown: list[str] = []
+    size, cut, end, changed = 0, 0, start, False
+    for number in range(first, min(first + lines, count(data) + 1)):
+        stop = data.find(b"\n", end)
+        stop = len(data) if stop < 0 else stop
+        text, short = _line(data[end:stop])
+        line = f"{number}\t{visible(text)}"
+        if shown and size + len(line) > chars:
+            break
+        changed, cut, size = changed or visible(text) != text, cut + short, size + len(line) + 1
+        shown.append(line + (f"… [this line has {stop - end:,} bytes]" if short else ""))
+        end = stop + 1
+    return Page("\n".join(shown), first, first + len(shown) - 1, count(data), min(end, len(data)) - start, cut, changed)
+
+
+def _start(data: bytes, first: int) -> int:
+    at = 0
+    for _ in range(first - 1):
+        at = data.find(b"\n", at) + 1
+    return at
+
+
+def _line(line: bytes) -> tuple[str, bool]:
+    # No character takes more than four bytes, so this is enough to fill what is shown.
+    text = decoded(line[: 4 * LINE_CHARS + 4].removesuffix(b"\r"))
+    return text[:LINE_CHARS], len(text) > LINE_CHARS
+
+
+def numbered(text: str, first: int, last: int) -> str:
+    """Those lines, counted from 1 and held within the text, as `Read` shows them."""
+    found = page(encoded(text), max(first, 1), max(last - max(first, 1) + 1, 1))
+    return found.text

@@ -1,0 +1,163 @@
+"""What is in this file?"""
+
+from typing import Annotated, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.context import Context
+from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Refusal
+from mcp_server.model.files import Files, Snapshot
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
+from tools.files import consent, notebook
+from tools.files.lines import (
+    BOM,
+    LARGE_PAGE_CHARS,
+    LINES,
+    MOST_BYTES,
+    PAGE_CHARS,
+    Page,
+    count,
+    encoded,
+    not_text,
+    page,
+    visible,
+)
+
+MOST_PICTURE_BYTES = 3_750_000
+"""What becomes 5 MB on its way to a model, which is where the large hosts stop."""
+PICTURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+class ReadArguments(TypedDict):
+    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    offset: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
+    limit: NotRequired[Annotated[int, "How many lines to show", Is(default=LINES, at_least=1, at_most=100_000)]]
+    allow_large: NotRequired[
+        Annotated[bool, "Show up to 400,000 characters at once instead of 100,000", Is(default=False)]
+    ]
+
+
+async def read(ctx: Context, args: ReadArguments) -> Ending:
+    return await to_thread.run_sync(_read, ctx.files, args)
+
+
+def _read(files: Files, args: ReadArguments) -> Ending:
+    path = args["file_path"]
+    try:
+        snapshot = files.read(path, MOST_BYTES)
+    except Refusal as refusal:
+        return with_neighbours(files, path, refusal.problem)
+    if not snapshot.whole:
+        return Problem(
+            Code.TOO_LARGE,
+            f"`{visible(path)}` has {snapshot.stamp.size:,} bytes; `Read` opens files of up to {MOST_BYTES:,}.",
+            "Find lines in it with `grep`, or read a part with `fs_read_file` and `offset`, `head` or `tail`.",
+        )
+    ending = _picture(snapshot) or _text(snapshot, args)
+    if isinstance(ending, Done):
+        files.remember(snapshot.path, snapshot.stamp)
+    return ending
+
+
+def with_neighbours(files: Files, path: str, problem: Problem) -> Problem:
+    """Where nothing is there, what the caller may have meant."""
+    if problem.code is not Code.NOT_FOUND:
+        return problem
+    from difflib import get_close_matches
+
+    folder, _, name = path.rpartition("/")
+    try:
+        names = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(folder or ".")}
+    except Refusal:
+        return problem
+    near = [f"`{visible(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]
+    if not near:
+        return problem
+    return Problem(problem.code, problem.message, f"Did you mean {' or '.join(near)}?")
+
+
+def _picture(snapshot: Snapshot) -> Ending | None:
+    data = snapshot.data
+    kind = next((kind for start, kind in PICTURES if data.startswith(start)), None)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "image/webp"
+    if kind is None:
+        return None
+    said = f"`{visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
+    if len(data) > MOST_PICTURE_BYTES:
+        return Problem(Code.TOO_LARGE, f"{said} Up to {MOST_PICTURE_BYTES:,} are shown.", "Make it smaller first.")
+    return Done(said, blocks=(Picture(data, kind),))
+
+
+def _text(snapshot: Snapshot, args: ReadArguments) -> Ending:
+    data, head = snapshot.data, ""
+    if snapshot.path.endswith(".ipynb") and (cells := notebook.rendered(data)) is not None:
+        data, head = cells, "[A notebook as text. `Edit` changes the JSON behind it, which `fs_read_file` shows.]\n"
+    if what := not_text(data):
+        return Problem(
+            Code.NOT_TEXT,
+            f"`{visible(snapshot.path)}` is {what}; `Read` shows text in UTF-8, pictures and notebooks.",
+            "`fs_read_file` with `encoding` base64 gives its bytes.",
+        )
+    data = data.removeprefix(encoded(BOM))
+    if not data:
+        return Done(f"[`{visible(snapshot.path)}` is empty: it has no content at all.]")
+    first, total = args.get("offset", 1), count(data)
+    if first > total:
+        return Problem(
+            Code.INVALID_ARGUMENTS,
+            f"Line {first:,} is past the end of `{visible(snapshot.path)}`, which has {total:,} lines.",
+            f"Give an `offset` from 1 to {total}.",
+        )
+    chars = LARGE_PAGE_CHARS if args.get("allow_large") else PAGE_CHARS
+    found = page(data, first, args.get("limit", LINES), chars)
+    return Done(head + found.text + _notes(found, args["file_path"], len(data)))
+
+
+def _notes(found: Page, path: str, size: int) -> str:
+    notes: list[str] = []
+    if found.last < found.total:
+        notes.append(
+            f"[Lines {found.first}-{found.last} of {found.total} shown, {found.bytes:,} of {size:,} bytes. "
+            f'Next: Read(file_path="{visible(path)}", offset={found.last + 1})]'
+        )
+    if found.cut:
+        notes.append(
+            f"[{found.cut} of these lines are longer than shown; `grep` with `-o`, or `fs_read_file`, shows the rest.]"
+        )
+    if found.changed:
+        notes.append("[Control characters and bytes that are no text are shown as \\xNN; the file holds them as such.]")
+    return "".join(f"\n{note}" for note in notes)
+
+
+def demand(args: Arguments) -> Demand:
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, consent.to_read(args["file_path"]))
+
+
+READ = Tool(
+    name="Read",
+    title="Read a file",
+    description=(
+        "Read a file: show the source code or text of a file with line numbers (cat), an image, or a Jupyter notebook. "
+        "Lines come as number, tab, text; at most 2000 lines of 2000 characters and 100,000 characters a call, and a "
+        "longer file says which call shows the next part. A file has to be read before Edit or Write changes it. The "
+        "number and the tab are not part of the text. Folders are listed by glob or fs_list_directory."
+    ),
+    arguments=schema_of(ReadArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=read,
+    demand=demand,
+    subject=("file_path", Subject.PATH),
+    max_result_chars=LARGE_PAGE_CHARS + 4_000,
+    large=True,
+)
