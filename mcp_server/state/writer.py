@@ -44,7 +44,7 @@ class Writer:
         self._suspicion = ""
         self._ticked = 0.0
         self._version = -1
-        self._changes = -1
+        self._changes: int = -1
         self._head = 0
         self._signed = 0
         self._signed_ns = 0
