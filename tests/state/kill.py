@@ -49,6 +49,8 @@ def acknowledged(place: Place, enough: int) -> list[dict[str, Any]]:
 def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
     report = state.verify()
     assert report.ok, report.faults
+    anchored = state.head() - report.unanchored
+    assert all(one["intent"] <= anchored for one in said if "intent" in one), "what was acknowledged cannot be cut"
     rows = {row.seq: row for row in state.rows(after=before)}
     for one in said:
         if "intent" in one:
@@ -75,7 +77,7 @@ def kills(folder: Path, count: int, seed: int) -> dict[str, int]:
     place, chance = Place(folder), random.Random(seed)
     before, seen = 0, {"kills": 0, "acknowledged": 0, "rows": 0, "unanchored": 0}
     for _ in range(count):
-        said = acknowledged(place, chance.randrange(1, 400))
+        said = acknowledged(place, chance.randrange(1, 250))
         with place.reader() as state:
             seen["unanchored"] += check(state, said, before) > 0
             before = seen["rows"] = state.head()
