@@ -11,6 +11,8 @@ import jsonschema_rs
 import pytest
 
 from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.spill import Spill
 from mcp_server.model.context import Context
 from mcp_server.model.ending import Done, Refusal
 from mcp_server.model.files import Found, Search
@@ -164,3 +166,12 @@ def test_names_of_arguments_models_know() -> None:
         *("multiline", "head_limit", "offset"),
     }
     assert set(GLOB.arguments["properties"]) == {"pattern", "path", "offset"}
+
+
+def test_the_rest_of_a_long_result_can_be_searched(root: Path) -> None:
+    bench = Workbench(root)
+    kept = Spill(root / ".menugate" / "spill").keep("one\nneedle\n", "bash")
+    files = replace(bench.files, finder=Finder(bench.files.jail, (root / ".menugate",), find_ripgrep()))
+    found = files.grep(Search("needle", path=str(kept), want="content"))
+    assert found.lines == (".menugate/spill/bash.txt:2:needle",)
+    assert files.grep(Search("needle")).total == 0
