@@ -19,7 +19,8 @@ def colour(text: str, name: str, stream: TextIO | None = None) -> str:
 
 
 def say(text: str = "") -> None:
-    print(text)
+    """At once, also into a pipe: whoever waits for the line that says `ready` gets it when it is true."""
+    print(text, flush=True)
 
 
 def complain(text: str) -> None:
