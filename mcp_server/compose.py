@@ -29,7 +29,7 @@ from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.search import Finder
+from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import Spill
 from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
 from mcp_server.model.pack import Pack
@@ -203,7 +203,8 @@ def gate(
     policy = found.policy
     spill = Spill(settings.state / "spill")
     jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), Finder(jail))
+    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
