@@ -80,8 +80,15 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         hosts=_list(given("allowed_hosts")),
         origins=_list(given("allowed_origins")),
         person=f"local:{_user()}",
-        secret_values=tuple(value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8),
+        secret_values=tuple(
+            value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8
+        ),
     )
+
+
+def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:
+    env = os.environ if environment is None else environment
+    return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
 def loopback(host: str) -> bool:
