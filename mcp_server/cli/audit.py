@@ -46,6 +46,8 @@ menugate audit export --since 2026-11-01        from that day on
 """
 KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "alarm")
 COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
+FOREVER = 2**63 - 1
+"""The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -90,7 +92,7 @@ def moment(text: str) -> int:
     if age := AGE.fullmatch(text.strip()):
         return time.time_ns() - int(age[1]) * SECONDS[age[2]] * 10**9
     try:
-        return int(datetime.fromisoformat(text).astimezone().timestamp() * 10**9)
+        return min(int(datetime.fromisoformat(text).astimezone().timestamp() * 10**9), FOREVER)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"`{text[:40]}` is no time; write 10m, 2h, 3d, or 2026-11-18 12:00") from None
 
