@@ -41,7 +41,12 @@ def files() -> Iterator[tuple[str, str]]:
 
 def codes() -> str:
     lines = [f"| `{code}` | {meaning} |" for code, meaning in MEANINGS.items()]
-    return NOTE + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n" + "\n".join(lines) + "\n"
+    return (
+        NOTE
+        + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n"
+        + "\n".join(lines)
+        + "\n"
+    )
 
 
 def tools(house: Law) -> str:

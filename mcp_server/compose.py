@@ -52,6 +52,7 @@ from tools.catalog import CATALOG
 
 DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
+MOST_COUNTED = 1000
 log = logging.getLogger("menugate")
 
 
@@ -216,13 +217,28 @@ def gate(
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk),
-        recorder=Recorder(store, lambda session, posture: len(visible(session, posture, policy)), new_id()),
+        recorder=Recorder(store, counting(policy), new_id()),
         showing=Showing(redactor, spill),
         files=files_of,
         person=partial(Reached, store),
         desk=desk,
         failed=failed,
     )
+
+
+def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    def count(session: Session, posture: Posture) -> int:
+        key = (session.mode, session.stage, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return count
 
 
 class Wall:

@@ -27,6 +27,7 @@ LONGEST_NAME = 80
 class Recorder:
     store: Store
     tool_count: Callable[[Session, Posture], int]
+    """How many tools the session saw when it called."""
     conversation: str = ""
 
     async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:

@@ -45,11 +45,10 @@ class Sessions:
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
 
-    def sit(self, principal: str, pinned: str | None = None, passing: bool = False) -> Seat:
+    def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
-        session = Session(
-            id=self._new_id(), principal=principal, mode=pinned, run=self._new_id(), pinned=pinned is not None
-        )
+        session = Session(self._new_id(), principal, mode=pinned, run=self._new_id(), flat=flat and not pinned)
+        session = replace(session, pinned=pinned is not None)
         seat = Seat(session, passing=passing)
         if not passing:
             self._seats[session.id] = seat

@@ -8,9 +8,11 @@ from typing import Self
 class Ordered(StrEnum):
     """An axis whose members stand in order, least permission first."""
 
-    @property
-    def rank(self) -> int:
-        return list(type(self)).index(self)
+    rank: int
+
+    def __init__(self, *_: str) -> None:
+        # The place in the order, counted while the members are made: it is asked for in every decision.
+        self.rank = len(type(self).__members__)
 
     def covers(self, needed: Self) -> bool:
         return self.rank >= needed.rank

@@ -22,5 +22,7 @@ class Session:
     run: str = ""
     steps: int = 0
     version: int = 0
+    flat: bool = False
+    """Its list shows the tools of every mode at once, so that no mode is the wrong one."""
     pinned: bool = False
     """On an endpoint pinned to one mode: it can neither be left nor changed."""

@@ -114,6 +114,8 @@ def mode(case: Case) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
+    if case.session.flat and case.policy.menus.holding(case.tool.name):
+        return None
     return refusals.elsewhere(case.tool, case.session, case.policy)
 
 

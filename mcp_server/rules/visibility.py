@@ -1,7 +1,5 @@
 """Which tools does a session see? Those that the decision, asked without arguments, does not refuse."""
 
-from dataclasses import replace
-
 from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.policy import Call, Policy, Verdict
 from mcp_server.model.posture import Posture
@@ -10,17 +8,16 @@ from mcp_server.rules.permission import decide
 
 
 def visible(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """The meta-tools first, then those of the session's mode, in menu order."""
+    """The meta-tools first, then those of the session's mode (of every mode, where all are shown), in menu order."""
     mode = policy.menus.get(session.mode)
-    names = dict.fromkeys((*META_TOOLS, *(mode.tools if mode else ())))
+    modes = policy.menus if session.flat else (mode,) if mode else ()
+    names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
     return tuple(name for name in names if _seen(name, session, posture, policy))
 
 
 def flat(posture: Posture, policy: Policy) -> tuple[str, ...]:
     """Every tool that the posture allows in some mode, in menu order, for hosts that search tools by themselves."""
-    nowhere = Session(id="", principal="")
-    sessions = (nowhere, *(replace(nowhere, mode=mode.name) for mode in policy.menus))
-    return tuple(dict.fromkeys(name for session in sessions for name in visible(session, posture, policy)))
+    return visible(Session(id="", principal="", flat=True), posture, policy)
 
 
 def _seen(name: str, session: Session, posture: Posture, policy: Policy) -> bool:

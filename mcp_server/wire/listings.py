@@ -11,7 +11,7 @@ from mcp_server.model.menu import CARRIERS, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
-from mcp_server.rules.visibility import flat, visible
+from mcp_server.rules.visibility import visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 
@@ -48,10 +48,8 @@ class Listings:
         return host.listing if host else Listing.CARRIED
 
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
-        if session.pinned or face is Listing.MASKED:
+        if session.pinned or face in (Listing.MASKED, Listing.FLAT):
             return visible(session, posture, self.policy)
-        if face is Listing.FLAT:
-            return flat(posture, self.policy)
         here = visible(session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy)
         meta = tuple(name for name in here if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *here[len(meta) :])
@@ -60,7 +58,7 @@ class Listings:
         """The whole answer to `tools/list`, the same object for the same question."""
         face = self.face(caller)
         posture = replace(chosen, epoch=0)
-        key = (face, session.mode, session.stage, session.pinned, posture, caller.version)
+        key = (face, session.mode, session.stage, session.pinned, session.flat, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
             tools = self._of(caller.version)

@@ -16,14 +16,19 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 from mcp_server.calls.context import Asked, Interruption
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.model.ending import Ending
+from mcp_server.model.menu import Listing
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
-from mcp_server.wire.caller import Caller, Context, caller, connection, kept
+from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices, Watch, teller
 from mcp_server.wire.offers import Offers, one_page
 from mcp_server.wire.translate import result
 
 log = logging.getLogger("menugate.wire")
+PLAIN = frozenset({"name", "arguments", "_meta"})
+STRUCTURED = frozenset({"2025-06-18", "2025-11-25", *MODERN})
+"""The revisions whose results look as ours do; for older ones the SDK takes out what they do not know."""
 
 
 class MenuServer(Server[Any]):
@@ -63,11 +68,15 @@ class Front:
         if who.transport == "stdio":
             self._process = self._process or self._watch(ctx, who)
             return self._process
-        return Watch(who.client, who.principal, self.sessions.sit(who.principal, self._pin(who), passing=True))
+        return Watch(who.client, who.principal, self._sit(who, passing=True))
 
     def _watch(self, ctx: Context, who: Caller) -> Watch:
-        seat = self.sessions.sit(who.principal, self._pin(who))
+        seat = self._sit(who)
         return self.notices.watch(Watch(who.client, who.principal, seat, None if who.modern else teller(ctx)))
+
+    def _sit(self, who: Caller, passing: bool = False) -> Seat:
+        flat = self.listings.face(who) is Listing.FLAT
+        return self.sessions.sit(who.principal, self._pin(who), flat, passing)
 
     def _forget(self, watch: Watch) -> None:
         self.notices.unwatch(watch)
@@ -86,15 +95,39 @@ class Front:
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        ending = await self._call(ctx, caller(ctx, self.owner), params.name, params.arguments or {})
+        return ending.answer if isinstance(ending, Waiting) else result(ending)
+
+    async def plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """A call that only names a tool and its arguments, answered without the SDK's three passes over both.
+
+        Stands behind the boundary that seals questions; whatever has more to it takes the SDK's way.
+        """
+        params = ctx.params or {}
+        if ctx.method != "tools/call" or ctx.request_id is None or not params.keys() <= PLAIN:
+            return await call_next(ctx)
+        name, arguments = params.get("name"), params.get("arguments")
         who = caller(ctx, self.owner)
+        fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))
+        if not (fits and who.ready and who.version in STRUCTURED):
+            return await call_next(ctx)
+        ending = await self._call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
+        answer = ending.answer if isinstance(ending, Waiting) else result(ending)
+        if who.modern:
+            meta = cast(dict[str, Any], answer.get("_meta", {}))
+            return answer | {"_meta": meta | self.listings.stamp}
+        answer.pop("resultType")
+        return answer
+
+    async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | Waiting:
         watch = self.watch(ctx, who)
 
         async def moved(seat: Seat) -> None:
             await self.notices.moved(seat, who, ctx, watch)
 
         asked = Asked(
-            tool=params.name,
-            arguments=params.arguments or {},
+            tool=name,
+            arguments=arguments,
             seat=watch.seat,
             principal=who.principal,
             client=self._client(ctx, who),
@@ -103,9 +136,9 @@ class Front:
             moved=moved,
         )
         try:
-            return result(await self.pipeline.run(asked))
+            return await self.pipeline.run(asked)
         except Waiting as waiting:
-            return waiting.answer
+            return waiting
         except Unsupported as unsupported:
             raise unsupported.error from None
 
@@ -185,6 +218,7 @@ def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
     server.middleware[:] = [
         front.prepared,
         RequestStateBoundary(RequestStateSecurity(keys=[secret]), default_audience=server.name),
+        front.plain_call,
     ]
     return server
 

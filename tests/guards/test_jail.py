@@ -10,7 +10,7 @@ import pytest
 
 from mcp_server.guards import beneath
 from mcp_server.guards.beneath import Resolve, by_kernel, by_steps
-from mcp_server.guards.jail import Jail
+from mcp_server.guards.jail import Jail, Place
 from mcp_server.model.ending import Code, Refusal
 
 BACKENDS = [
@@ -246,6 +246,45 @@ def test_what_did_not_fit_an_answer_may_be_read_and_not_written(jail: Jail) -> N
     for flags in (os.O_WRONLY, os.O_RDWR, CREATE):
         with pytest.raises(Refusal):
             jail.open(".menugate/spill/long.txt", flags)
+
+
+def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
+    """Said apart from the probe, which would quietly choose the other way."""
+    top, system = os.open(root, beneath.FOLDER), os.open("/", beneath.FOLDER)
+    try:
+        try:
+            os.close(by_kernel(top, "src")[0])
+        except OSError:
+            pytest.skip("no openat2 here")
+        (root / "out").symlink_to("..")
+        for folder, path in (
+            (top, ".."),
+            (top, "out"),
+            (top, "/"),
+            (system, "proc/self/root"),
+            (system, "proc/self/cwd"),
+        ):
+            with pytest.raises(OSError):
+                by_kernel(folder, path)
+        assert beneath.kernel_resolves()
+    finally:
+        os.close(top)
+        os.close(system)
+
+
+@pytest.mark.parametrize("flags", [READ, os.O_WRONLY])
+def test_a_file_swapped_for_a_link_after_the_last_look_is_not_opened(
+    jail: Jail, root: Path, flags: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Jail._plain  # pyright: ignore[reportPrivateUsage]  # the moment between looking and opening has no public name
+
+    def swap(self: Jail, place: Place, found: os.stat_result) -> None:
+        look(self, place, found)
+        (root / "src" / "a.txt").unlink(missing_ok=True)
+        (root / "src" / "a.txt").symlink_to("../../secret")
+
+    monkeypatch.setattr(Jail, "_plain", swap)
+    assert refusal(lambda: jail.open("src/a.txt", flags)).problem.code is Code.PATH_REFUSED
 
 
 def test_only_the_kernel_that_was_seen_working_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize(("client", "root"), [("opencode", SIX), ("gemini-cli-mcp-client", SIX), ("mcp", EIGHT), ("somebody", EIGHT)])
+@pytest.mark.parametrize(
+    ("client", "root"), [("opencode", SIX), ("gemini-cli-mcp-client", SIX), ("mcp", EIGHT), ("somebody", EIGHT)]
+)
 async def test_stdio_shows_the_list_of_this_client(
     workspace: Path, home: Path, era: str, client: str, root: list[str]
 ) -> None:

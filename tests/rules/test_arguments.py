@@ -80,6 +80,7 @@ def test_nesting_has_a_bound() -> None:
     [
         ({1: 2}, "a key that is not a text"),
         ({"\ud800": 2}, "a key that is not a text"),
+        ("\udfff", "half of a surrogate pair"),
         ("\udc00", "half of a surrogate pair"),
         ((1, 2), "not a JSON value"),
         (b"x", "not a JSON value"),

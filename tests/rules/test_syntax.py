@@ -26,6 +26,7 @@ SEARCH: dict[str, Any] = {
         "q": {"type": "string"},
         "kind": {"enum": ["web", "news"]},
         "depth": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "flag": {"type": ["boolean", "null"]},
         "filter": {"anyOf": [{"type": "object", "properties": {"language": {"type": "string"}}}, {"type": "null"}]},
         "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
     },
@@ -113,6 +114,7 @@ def test_what_a_text_is_taken_apart_into() -> None:
     )
     assert parse("bash('a eq b')") == Written("bash", "a eq b")
     assert parse("bash(echo (a))") == Written("bash", "echo (a)")
+    assert parse('bash("a\nb")') == Written("bash", "a\nb")
     assert parse("mcp__s__t__u") == Written("s:t__u")
 
 
