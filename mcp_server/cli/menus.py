@@ -241,7 +241,7 @@ def costs(found: "Law") -> Costs:
     return Costs(
         exact=counter().exact,
         instructions=words,
-        root={face: listed(face, at_root) + words for face in Listing},
+        root={face: listed(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},
         modes={
             mode.name: listed(Listing.MASKED, replace(at_root, mode=mode.name)) - before for mode in found.policy.menus
         },
