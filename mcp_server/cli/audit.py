@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from mcp_server.cli.command import Commands, add_json, add_place, settings_of
+from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, when
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 def add(commands: Commands) -> None:
     one = commands.add("audit", "read the ledger of every decision, and check that nobody changed it", EXAMPLES, None)
-    deeds = Commands(one.add_subparsers(title="what to do", metavar="DEED", required=True).add_parser)
+    deeds = Commands(
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+    )
     tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)
     tail.add_argument("-n", type=whole, default=20, metavar="N", dest="count", help="so many rows (default: 20)")
     tail.add_argument("-f", "--follow", action="store_true", help="and then what comes, until Ctrl-C")

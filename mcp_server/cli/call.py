@@ -1,7 +1,6 @@
 """`menugate call`: run one tool, through the very gate a client goes through."""
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -46,6 +45,8 @@ def add_call(one: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     given = arguments_in(arguments.arguments) or {}
     settings = settings_of(arguments)
+    import asyncio
+
     from mcp_server.compose import Unbuildable
     from mcp_server.model.ending import Problem, Refusal
 

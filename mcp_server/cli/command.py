@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_server import __version__
 from mcp_server.cli.paper import Trouble
@@ -33,10 +33,28 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Mixed)
     for module in MODULES:
         import_module(f"mcp_server.cli.{module}").add(Commands(commands.add_parser))
     return top
+
+
+class Mixed(argparse.ArgumentParser):
+    """Takes a command's own words before, between and after its flags.
+
+    The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
+    """
+
+    _mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
+        if self._mixing or self._subparsers or self._mutually_exclusive_groups:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
 
 def shown(examples: str) -> str:

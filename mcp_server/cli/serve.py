@@ -1,7 +1,6 @@
 """`menugate serve`: be the MCP server of a folder."""
 
 import argparse
-import asyncio
 import gc
 import hashlib
 import os
@@ -43,6 +42,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # What is imported from here on lives as long as the process; looking for garbage among it is time lost.
     gc.disable()
+    import asyncio
+
     from mcp_server.compose import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.settings import Settings, Unusable, read

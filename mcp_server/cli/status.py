@@ -1,7 +1,6 @@
 """`menugate status` and `menugate messages`: how do things stand here, and what was left for the person?"""
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -272,6 +271,8 @@ def fields_of(one: "Message") -> dict[str, Any]:
 
 def mark(settings: "Settings", ids: Sequence[str]) -> None:
     """From here on they count as read. Where that cannot be written they were still shown."""
+    import asyncio
+
     from mcp_server.compose import Wall, new_id
     from mcp_server.model.ending import Refusal
     from mcp_server.state import Store

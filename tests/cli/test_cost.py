@@ -68,9 +68,7 @@ def test_what_is_counted_is_what_a_client_is_served(client: str, face: Listing, 
     assert abs(spent.modes["data"] - (read_by_a_model(in_data) - read_by_a_model(at_root))) <= 1
 
 
-def test_without_the_counter_there_is_an_estimate_that_says_so(
-    monkeypatch: pytest.MonkeyPatch, menugate: Type
-) -> None:
+def test_without_the_counter_there_is_an_estimate_that_says_so(monkeypatch: pytest.MonkeyPatch, menugate: Type) -> None:
     exact = costs(shipped())
     monkeypatch.setattr(menus, "counter", lambda: Counter(estimated, exact=False))
     about = costs(shipped())

@@ -28,9 +28,9 @@ from tests.doors.served import PATIENCE, command, environment
 @pytest.fixture
 def lived(menugate: Type) -> Type:
     """A workspace in which a little has happened: two calls that ran, one that was refused."""
-    assert menugate("call fs_write_file '{\"path\": \"new.txt\", \"content\": \"x\"}'").code == 0
-    assert menugate("call fs_read_file '{\"path\": \"new.txt\"}'").code == 0
-    assert menugate("call fs_delete '{\"path\": \"new.txt\"}'").code == 1
+    assert menugate('call fs_write_file \'{"path": "new.txt", "content": "x"}\'').code == 0
+    assert menugate('call fs_read_file \'{"path": "new.txt"}\'').code == 0
+    assert menugate('call fs_delete \'{"path": "new.txt"}\'').code == 1
     return menugate
 
 
@@ -102,7 +102,7 @@ def test_an_export_can_be_checked_elsewhere(lived: Type, place: Path) -> None:
     path = place / "ledger.jsonl"
     assert (said.code, said.out) == (0, "")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    before = GENESIS
+    seq, before = 0, GENESIS
     for line in path.read_text().splitlines():
         row = json.loads(line)
         seq, mark = row.pop("seq"), row.pop("hash")
@@ -198,13 +198,13 @@ def test_everything_can_be_read_beside_a_running_server(place: Path, home: Path,
         assert facts["sessions"] == 1
         assert menugate("audit verify").code == 0
         assert f"process {line.process.pid}" in menugate("status").out
-        assert menugate("call fs_file_info '{\"path\": \"notes.md\"}'").code == 0
+        assert menugate('call fs_file_info \'{"path": "notes.md"}\'').code == 0
     gone = json.loads(menugate("status --json").out)
     assert gone["running"] == []
 
 
 def test_a_handle_from_the_command_line_leads_back(menugate: Type) -> None:
-    entered = json.loads(menugate("call menu_enter '{\"mode\": \"data\"}' --json").out)
+    entered = json.loads(menugate('call menu_enter \'{"mode": "data"}\' --json').out)
     handle = entered["structuredContent"]["menu"]
     assert "You are in File Management" in menugate("call menu_list", json.dumps({"menu": handle})).out
 
