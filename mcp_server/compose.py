@@ -22,16 +22,16 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
+from mcp_server.calls.seen import SeenBy, Unseen
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.search import Finder
+from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import Spill
 from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
-from mcp_server.model.files import Stamp
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
@@ -48,6 +48,7 @@ from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from mcp_server.wire.transports.keys import kept
 from tools.catalog import CATALOG
 
 DATA = Path(mcp_server.__file__).parents[1]
@@ -191,7 +192,7 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
         schema_of=mirrored(policy),
         patience=settings.answer_seconds,
     )
-    server = build_server(front, mcp_server.__version__, key(settings.secrets / "request-state.key"))
+    server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
     return House(found, settings, store, sessions, postures, pipeline, notices, server, redactor)
 
@@ -202,7 +203,8 @@ def gate(
     policy = found.policy
     spill = Spill(settings.state / "spill")
     jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), Finder(jail))
+    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
@@ -248,30 +250,6 @@ class Wall:
         return time.time_ns()
 
 
-@dataclass(frozen=True)
-class SeenBy:
-    """What one session has read, so that it changes nothing it has not seen."""
-
-    store: Store
-    session: str
-
-    def remember(self, path: str, stamp: Stamp) -> None:
-        self.store.remember_seen(self.session, path, stamp)
-
-    def recall(self, path: str) -> Stamp | None:
-        return self.store.recall_seen(self.session, path)
-
-
-class Unseen:
-    """Before a call is granted anything, nobody has seen anything."""
-
-    def remember(self, path: str, stamp: Stamp) -> None:
-        return None
-
-    def recall(self, path: str) -> Stamp | None:
-        return None
-
-
 def spoken(found: Law, pinned: str | None) -> str:
     prompts = DATA / "prompts"
     head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
@@ -293,19 +271,6 @@ def prepare_folders(settings: Settings) -> None:
     ignore = settings.state / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n")
-
-
-def key(path: Path) -> bytes:
-    """A secret of 32 bytes kept at this path, made where there is none yet, readable by its owner alone."""
-    import os
-
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(made := secrets.token_bytes(32))
-    return made
 
 
 def new_id() -> str:

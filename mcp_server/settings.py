@@ -12,6 +12,7 @@ from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Profile
 
 STATE_FOLDER = ".menugate"
+SHORTEST_SECRET = 8
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 Axis = TypeVar("Axis", Listing, Profile)
 
@@ -40,6 +41,8 @@ class Settings:
     origins: tuple[str, ...] = ()
     person: str = "local"
     """The principal of who needs no token: the person whose process this is."""
+    search_path: str = os.defpath
+    """Where programs are looked for."""
     secret_values: tuple[str, ...] = ()
     """What the environment holds that must never be shown: the values of variables whose names say so."""
     answer_seconds: float = 300.0

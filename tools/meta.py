@@ -29,7 +29,7 @@ class Enter(TypedDict):
 
 class Complete(TypedDict):
     final_answer: Annotated[str, "What was done, for the user"]
-    status: NotRequired[Literal["success", "partial", "failure"]]
+    status: NotRequired[Annotated[Literal["success", "partial", "failure"], "How it went"]]
 
 
 class Think(TypedDict):
@@ -37,7 +37,7 @@ class Think(TypedDict):
 
 
 class MessageUser(TypedDict):
-    message: str
+    message: Annotated[str, "What to tell or ask"]
     block_on_user: NotRequired[Annotated[bool, "Ask and wait for an answer", Is(default=False)]]
     attachments: NotRequired[Annotated[list[str], "Workspace paths", Is(most_items=20)]]
 

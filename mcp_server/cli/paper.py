@@ -46,8 +46,12 @@ def _escaped(sign: str) -> str:
 
 
 def say(*parts: str | tuple[str, str]) -> None:
-    """One line or more; a pair is a text and its colour."""
-    print("".join(clean(part) if isinstance(part, str) else colour(clean(part[0]), part[1]) for part in parts))
+    """One line or more; a pair is a text and its colour.
+
+    At once, also into a pipe: whoever waits for the line that says `ready` gets it when it is true.
+    """
+    shown = (clean(part) if isinstance(part, str) else colour(clean(part[0]), part[1]) for part in parts)
+    print("".join(shown), flush=True)
 
 
 def note(text: str) -> None:

@@ -3,8 +3,6 @@
 import argparse
 import gc
 import hashlib
-import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def serve(settings: Settings) -> None:
         from mcp_server.compose import House, build
-        from mcp_server.wire.serving import serve_stdio
+        from mcp_server.wire.transports.serving import serve_stdio
 
         house: House = build(settings, arguments.packs)
         async with house.running():
@@ -70,9 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _over_http(house: "House") -> None:
-    from mcp_server.wire.door import Door
-    from mcp_server.wire.http import listening, local_hosts
-    from mcp_server.wire.serving import serve_net
+    from mcp_server.wire.transports.door import Door
+    from mcp_server.wire.transports.http import listening, local_hosts
+    from mcp_server.wire.transports.keys import kept
+    from mcp_server.wire.transports.serving import serve_net
 
     settings = house.settings
     assert settings.http is not None
@@ -83,24 +82,12 @@ async def _over_http(house: "House") -> None:
     host, port = settings.http[0], int(bound.getsockname()[1])
     hosts = local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
-    token = token_in(settings.state / "http.token") if settings.auth else None
+    token = kept(settings.state / "http.token") if settings.auth else None
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     announce(settings.workspace, f"http://{f'[{host}]' if ':' in host else host}:{port}", token)
     await serve_net(
         house.server, house.law.policy.menus, house.notices, lambda app: Door(app, hosts, origins, keys), bound
     )
-
-
-def token_in(path: Path) -> str:
-    """The token kept there, readable by its owner alone; made where there is none yet."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        path.chmod(0o600)
-    else:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32))
-    return path.read_text().strip()
 
 
 def announce(workspace: Path, address: str, token: str | None) -> None:

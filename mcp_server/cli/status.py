@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -122,31 +121,33 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None", by_fla
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
-        "guards": guards(),
+        "guards": guards(settings),
     }
     return facts | (remembered(settings, state) if state else {})
 
 
-def guards() -> dict[str, str]:
+def guards(settings: "Settings") -> dict[str, str]:
     """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
     from mcp_server.guards.beneath import by_kernel, chosen
 
     paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
-    return {"paths": paths, "search": search_engine()}
+    return {"paths": paths, "search": search_engine(settings)}
 
 
-def search_engine() -> str:
+def search_engine(settings: "Settings") -> str:
+    import tempfile
+
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.search import Finder, find_ripgrep
     from mcp_server.model.files import Search
 
     with tempfile.TemporaryDirectory(prefix="menugate-") as folder:
         (Path(folder) / "one.txt").write_text("one\n")
-        jail = Jail(Path(folder))
-        engine = Finder(jail, ripgrep=find_ripgrep()).grep(Search("one")).engine
+        program = find_ripgrep(settings.search_path)
+        engine = Finder(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
     if engine == "ripgrep":
         return "ripgrep, shut in"
-    return "plain Python, because ripgrep " + ("cannot be shut in here" if find_ripgrep() else "is not installed")
+    return "plain Python, because ripgrep " + ("cannot be shut in here" if program else "is not installed")
 
 
 def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:

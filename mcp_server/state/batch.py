@@ -91,7 +91,7 @@ class Transaction(View):
             self.link.insert(self.rows)
         if self.changed:
             self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
-            (self.changes,) = self.link.cursor.execute("SELECT changes FROM workspace").fetchone()
+            self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
 
     def run(self, sql: str, **values: Any) -> None:
         self.link.connection.execute(_statement(sql), values)

@@ -62,8 +62,13 @@ def over_stdio(workspace: Path, home: Path, *flags: str) -> StdioServerParameter
     return StdioServerParameters(command=started[0], args=started[1:], env=environment(home), cwd=home)
 
 
-def over_http(served: Served, path: str = "") -> Any:
-    return streamable_http_client(served.url + path, http_client=create_mcp_http_client(headers=served.headers))
+@asynccontextmanager
+async def over_http(served: Served, path: str = "") -> AsyncGenerator[Any, None]:
+    async with (
+        create_mcp_http_client(headers=served.headers) as http,
+        streamable_http_client(served.url + path, http_client=http) as streams,
+    ):
+        yield streams
 
 
 def over_sse(served: Served) -> Any:

@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,9 +69,12 @@ def _announced(process: subprocess.Popen[str], workspace: Path) -> Served:
     """What the server says of itself when it is ready."""
     assert process.stdout is not None
     said = ""
+    stopped = threading.Timer(PATIENCE, process.kill)
+    stopped.start()
     for line in process.stdout:
         said += line
         if "ready" in line:
+            stopped.cancel()
             url, token = re.search(r"(http://\S+/mcp)\b", said), re.search(r"token\s+(\S+)", said)
             assert url is not None, said
             return Served(url[1], token[1] if token else "", workspace, process)

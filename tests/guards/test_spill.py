@@ -4,7 +4,6 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,9 +31,9 @@ def test_the_rest_is_kept_whole_and_the_next_call_is_named(spill: Spill) -> None
     assert len(shown) <= 3000
     head, _, rest = shown.partition("\n[... ")
     assert text.startswith(head) and "line 9999" in rest
-    call: dict[str, Any] = json.loads(shown[shown.rindex("Read {") + 5 : -1])
+    call: dict[str, int | str] = json.loads(shown[shown.rindex("Read {") + 5 : -1])
     assert call["file_path"] == str(path)
-    assert text.splitlines()[call["offset"] - 1].startswith(head.splitlines()[-1])
+    assert text.splitlines()[int(call["offset"]) - 1].startswith(head.splitlines()[-1])
 
 
 @given(st.text(st.sampled_from("ab \n"), min_size=0, max_size=5000), st.integers(600, 3000))

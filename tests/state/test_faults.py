@@ -17,8 +17,8 @@ import pytest
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
-from mcp_server.state import Store
-from mcp_server.state.batch import Transaction
+from mcp_server.state import Store, opening
+from mcp_server.state.batch import Transaction, View
 from mcp_server.state.sqlite import network_share
 from tests.state.parts import Hands, Place, intended, intent, outcome
 
@@ -60,6 +60,7 @@ async def test_when_the_disk_is_full_nothing_runs_and_reading_goes_on(place: Pla
     assert not (place.state / "state.reserve").exists() or await code_of(store) is Code.STORE_FULL
     assert await store.session("s1") == session
     store.conclude(outcome(acknowledged[-1]))
+    assert await code_of(store) is Code.STORE_FULL, "and the outcome waits"
     await limit_lifted(store)
     assert await code_of(store) is None
     assert (place.state / "state.reserve").stat().st_size == 1 << 20
@@ -72,10 +73,10 @@ async def test_when_the_disk_is_full_nothing_runs_and_reading_goes_on(place: Pla
 
 
 async def limit_lifted(store: Store) -> None:
-    def work(view: Transaction) -> None:
+    def work(view: View) -> None:
         view.link.cursor.execute("PRAGMA max_page_count = 1000000")
 
-    await store._read(work)  # pyright: ignore[reportPrivateUsage, reportArgumentType]  # the way that needs no room
+    await store._read(work)  # pyright: ignore[reportPrivateUsage]  # the way that needs no room
 
 
 @pytest.mark.heavy
@@ -306,9 +307,21 @@ def test_a_network_file_system_is_known_by_its_mount(mounts: str, expected: str 
     assert network_share(Path("/home/me/my work"), mounts) == expected
 
 
+async def test_a_network_file_system_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
+    store = place.store()
+    with pytest.raises(Refusal, match="network file system"):
+        await store.ready()
+    await store.close()
+    assert not place.file.exists()
+
+
 async def test_a_commit_reaches_the_disk(store: Store) -> None:
     """A kill does not show the difference, a power cut would."""
-    work = lambda view: view.link.cursor.execute("PRAGMA synchronous").fetchone()  # noqa: E731
+
+    def work(view: View) -> tuple[int]:
+        return view.link.cursor.execute("PRAGMA synchronous").fetchone()
+
     assert await store._read(work) == (2,), "FULL"  # pyright: ignore[reportPrivateUsage]  # not visible from outside
 
 

@@ -105,7 +105,7 @@ class Finder:
 
         def wants(path: str) -> bool:
             inner = path[skip:]
-            return globs.match(inner) and typed.match(inner) and (secrets or not holds_secrets(path))
+            return globs.match(inner) and typed.match(inner) and (secrets or not holds_secrets(inner))
 
         names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
         return Filter(wants, () if "**" in names else names)

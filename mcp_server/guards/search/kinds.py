@@ -1,11 +1,10 @@
-"""Which files does a type mean, and which files usually hold secrets?"""
+"""Which files does a type mean, and which are not searched because they usually hold secrets?"""
 
 import difflib
-import re
-from functools import cache
+from functools import lru_cache
 
-from mcp_server.guards.search.globs import compiled
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.files import secret
 
 TYPES: dict[str, tuple[str, ...]] = {
     "c": ("*.c", "*.h"),
@@ -67,15 +66,6 @@ OTHER_NAMES = {
     "h": "c",
 }
 
-SECRETS = (
-    *(".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd"),
-    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.p8"),
-    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".npmrc", ".pypirc", ".dockercfg", "credentials.json"),
-    *("secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "service-account*.json"),
-)
-SECRET_PLACES = (".aws/credentials", ".docker/config.json", ".kube/config", ".ssh/*", ".gnupg/**")
-NOT_SECRET = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.example.env", ".ssh/*.pub")
-
 
 def globs_of(kind: str) -> tuple[str, ...]:
     """The names of the files of a type, or a refusal that names the nearest types."""
@@ -95,11 +85,9 @@ def globs_of(kind: str) -> tuple[str, ...]:
 
 
 def holds_secrets(path: str) -> bool:
-    """Is this the name of a file that usually holds secrets? Asked of names alone, the content is never looked at."""
-    path = path.lower()
-    return _any_of((*SECRETS, *SECRET_PLACES)).match(path) is not None and _any_of(NOT_SECRET).match(path) is None
+    """Does this file usually hold secrets? Folders and names come again and again, whole paths never do."""
+    folder, _, name = path.rpartition("/")
+    return _secret(name) or (bool(folder) and _secret(f"{folder}/-"))
 
 
-@cache
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{compiled(f'**/{one}').pattern.removeprefix('(?s)')})" for one in patterns))
+_secret = lru_cache(1 << 14)(secret)

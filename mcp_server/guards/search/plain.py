@@ -180,6 +180,8 @@ class Reading:
         return left
 
     def _add(self, path: str, text: str, matched: dict[int, list[str]], count: int) -> None:
+        if self._search.want == "content":
+            count = sum(map(len, matched.values()))  # what is shown
         if not count:
             return
         self._into.counts[path] = count
@@ -201,10 +203,12 @@ class Reading:
 
 
 def _decoded(data: bytes) -> str:
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace").replace("\r\n", "\n")
-    return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    text = next(
+        (data[len(mark) :].decode(encoding, "replace") for mark, encoding in MARKS if data.startswith(mark)),
+        None,
+    )
+    text = data.decode("utf-8", "surrogateescape") if text is None else text
+    return text.replace("\r\n", "\n").removesuffix("\r")
 
 
 def _lines(text: str) -> list[str]:

@@ -81,8 +81,8 @@ class Ripgrep:
         return harvest
 
     def _run(self, options: Sequence[str], start: str, chosen: Filter, deadline: Deadline) -> Said:
-        paths = self._paths(start, chosen, deadline)
-        lent = list(self._rules_above(start))
+        paths, opened = self._paths(start, chosen, deadline)
+        lent = list(self._rules_of([*_above(start), *opened]))
         folder = self._jail.open_folder(start)
         try:
             reach = Reach(folder, tuple(paths), tuple(lent))
@@ -95,15 +95,18 @@ class Ripgrep:
             for file in (folder, *lent):
                 os.close(file)
 
-    def _paths(self, start: str, chosen: Filter, deadline: Deadline) -> list[str]:
-        """What may be read: the start, or everything beside the private places below it."""
+    def _paths(self, start: str, chosen: Filter, deadline: Deadline) -> tuple[list[str], list[str]]:
+        """What may be read: the start, or everything beside the private places below it, with the folders that were
+        taken apart for that."""
         if not any(_below(one, start) for one in self._private):
-            return ["./"]
+            return ["./"], []
         found: list[str] = []
+        opened: list[str] = []
         walk = Walk(self._jail, start, deadline)
         todo = [(start, above(self._jail, start))]
         while todo:
             path, rules = todo.pop()
+            opened.append(path)
             for entry, inner in walk.entries(path, rules):
                 inside = entry.place.path
                 if inside in self._private:
@@ -112,9 +115,9 @@ class Ripgrep:
                     todo.append((inside, inner))
                 elif entry.is_folder or (chosen.wants(inside) and not self._binary(entry.place)):
                     found.append("./" + _from(inside, start))
-            if len(found) > MOST_PATHS:
-                raise Unable("too many entries beside the private folder")
-        return found
+                if len(found) > MOST_PATHS:
+                    raise Unable("too many entries beside the private folder")
+        return found, opened
 
     def _binary(self, place: Place) -> bool:
         """What is named to ripgrep is searched even where it is binary; so it is not named."""
@@ -127,11 +130,11 @@ class Ripgrep:
         finally:
             os.close(file)
 
-    def _rules_above(self, start: str) -> Iterator[int]:
-        names = [] if start == "." else start.split("/")
-        for depth in range(len(names)):
+    def _rules_of(self, folders: Sequence[str]) -> Iterator[int]:
+        """The .gitignore of each of these folders, open, for ripgrep to read though the folder itself is closed."""
+        for folder in folders:
             with suppress(Refusal, OSError):
-                yield self._jail.open("/".join([*names[:depth], ignoring.FILE]), os.O_RDONLY)
+                yield self._jail.open(f"{folder}/{ignoring.FILE}", os.O_RDONLY)
 
     def _read(self, said: Said, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]) -> Harvest:
         _refuse_bad_pattern(said, search)
@@ -144,9 +147,10 @@ class Ripgrep:
         harvest = self._harvest(said, {})
         for record in RECORD.finditer(BINARY.sub(b"", said.output) if b"binary file" in said.output else said.output):
             name, number, sign, text = record.groups()
-            if wants(where := path(name)):
+            text = text.removesuffix(b"\r")
+            if (text or not search.only_matching) and wants(where := path(name)):
                 matched = sign == b":"
-                shown = shortened(text.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
+                shown = shortened(text.decode("utf-8", "surrogateescape"))
                 harvest.lines.append(Line(where, int(number), shown, matched))
                 harvest.counts[where] = harvest.counts.get(where, 0) + matched
         if len(harvest.lines) > MOST_LINES:
@@ -202,6 +206,12 @@ def _refuse_bad_pattern(said: Said, search: Search) -> None:
 def _path(name: bytes, start: str) -> str:
     inner = os.fsdecode(name).removeprefix("./")
     return inner if start == "." else f"{start}/{inner}"
+
+
+def _above(start: str) -> list[str]:
+    """The folders above the start, from the workspace down."""
+    names = [] if start == "." else start.split("/")
+    return ["/".join(names[:depth]) or "." for depth in range(len(names))]
 
 
 def _below(path: str, folder: str) -> bool:

@@ -5,16 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.jail import Jail
-from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.search import Finder
 from mcp_server.model.files import Search
-
-PRIVATE = ".menugate"
-
-
-def finder(root: Path, engine: str) -> Finder:
-    private = (root / PRIVATE,)
-    return Finder(Jail(root, private), private, find_ripgrep() if engine == "ripgrep" else None)
+from tests.guards.search.ground import finder
 
 
 @pytest.fixture(scope="session")

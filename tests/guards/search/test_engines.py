@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.files import Found, Search
-
-from .conftest import PRIVATE, finder
+from tests.guards.search.ground import PRIVATE, finder
 
 Tree: TypeAlias = list[tuple[list[str], str, list[str], bool]]
 Rules: TypeAlias = list[tuple[list[str], list[str]]]
@@ -48,7 +47,9 @@ def build(root: Path, tree: Tree, rules: Rules) -> None:
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     (root / "src").mkdir()
-    files = [("/".join([*folders, name]), "\n".join(lines) + "\n" * ends) for folders, name, lines, ends in tree]
+    # A carriage return alone ends a line for ripgrep and not for us; with a line feed behind it, for both.
+    texts = [("\n".join(lines) + "\n" * ends).removesuffix("\r") for _, _, lines, ends in tree]
+    files = [("/".join([*folders, name]), text) for (folders, name, _, _), text in zip(tree, texts, strict=True)]
     files += [("/".join([*folders, ".gitignore"]), "\n".join(lines)) for folders, lines in rules]
     for path, content in files:
         target = root / path

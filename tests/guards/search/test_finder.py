@@ -12,8 +12,7 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.files import Search
-
-from .conftest import PRIVATE
+from tests.guards.search.ground import PRIVATE
 
 Plant = Callable[[dict[str, str | bytes]], None]
 CANARY = "canary-7f3a"

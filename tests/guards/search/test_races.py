@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,8 +12,7 @@ import pytest
 from mcp_server.guards.search import Finder
 from mcp_server.model.ending import Refusal
 from mcp_server.model.files import Found, Search
-
-from .conftest import PRIVATE
+from tests.guards.search.ground import PRIVATE
 
 CANARY = "canary-7f3a"
 SECONDS = 3.0
@@ -49,7 +48,7 @@ def swaps(root: Path) -> list[tuple[Path, Path, Path]]:
 
 
 @contextmanager
-def flipping(root: Path) -> Iterator[None]:
+def flipping(root: Path) -> Generator[None, None, None]:
     stop = threading.Event()
     pairs = swaps(root)
 

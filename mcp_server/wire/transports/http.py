@@ -21,8 +21,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_server.model.menu import Menus
-from mcp_server.wire.door import LONGEST_BODY, Door
 from mcp_server.wire.server import MenuServer
+from mcp_server.wire.transports.door import LONGEST_BODY, Door
 
 MOST_SESSIONS = 2000
 MOST_SSE = 200
@@ -112,6 +112,8 @@ def listening(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind((host, port))
+    # Who connects from now on is taken in as soon as there is somebody to do it.
+    bound.listen(1024)
     bound.set_inheritable(False)
     return bound
 

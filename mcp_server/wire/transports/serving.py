@@ -11,11 +11,11 @@ from mcp.server.runner import serve_dual_era_loop
 from starlette.types import ASGIApp
 
 from mcp_server.model.menu import Menus
-from mcp_server.wire.door import Door
-from mcp_server.wire.http import application, serve_http
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.stdio import stdio
+from mcp_server.wire.transports.door import Door
+from mcp_server.wire.transports.http import application, serve_http
+from mcp_server.wire.transports.stdio import stdio
 
 
 def settled() -> None:

@@ -15,7 +15,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.wire.strict import NotStrict, parse
+from mcp_server.wire.transports.strict import NotStrict, parse
 
 LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024

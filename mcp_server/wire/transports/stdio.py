@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from mcp_server.wire.listings import Prepared
-from mcp_server.wire.strict import NotStrict, parse
+from mcp_server.wire.transports.strict import NotStrict, parse
 
 LONGEST_LINE = 4 * 1024 * 1024
 CHUNK = 256 * 1024

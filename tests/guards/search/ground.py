@@ -1,0 +1,13 @@
+"""Where the searches of these tests happen."""
+
+from pathlib import Path
+
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.search import Finder, find_ripgrep
+
+PRIVATE = ".menugate"
+
+
+def finder(root: Path, engine: str) -> Finder:
+    private = (root / PRIVATE,)
+    return Finder(Jail(root, private), private, find_ripgrep() if engine == "ripgrep" else None)

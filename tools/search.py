@@ -1,0 +1,193 @@
+"""Where is it? `grep` looks into files, `glob` looks at their names."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.context import Context
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.files import Files, Found, Search, secret
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
+
+ENTRIES = 250
+NAMES = 100
+SECONDS = 30.0
+MOST_AROUND = 100
+WANT = {"files_with_matches": "files", "content": "content", "count": "count"}
+LEFT_OUT = "what .gitignore names, `.git`, binary files, and files that usually hold secrets (`.env`, keys)"
+
+AnyPath = Annotated[str, "File or folder to search; the workspace if left out", Is(longest=4096)]
+Folder = Annotated[str, "Folder to look in; the workspace if left out", Is(longest=4096)]
+FileGlob = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(longest=1000)]
+FileType = Annotated[str, "Only files of a type: py, js, ts, rust, go, java, c, cpp ...", Is(longest=40)]
+Mode = Annotated[str, "Paths, matching lines, or lines per file", Is(default="files_with_matches", enum=tuple(WANT))]
+After = Annotated[int, "Lines after each match", Is(at_least=0, at_most=MOST_AROUND)]
+Before = Annotated[int, "Lines before each match", Is(at_least=0, at_most=MOST_AROUND)]
+Around = Annotated[int, "Lines around each match", Is(at_least=0, at_most=MOST_AROUND)]
+Most = Annotated[int, "At most so many entries; 0 for all", Is(default=ENTRIES, at_least=0)]
+Skipped = Annotated[int, "Skip so many entries", Is(default=0, at_least=0)]
+
+GrepArguments = TypedDict(
+    "GrepArguments",
+    {
+        "pattern": Annotated[str, "Regular expression", Is(shortest=1, longest=4000)],
+        "path": NotRequired[AnyPath],
+        "glob": NotRequired[FileGlob],
+        "type": NotRequired[FileType],
+        "output_mode": NotRequired[Mode],
+        "-i": NotRequired[Annotated[bool, "Ignore case", Is(default=False)]],
+        "-n": NotRequired[Annotated[bool, "Line numbers", Is(default=True)]],
+        "-A": NotRequired[After],
+        "-B": NotRequired[Before],
+        "-C": NotRequired[Around],
+        "context": NotRequired[Around],
+        "-o": NotRequired[Annotated[bool, "Only what matched", Is(default=False)]],
+        "multiline": NotRequired[Annotated[bool, "Match across lines; `.` matches line ends", Is(default=False)]],
+        "head_limit": NotRequired[Most],
+        "offset": NotRequired[Skipped],
+    },
+)
+
+
+class GlobArguments(TypedDict):
+    pattern: Annotated[str, "`*.py` at any depth, `src/**/*.ts`, several with `;`", Is(shortest=1, longest=1000)]
+    path: NotRequired[Folder]
+    offset: NotRequired[Skipped]
+
+
+async def grep(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    return await to_thread.run_sync(_grep, ctx.files, args)
+
+
+def _grep(files: Files, args: Mapping[str, Any]) -> Ending:
+    around = args.get("context", args.get("-C"))
+    search = Search(
+        pattern=args["pattern"],
+        path=args.get("path", ""),
+        globs=(args["glob"],) if args.get("glob", "").strip(" ;") else (),
+        type=args.get("type") or None,
+        ignore_case=args.get("-i", False),
+        multiline=args.get("multiline", False),
+        before=args.get("-B", 0) if around is None else around,
+        after=args.get("-A", 0) if around is None else around,
+        only_matching=args.get("-o", False),
+        want=WANT[args.get("output_mode", "files_with_matches")],
+        limit=args.get("head_limit", ENTRIES),
+        offset=args.get("offset", 0),
+        timeout=SECONDS,
+        line_numbers=args.get("-n", True),
+    )
+    found = files.grep(search)
+    if not found.total:
+        return Done(_nothing(f"Nothing matches `{search.pattern}`", search, found), meta=_meta(found))
+    counted = _counted(search, found) + ("" if secret(search.path) else ", files that usually hold secrets left out")
+    note = _page("grep", args, search, found, counted)
+    return Done("\n".join([*found.lines, "", note]), meta=_meta(found))
+
+
+def _counted(search: Search, found: Found) -> str:
+    files = f"{found.files:,} file{'s' if found.files != 1 else ''}"
+    if found.matches is None:
+        return files
+    what = "match" if search.multiline or search.only_matching else "matching line"
+    return f"{found.matches:,} {what}{('es' if what == 'match' else 's') if found.matches != 1 else ''} in {files}"
+
+
+def _nothing(said: str, search: Search, found: Found) -> str:
+    where = f" in `{search.path}`" if search.path else ""
+    only = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
+    if found.timed_out:
+        return f"{said}{where} so far: the search was stopped after {search.timeout:g} s. Narrow it and search again."
+    among = f" among files of {' and '.join(only)}" if only else ""
+    wider = " Try it without `path`." if search.path else ""
+    part = "" if found.complete else " Some files were too large or could not be read to their end."
+    return f"{said}{where}{among}.{wider}{part}\n[Not searched: {LEFT_OUT}; name one as `path` to search it.]"
+
+
+def _page(tool: str, args: Mapping[str, Any], search: Search, found: Found, counted: str) -> str:
+    """Which part this is of how much, what was not looked at, and the call that goes on."""
+    total = f"{'' if found.complete else 'at least '}{found.total:,}"
+    end = min(search.offset + search.limit, found.total) if search.limit else found.total
+    notes = [counted if found.complete else f"At least {counted}"]
+    if search.offset >= found.total:
+        notes = [f"There is nothing from entry {search.offset + 1:,} on: {total} were found ({counted})"]
+    elif search.offset or end < found.total:
+        notes.append(f"entries {search.offset + 1:,}-{end:,} of {total} are shown")
+    text = f"[{'; '.join(notes)}."
+    if found.timed_out:
+        text += f" The search was stopped after {search.timeout:g} s: narrow it to see the rest."
+    if end < found.total:
+        call = json.dumps({**args, "offset": end}, ensure_ascii=False)
+        text += f" Go on with {tool} {call}"
+    return text + "]"
+
+
+def _meta(found: Found) -> dict[str, Any]:
+    return {"total": found.total, "files": found.files, "complete": found.complete, "engine": found.engine}
+
+
+async def glob(ctx: Context, args: GlobArguments) -> Ending:
+    return await to_thread.run_sync(_glob, ctx.files, args)
+
+
+def _glob(files: Files, args: GlobArguments) -> Ending:
+    search = Search(args["pattern"], args.get("path", ""), limit=NAMES, offset=args.get("offset", 0), timeout=SECONDS)
+    found = files.glob(search)
+    if not found.total:
+        return Done(_nothing(f"No file is named `{search.pattern}`", search, found), meta=_meta(found))
+    counted = f"{found.total:,} file{'s' if found.total != 1 else ''}, newest first"
+    note = _page("glob", args, search, found, counted)
+    return Done("\n".join([*found.lines, "", note]), meta=_meta(found))
+
+
+def _consent(args: Arguments) -> Demand:
+    path = str(args.get("path", ""))
+    why = f"`{path}` usually holds passwords or keys, which the model would see." if secret(path) else None
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, why)
+
+
+GREP = Tool(
+    name="grep",
+    title="Search in files",
+    description=(
+        "Search the contents of files with a regular expression. Shows the paths of matching files, sorted; "
+        '`output_mode` "content" shows lines as `path:line:text`, "count" how many per file. Up to 250 entries, with '
+        "totals and the call that goes on. Hidden files are searched; not searched are "
+        f"{LEFT_OUT} unless `path` names the file. Links are not followed, lines are cut at 500 characters. "
+        "Write braces as `\\{` to find them themselves. Example: "
+        '{"pattern": "def main", "type": "py", "output_mode": "content", "-C": 2}'
+    ),
+    arguments=schema_of(GrepArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=grep,
+    demand=_consent,
+    subject=("path", Subject.PATH),
+    large=True,
+)
+
+GLOB = Tool(
+    name="glob",
+    title="Find files by name",
+    description=(
+        "Find files by the pattern of their path, newest first, 100 at a time. A pattern without `/` matches names at "
+        "any depth, `**` any number of folders, `{a,b}` either, `;` stands between several, `!` leaves out. Hidden "
+        "files are found; `.git`, what .gitignore names, folders and links are not. "
+        'Example: {"pattern": "src/**/*.{ts,tsx}"}'
+    ),
+    arguments=schema_of(GlobArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=glob,
+    subject=("path", Subject.PATH),
+)
+
+SEARCH = (GREP, GLOB)
