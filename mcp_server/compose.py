@@ -42,7 +42,7 @@ from mcp_server.rules.arguments import checks
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Store
+from mcp_server.state import Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -54,6 +54,8 @@ from tools.catalog import CATALOG
 DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
 MOST_COUNTED = 1000
+AFTER_FIRST_LIST = 0.3
+"""Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
 
 
@@ -145,8 +147,14 @@ class House:
     async def running(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
-        await self.store.ready()
         self.store.on_change(changed.set)
+        if self.settings.http is None:
+            # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
+            person = self.settings.person
+            self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
+            loop.call_later(AFTER_FIRST_LIST, self.store.wake)
+        else:
+            await self.store.ready()
         following = loop.create_task(self._follow(changed))
         try:
             yield

@@ -49,8 +49,12 @@ class Settings:
     """How long a question to the person waits."""
 
     @property
+    def database(self) -> Path:
+        return self.state / "state.db"
+
+    @property
     def url(self) -> str:
-        return f"sqlite:///{self.state / 'state.db'}"
+        return f"sqlite:///{self.database}"
 
 
 def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:

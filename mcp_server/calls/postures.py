@@ -22,6 +22,10 @@ class Postures:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
+    def assume(self, principal: str, chosen: Posture | None) -> None:
+        """What was learned before the state was open."""
+        self._known[principal] = (chosen or self.default).capped(self.ceiling)
+
     async def refresh(self) -> bool:
         """Read again what everybody seen so far has chosen; is anything other than it was?"""
         before = dict(self._known)

@@ -1,6 +1,8 @@
-"""What is remembered: sessions, posture, outbox, ledger."""
+"""What is remembered: sessions, posture, outbox, ledger.
 
-from mcp_server.state.reader import Reader
+The reader for a person's commands is not named here: a server that starts has no use for it and would wait for it.
+"""
+
 from mcp_server.state.record import (
     Asked,
     Changed,
@@ -17,8 +19,7 @@ from mcp_server.state.record import (
     RowKind,
     Wanted,
 )
-from mcp_server.state.store import Store
-from mcp_server.state.verify import Report
+from mcp_server.state.store import Store, glimpse
 
 __all__ = [
     "Asked",
@@ -31,11 +32,10 @@ __all__ = [
     "Moved",
     "Origin",
     "Outcome",
-    "Reader",
     "Refused",
-    "Report",
     "Row",
     "RowKind",
     "Store",
     "Wanted",
+    "glimpse",
 ]

@@ -151,7 +151,6 @@ class Workspace:
     clock: Clock
     process: str
     condition: Condition
-    reopened: bool = False
     full: bool = False
     """The disk is: nothing new is taken on until the reserve could be put back."""
 

@@ -14,7 +14,7 @@ from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.batch import Reserve, Transaction, Workspace
 from mcp_server.state.deeds import forget, leave_message
 from mcp_server.state.record import Clock, Condition, Message, RowKind
-from mcp_server.state.seal import GENESIS, SLOT, Anchor, AnchorFile, Key
+from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
 from mcp_server.state.verify import misfit, unfinished
 
@@ -150,7 +150,7 @@ def make_folder(folder: Path) -> None:
 
 def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str) -> Workspace:
     key, clock, process = who
-    anchor_path = path.with_name("ledger.anchor")
+    anchor_path = path.with_name(ANCHOR)
     link, found = _look(path, clock, suspicion == "damaged")
     try:
         old = _anchor_text(anchor_path)
@@ -169,7 +169,6 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
     except BaseException:
         link.close()
         raise
-    workspace.reopened = bool(suspicion)
     workspace.full = not reserve.keep()
     lock.release()
     return workspace

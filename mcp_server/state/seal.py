@@ -33,6 +33,8 @@ GENESIS = "0" * 64
 LONGEST_BODY = 8192
 LONGEST_TEXT = 500
 SLOT = 512
+ANCHOR = "ledger.anchor"
+"""The name of the anchor's file, beside the state file."""
 
 # ASCII, so that half a surrogate pair from a hostile caller is a row like any other.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode

@@ -50,17 +50,24 @@ class Writer:
         self._signed_ns = 0
         self.closed = False
         self.commits = 0
-        self._thread = threading.Thread(target=self._live, name="menugate-state", daemon=True)
+        self.started = False
+        self._starting = threading.Lock()
 
     def start(self) -> None:
-        self._thread.start()
+        """Once, whoever calls first."""
+        with self._starting:
+            if not self.started:
+                self.started = True
+                threading.Thread(target=self._live, name="menugate-state", daemon=True).start()
 
     def ask(self, wish: Wish) -> None:
         if self.closed:
             wish.error = ENDED
             self._answer([wish])
-        else:
-            self._inbox.put(wish)
+            return
+        self._inbox.put(wish)
+        if not self.started:
+            self.start()
 
     def later(self, work: Callable[[Transaction], Any]) -> None:
         """Without waking anybody: the next batch or tick takes it along."""
@@ -105,8 +112,8 @@ class Writer:
             self._signed_ns = opened.clock.now_ns()
             self._version = opened.link.data_version()
             self._changes = changes(View(opened.link, None))
-            if opened.reopened:
-                self._deliver(Delivery(changed=True, foreign=True))
+            # What was believed before the file was open, or while another lay there, is worth another look.
+            self._deliver(Delivery(changed=True, foreign=True))
         return self._workspace
 
     def _meaning(self, error: Exception) -> BaseException:

@@ -14,7 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state import Reader, Wanted
+from mcp_server.state import Wanted
+from mcp_server.state.reader import Reader
 from tests.state.parts import Place, intent
 
 NAMES = ("a", "b")

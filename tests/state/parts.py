@@ -14,7 +14,8 @@ from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
-from mcp_server.state import Intent, Origin, Outcome, Reader, Refused, Store
+from mcp_server.state import Intent, Origin, Outcome, Refused, Store
+from mcp_server.state.reader import Reader
 
 SECOND = 10**9
 MINUTE = 60 * SECOND

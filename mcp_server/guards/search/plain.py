@@ -4,14 +4,16 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-
-import regex
+from typing import TYPE_CHECKING
 
 from mcp_server.guards.jail import Jail, Place
 from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, shortened
 from mcp_server.guards.search.walking import Walk
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.files import Search
+
+if TYPE_CHECKING:
+    import regex
 
 NAME = "python"
 HEAD = 64 << 10
@@ -25,6 +27,8 @@ MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 
 
 def expression(search: Search) -> "regex.Pattern[str]":
+    import regex  # a megabyte that a server nobody searches with does not spend
+
     flags = regex.MULTILINE
     flags |= regex.IGNORECASE if search.ignore_case else 0
     flags |= regex.DOTALL if search.multiline else 0
