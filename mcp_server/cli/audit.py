@@ -17,7 +17,9 @@ from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, w
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
-    from mcp_server.state import Reader, Report, Row, Wanted
+    from mcp_server.state import Row, Wanted
+    from mcp_server.state.reader import Reader
+    from mcp_server.state.verify import Report
 
 EXAMPLES = """
 menugate audit tail -n 50                     the last fifty rows
@@ -115,7 +117,7 @@ def wanted(arguments: argparse.Namespace, tail: int | None = None) -> "Wanted":
 @contextmanager
 def ledger(settings: "Settings") -> Generator["Reader", None, None]:
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Reader
+    from mcp_server.state.reader import Reader
 
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from mcp_server.compose import Law
     from mcp_server.model.posture import Posture
     from mcp_server.settings import Settings
-    from mcp_server.state import Message, Reader, Row
+    from mcp_server.state import Message, Row
+    from mcp_server.state.reader import Reader
 
 STATUS = """
 menugate status                             this folder
@@ -63,7 +64,7 @@ def remembering(settings: "Settings") -> Generator["Reader | None", None, None]:
         yield None
         return
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Reader
+    from mcp_server.state.reader import Reader
 
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:

@@ -18,7 +18,8 @@ import pytest
 from mcp_server.compose import Wall, new_id
 from mcp_server.model.posture import Posture, WorkMode
 from mcp_server.settings import read
-from mcp_server.state import Reader, Row, Store, Wanted
+from mcp_server.state import Row, Store, Wanted
+from mcp_server.state.reader import Reader
 from mcp_server.state.seal import GENESIS, canonical, chained
 from tests.cli.conftest import Type
 from tests.doors.pipe import pipe
