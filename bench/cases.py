@@ -4,6 +4,7 @@ import gc
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -138,6 +139,9 @@ def _starting(side: Side, listed: int) -> Sample:
     return sample
 
 
+SETTLED_SECONDS = 2.0
+
+
 def held(case: Case, sides: Sides, rounds: int) -> Ratio:
     return turns((_holding(sides[0], case.listed), _holding(sides[1], case.listed)), rounds)
 
@@ -147,6 +151,8 @@ def _holding(side: Side, listed: int) -> Sample:
         with side.pipe(listed) as pipe:
             pipe.open()
             pipe.ask(_list(1, False))
+            # Ours loads the engine of its state only now, with the list out of the way.
+            time.sleep(SETTLED_SECONDS)
             return memory(pipe.process.pid)
 
     return sample

@@ -75,7 +75,7 @@ def wait_for(process: subprocess.Popen[bytes], address: tuple[str, int], log: Pa
 
 
 def memory(pid: int) -> float:
-    """What a process and its children hold, in bytes, once two looks in a row agree. Shared pages count in part."""
+    """What a process and its children hold, in bytes, once two looks in a row agree. Shared pages count in full, as `ps` counts them."""
     deadline, last = time.monotonic() + SETTLE, -1.0
     while time.monotonic() < deadline:
         now = sum(_held(one) for one in family(pid))
@@ -98,7 +98,7 @@ def family(pid: int) -> list[int]:
 def _held(pid: int) -> float:
     if sys.platform == "linux":
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
+            if line.startswith("Rss:"):
                 return float(line.split()[1]) * 1024
     told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
     return float(told.stdout) * 1024

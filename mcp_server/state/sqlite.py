@@ -22,6 +22,7 @@ from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.state.batch import LOCK_SECONDS, RESERVE_BYTES
 
 COURTESY_SECONDS = 0.05
+CACHE_KIB = 256
 CHECKED_BYTES = 16 << 20
 # WAL needs memory shared between its processes, which these do not have between machines.
 NETWORK = (
@@ -141,6 +142,8 @@ class Link:
         self.connection = engine.connect()
         self._raw: sqlite3.Connection = self.connection.connection.driver_connection  # pyright: ignore[reportAttributeAccessIssue]  # typed for every driver at once
         self.cursor = self._raw.cursor()
+        # Rows are appended and hardly ever read again; the usual two megabytes would hold what nobody asks for.
+        self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         status = path.stat()
         self._identity = (status.st_dev, status.st_ino)
 

@@ -1,7 +1,6 @@
 """How does the house stay open? Over stdio until the client leaves, over HTTP until somebody says stop."""
 
 import asyncio
-import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -18,13 +17,6 @@ from mcp_server.wire.transports.http import application, serve_http
 from mcp_server.wire.transports.stdio import stdio
 
 
-def settled() -> None:
-    """What was made until now stays for good: the collector need not look at it again."""
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(50_000, 20, 100)
-
-
 async def serve_stdio(server: MenuServer) -> None:
     task = asyncio.current_task()
     assert task is not None
@@ -33,7 +25,6 @@ async def serve_stdio(server: MenuServer) -> None:
         loop.add_signal_handler(signum, task.cancel)
     with suppress(asyncio.CancelledError):
         async with stdio() as (reader, writer):
-            settled()
             options = server.create_initialization_options()
             await serve_dual_era_loop(server, reader, writer, lifespan_state={}, init_options=options)
     # A signal that comes while the state is being written down must not cut that short.
@@ -44,5 +35,4 @@ async def serve_stdio(server: MenuServer) -> None:
 async def serve_net(
     server: MenuServer, menus: Menus, notices: Notices, door: Callable[[ASGIApp], Door], bound: socket.socket
 ) -> None:
-    settled()
     await serve_http(application(server, menus, lambda: True), door, bound, notices.close)
