@@ -113,7 +113,9 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
 def by_kind(texts: Sequence[RuleText]) -> dict[Kind, list[rules_syntax.RuleText]]:
     return {
         kind: [
-            rules_syntax.RuleText(one.text, one.source, one.match, one.not_match) for one in texts if one.kind is kind
+            rules_syntax.RuleText(one.text, one.source, one.match, one.not_match, one.reason)
+            for one in texts
+            if one.kind is kind
         ]
         for kind in Kind
     }

@@ -93,6 +93,11 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
     )
 
 
+def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:
+    env = os.environ if environment is None else environment
+    return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+
+
 def loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 

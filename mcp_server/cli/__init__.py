@@ -1,5 +1,7 @@
 """What a person types; one file per noun."""
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,16 +14,22 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
     """Exit codes: 0 it worked, 1 it did not, 2 the command line was not understood."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
     arguments.packs = packs
     try:
-        return int(arguments.run(arguments) or 0)
+        code = int(arguments.run(arguments) or 0)
+        sys.stdout.flush()
+        return code
     except Trouble as trouble:
         complain(str(trouble))
-        return 1
+        return trouble.code
     except BrokenPipeError:
         # `menugate audit tail | head` closes its end early, and that is fine.
-        sys.stderr.close()
+        # The interpreter would complain about it once more while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130

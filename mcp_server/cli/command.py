@@ -1,32 +1,64 @@
 """What can be typed? The commands with their flags, each with examples."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from mcp_server import __version__
+from mcp_server.cli.paper import Trouble
+from mcp_server.model.posture import Profile
 
-NOUNS = ("serve", "menus", "check", "explain", "call", "status", "messages", "audit", "completion")
-"""In the order in which `--help` shows them. Each is a module beside this one with `add(commands)`."""
+if TYPE_CHECKING:
+    from mcp_server.compose import Law
+    from mcp_server.library import Fault
+    from mcp_server.settings import Settings
+
+MODULES = ("serve", "menus", "check", "explain", "call", "status", "audit", "completion")
+"""In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
+EXAMPLES = """
+menugate serve                                serve this folder to a host over stdio
+menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token
+menugate menus --tokens                       what there is, and what it costs a model
+menugate explain fs_delete '{"path": "x"}'    may it run, and which rule says so
+menugate audit tail                           what happened
+"""
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
-        epilog="examples:\n"
-        "  menugate serve                               serve this folder to a host over stdio\n"
-        "  menugate serve --http 127.0.0.1:7391         the same over HTTP, with a token\n"
-        "  menugate menus --tokens                      what there is, and what it costs a model\n"
-        '  menugate explain fs_delete \'{"path": "x"}\'   may it run, and which rule says so\n'
-        "  menugate audit tail                          what happened",
+        epilog=shown(EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for noun in NOUNS:
-        import_module(f"mcp_server.cli.{noun}").add(Commands(commands.add_parser))
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Mixed)
+    for module in MODULES:
+        import_module(f"mcp_server.cli.{module}").add(Commands(commands.add_parser))
     return top
+
+
+class Mixed(argparse.ArgumentParser):
+    """Takes a command's own words before, between and after its flags.
+
+    The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
+    """
+
+    _mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
+        if self._mixing or self._subparsers or self._mutually_exclusive_groups:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
+
+
+def shown(examples: str) -> str:
+    return "examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines())
 
 
 class Commands:
@@ -36,16 +68,18 @@ class Commands:
         self._add_parser = add_parser
 
     def add(
-        self, name: str, purpose: str, examples: str, run: Callable[[argparse.Namespace], int]
+        self, name: str, purpose: str, examples: str, run: Callable[[argparse.Namespace], int] | None
     ) -> argparse.ArgumentParser:
+        """`run` is None where what stands below the command runs."""
         one = self._add_parser(
             name,
             help=purpose,
             description=purpose[0].upper() + purpose[1:] + ".",
-            epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines()),
+            epilog=shown(examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        one.set_defaults(run=run)
+        if run is not None:
+            one.set_defaults(run=run)
         return one
 
 
@@ -56,6 +90,52 @@ def add_place(one: argparse.ArgumentParser) -> None:
 
 
 def add_posture(one: argparse.ArgumentParser) -> None:
-    profiles = "restricted, normal, trusted or unrestricted"
-    one.add_argument("--profile", metavar="NAME", help=f"what may run without asking: {profiles}")
-    one.add_argument("--max-profile", metavar="NAME", help="the profile that nobody can go beyond here")
+    profiles, names = tuple(map(str, Profile)), "restricted, normal, trusted or unrestricted"
+    one.add_argument("--profile", metavar="NAME", choices=profiles, help=f"what may run without asking: {names}")
+    one.add_argument(
+        "--max-profile", metavar="NAME", choices=profiles, help="the profile that nobody can go beyond here"
+    )
+
+
+def add_json(one: argparse.ArgumentParser, what: str = "JSON on stdout, and nothing else there") -> None:
+    one.add_argument("--json", action="store_true", help=what)
+
+
+def settings_of(arguments: argparse.Namespace) -> "Settings":
+    """Where and under which limits, from the flags above. No endpoint is pinned on the command line."""
+    from dataclasses import replace
+
+    from mcp_server.settings import Unusable, read
+
+    flags = ("workspace", "config", "profile", "max_profile")
+    try:
+        return replace(read({name: getattr(arguments, name, None) for name in flags}), mode=None)
+    except Unusable as wrong:
+        raise Trouble(str(wrong)) from None
+
+
+def law_of(arguments: argparse.Namespace, settings: "Settings") -> "Law":
+    """What holds, or the faults as `menugate check` shows them."""
+    from mcp_server.compose import Unbuildable, law
+    from mcp_server.library import Faults
+
+    try:
+        found = law(settings, arguments.packs)
+    except Unbuildable as wrong:
+        raise Trouble(str(wrong)) from None
+    if isinstance(found, Faults):
+        raise Trouble(faulty(found.faults))
+    return found
+
+
+def unbuilt(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> Trouble:
+    """Why there is no house; faults in files are said as `menugate check` says them."""
+    law_of(arguments, settings)
+    return Trouble(str(why))
+
+
+def faulty(faults: "Sequence[Fault]") -> str:
+    """Every fault on a line of its own, with where it stands."""
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    head = f"{count}; nothing runs until {'it is' if len(faults) == 1 else 'they are'} put right:"
+    return "\n".join([head, *map(str, faults)])

@@ -1,13 +1,12 @@
 """`menugate serve`: be the MCP server of a folder."""
 
 import argparse
-import asyncio
 import gc
 import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_place, add_posture
+from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
 from mcp_server.cli.paper import Trouble, say
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # What is imported from here on lives as long as the process; looking for garbage among it is time lost.
     gc.disable()
+    import asyncio
+
     from mcp_server.compose import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.settings import Settings, Unusable, read
@@ -54,9 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
             await (serve_stdio(house.server) if settings.http is None else _over_http(house))
 
     try:
-        asyncio.run(serve(read(vars(arguments))))
-    except (Unusable, Unbuildable) as wrong:
+        settings = read(vars(arguments))
+    except Unusable as wrong:
         raise Trouble(str(wrong)) from None
+    try:
+        asyncio.run(serve(settings))
+    except Unbuildable as wrong:
+        raise unbuilt(arguments, settings, wrong) from None
     except Refusal as refused:
         raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
     return 0

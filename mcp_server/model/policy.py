@@ -84,6 +84,8 @@ class Rule:
     """Does it speak about these arguments? None where it speaks about every call, which is also what hides a tool."""
     word: str | None = None
     """A word that a call has to hold for the rule to apply, where one can be named: what the rule is found by."""
+    reason: str = ""
+    """What the operator wrote beside it for whoever it stops."""
 
 
 Shelf: TypeAlias = Mapping[str | None, tuple[Rule, ...]]

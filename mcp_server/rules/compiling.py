@@ -47,7 +47,8 @@ class Draft:
 
     @property
     def rule(self) -> Rule:
-        return Rule(self.kind, self.text.text, self.text.source, self.tools.__contains__, self.applies, self.word)
+        text = self.text
+        return Rule(self.kind, text.text, text.source, self.tools.__contains__, self.applies, self.word, text.reason)
 
 
 def compile_rules(

@@ -22,7 +22,6 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
-from mcp_server.rules.wording import quoted
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
@@ -173,7 +172,7 @@ def confirmation(case: Case) -> Decision | None:
     if case.demand is None:
         return refusals.unclear(case.tool)
     rule = case.rule(Kind.ASK)
-    reasons = ([f"the rule {quoted(rule.text)} ({rule.source}) asks first"] if rule else []) + firm(case, case.demand)
+    reasons = ([refusals.asks(rule)] if rule else []) + firm(case, case.demand)
     if not case.rule(Kind.ALLOW):
         reasons += waivable(case, case.demand)
     return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None

@@ -41,12 +41,21 @@ def unknown(name: str, policy: Policy) -> Decision:
 
 def by_rule(tool: Tool, rule: Rule) -> Decision:
     if rule.kind is Kind.BLOCK:
-        reason = f"The blocklist forbids this call of `{tool.name}`: {quoted(rule.text)} ({rule.source})."
+        reason = f"The blocklist forbids this call of `{tool.name}`: {written(rule)}"
         way_out = "No approval and no profile changes that; only whoever keeps the blocklist can. Find another way."
         return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
-    reason = f"A rule denies this call of `{tool.name}`: {quoted(rule.text)} ({rule.source})."
+    reason = f"A rule denies this call of `{tool.name}`: {written(rule)}"
     way_out = f"Only the person can change the rule. {ASK_THE_PERSON}"
     return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
+
+
+def asks(rule: Rule) -> str:
+    return f"the rule {quoted(rule.text)} ({rule.source}) asks first{f': {rule.reason}' if rule.reason else ''}"
+
+
+def written(rule: Rule) -> str:
+    """The rule, where it stands, and what the operator wrote beside it for whoever it stops."""
+    return f"{quoted(rule.text)} ({rule.source}).{f' {rule.reason}' if rule.reason else ''}"
 
 
 def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:

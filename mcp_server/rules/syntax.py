@@ -67,6 +67,8 @@ class RuleText:
     source: str
     match: tuple[Example, ...] = ()
     not_match: tuple[Example, ...] = ()
+    reason: str = ""
+    """What a refused caller is told besides."""
 
 
 class Malformed(ValueError):

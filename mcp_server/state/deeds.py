@@ -240,8 +240,16 @@ def leave_message(tx: Transaction, message: Message) -> str:
 
 
 def messages(view: View) -> Sequence[Message]:
-    found = ((row["id"], json.loads(row["body"])) for row in view.all("SELECT id, body FROM messages ORDER BY number"))
-    return [Message(id, one["at"], one["session"], one["text"], tuple(one["attachments"])) for id, one in found]
+    rows = view.all("SELECT id, read, body FROM messages ORDER BY number")
+    found = ((row["id"], bool(row["read"]), json.loads(row["body"])) for row in rows)
+    return [
+        Message(id, one["at"], one["session"], one["text"], tuple(one["attachments"]), read) for id, read, one in found
+    ]
+
+
+def read_messages(tx: Transaction, ids: Sequence[str]) -> None:
+    for id in ids:
+        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=plain(id))
 
 
 def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> None:

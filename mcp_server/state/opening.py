@@ -67,6 +67,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE messages (
             number INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
+            read INTEGER NOT NULL DEFAULT 0,
             body TEXT NOT NULL)""",
         """CREATE TABLE seen (
             session TEXT NOT NULL,

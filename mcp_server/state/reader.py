@@ -131,8 +131,17 @@ class Reader:
         """Intents whose process ended without saying how they went."""
         return verify.unfinished(self._view, UNFINISHED_AMONG)
 
-    def verify(self) -> Report:
-        return verify.verify(self._view, self._view.link.path.with_name("ledger.anchor"))
+    def verify(self, told: Callable[[int, int], None] | None = None) -> Report:
+        """`told` hears now and then how many rows were read, and which is the last."""
+        return verify.verify(self._view, self._anchor, told)
+
+    def anchoring(self) -> tuple[int, str]:
+        """How many rows were written after the anchor, and what does not fit it; a quick look at the ledger's end."""
+        return verify.anchoring(self._view, self._anchor)
+
+    @property
+    def _anchor(self) -> Path:
+        return self._view.link.path.with_name("ledger.anchor")
 
 
 def _untailed(wanted: Wanted) -> Wanted:

@@ -205,6 +205,8 @@ class Message:
     session: str
     text: str
     attachments: tuple[str, ...] = ()
+    read: bool = False
+    """The person has seen it."""
 
 
 @dataclass(frozen=True, slots=True)

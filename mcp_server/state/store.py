@@ -164,6 +164,10 @@ class Store:
         message = Message(self._new_id(), self._clock.now_ns(), session, text, tuple(attachments))
         return await self._write(partial(deeds.leave_message, message=message))
 
+    async def read_messages(self, ids: Sequence[str]) -> None:
+        """The person has seen them."""
+        await self._write(partial(deeds.read_messages, ids=ids))
+
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Known at once, written with the next batch. Any thread may call it."""
         _bound(self._seen)[session_id, path] = stamp

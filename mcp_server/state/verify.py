@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from mcp_server.state.record import RowKind
 from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, chained, signed
 
 CHUNK = 5000
+TOLD_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,12 @@ def read_body(body: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON's keys are strings
 
 
-def verify(view: View, anchor_path: Path) -> Report:
-    """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it."""
+def verify(view: View, anchor_path: Path, told: Callable[[int, int], None] | None = None) -> Report:
+    """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it.
+
+    `told` hears now and then how many rows were read, and which is the last.
+    """
+    last = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
     faults: list[tuple[int, str]] = []
     anchor = _read_anchor(anchor_path, view.key, faults)
     checkpoints = [Checkpoint(**row) for row in view.all("SELECT * FROM checkpoints ORDER BY number")]
@@ -84,6 +89,8 @@ def verify(view: View, anchor_path: Path) -> Report:
         else:
             faults.append((seq, "the row is not text"))
             walk.seq, walk.hash = seq, str(hash)
+        if told and seq % TOLD_EVERY == 0:
+            told(seq, last)
     faults += walk.faults
     named = max((anchor.seq if anchor else 0, *(one.seq for one in checkpoints)), default=0)
     if named > walk.seq:
@@ -149,6 +156,16 @@ def misfit(view: View, anchor: bytes | None, key: Key) -> str:
         return f"row {known.seq} of the ledger is not the one its anchor names"
     count = view.one("SELECT max(number) AS number FROM checkpoints") or {}
     return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
+
+
+def anchoring(view: View, path: Path) -> tuple[int, str]:
+    """How many rows the anchor does not name yet, and what does not fit it."""
+    faults: list[tuple[int, str]] = []
+    anchor = _read_anchor(path, view.key, faults)
+    if anchor is None or view.key is None:
+        return 0, faults[0][1]
+    head = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
+    return max(0, head - anchor.seq), misfit(view, anchor.line(view.key), view.key)
 
 
 def unfinished(view: View, among: int) -> list[int]:

@@ -1,0 +1,210 @@
+"""`menugate call`: run one tool, through the very gate a client goes through."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture, settings_of, unbuilt
+from mcp_server.cli.paper import Told, Trouble, as_json, clean, note, progress, say
+
+if TYPE_CHECKING:
+    from mcp_server.calls.context import Asked
+    from mcp_server.calls.sessions import Seat
+    from mcp_server.compose import House
+    from mcp_server.model.ending import Done, Ending
+    from mcp_server.settings import Settings
+
+EXAMPLES = """
+menugate call fs_list_directory '{"path": "."}'     the tool's text on stdout; exits 1 where it failed or was refused
+menugate call Write @new-file.json                  arguments from a file
+jq -n '{pattern: "TODO"}' | menugate call grep -    arguments from stdin
+menugate call menu_enter '{"mode": "swe"}' --json   the whole result, as a client gets it
+"""
+EXAMPLE = '{"path": "notes.md"}'
+LONGEST_LINE = 100
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("call", "run one tool through the gate, and put it on record", EXAMPLES, run)
+    add_call(one)
+    one.add_argument("--mode", metavar="MODE", help="call it in this mode (default: one that has the tool)")
+    add_place(one)
+    add_posture(one)
+    add_json(one, "the whole result, as a client gets it")
+
+
+def add_call(one: argparse.ArgumentParser) -> None:
+    one.add_argument("tool", metavar="TOOL", help="the tool's name")
+    one.add_argument("arguments", nargs="?", metavar="JSON", help="its arguments: JSON, @FILE, or - for stdin")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    given = arguments_in(arguments.arguments) or {}
+    settings = settings_of(arguments)
+    import asyncio
+
+    from mcp_server.compose import Unbuildable
+    from mcp_server.model.ending import Problem, Refusal
+
+    try:
+        ending = asyncio.run(called(settings, arguments, given))
+    except Unbuildable as wrong:
+        raise unbuilt(arguments, settings, wrong) from None
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+    if arguments.json:
+        from mcp_server.wire.translate import result
+
+        as_json(result(ending))
+    elif isinstance(ending, Problem):
+        print(clean(ending.text), file=sys.stderr)
+    else:
+        say(ending.text)
+        for line in further(cast("Done", ending)):
+            note(line)
+    return 1 if isinstance(ending, Problem) else 0
+
+
+async def called(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
+    from mcp_server.compose import build
+
+    house = build(settings, arguments.packs)
+    async with house.running():
+        seat = house.sessions.sit(settings.person, passing=True)
+        await house.sessions.move(seat, mode_of_call(house, arguments), "menugate call")
+        with progress(arguments.tool) as told:
+            return await house.pipeline.run(asked(house, seat, arguments.tool, given, told))
+
+
+def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
+    from mcp_server.cli.menus import mode_of
+
+    menus = house.law.policy.menus
+    if arguments.mode is not None:
+        return mode_of(arguments.mode, menus).name
+    holding = menus.holding(arguments.tool)
+    return holding[0].name if holding else None
+
+
+def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
+    from mcp_server.calls.context import Asked
+
+    async def moved(_seat: "Seat") -> None:
+        """Nobody here looks at a list."""
+
+    async def how_far(done: float, /, total: float | None = None, message: str | None = None) -> None:
+        told(int(done), int(total or 0))
+
+    return Asked(
+        tool=tool,
+        arguments=given,
+        seat=seat,
+        principal=house.settings.person,
+        client=CommandLine(),
+        progress=how_far,
+        transport="cli",
+        moved=moved,
+    )
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """A client that cannot be asked anything: a command may run where nobody looks on."""
+
+    name: str = "menugate call"
+
+    def can(self, what: str) -> bool:
+        return False
+
+    async def request(self, key: str, method: str, params: Mapping[str, Any]) -> NoReturn:
+        from mcp_server.model.ending import Code, Problem, Refusal
+
+        message = "the command line cannot put questions to the person."
+        raise Refusal(Problem(Code.TOOL_FAILED, message, "Call the tool through a host that can."))
+
+    async def request_all(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> NoReturn:
+        await self.request("", "", {})
+
+    async def changed(self, what: str, uri: str = "") -> None:
+        """No list here is kept."""
+
+    async def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        note(f"{level}: {data if isinstance(data, str) else json.dumps(data, default=str)}")
+
+
+def further(done: "Done") -> list[str]:
+    """What a terminal cannot show of the result."""
+    from mcp_server.model.ending import Picture
+
+    return [
+        f"[a picture, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
+        if isinstance(block, Picture)
+        else f"[a block of type {block.block.get('type', 'unknown')}; --json prints it]"
+        for block in done.blocks
+    ]
+
+
+class Ambiguous(ValueError):
+    """JSON that two readers would read differently."""
+
+
+def arguments_in(given: str | None) -> dict[str, Any] | None:
+    """A call's arguments as they were typed; None where there are none. Exit code 2 where they are no JSON object."""
+    if given is None:
+        return None
+    text, place = text_of(given)
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as wrong:
+        raise Trouble(pointed(text, place, wrong), code=2) from None
+    except Ambiguous as wrong:
+        raise Trouble(f"{place}: {wrong}.", code=2) from None
+    except RecursionError:
+        raise Trouble(f"{place}: it is nested too deeply.", code=2) from None
+    except ValueError:
+        raise Trouble(f"{place}: it holds a number that is too long.", code=2) from None
+    if not isinstance(value, dict):
+        raise Trouble(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
+    return cast(dict[str, Any], value)
+
+
+def text_of(given: str) -> tuple[str, str]:
+    """The text, and what to call it in a message."""
+    if given != "-" and not given.startswith("@"):
+        return given, "the arguments"
+    try:
+        data = sys.stdin.buffer.read() if given == "-" else Path(given[1:]).read_bytes()
+    except OSError as wrong:
+        raise Trouble(f"`{given[1:]}` cannot be read: {wrong.strerror}.", code=2) from None
+    place = "stdin" if given == "-" else f"`{given[1:]}`"
+    try:
+        return data.decode("utf-8-sig"), place
+    except UnicodeDecodeError as wrong:
+        raise Trouble(f"{place} is not UTF-8 text (byte {wrong.start + 1}).", code=2) from None
+
+
+def pointed(text: str, place: str, wrong: json.JSONDecodeError) -> str:
+    """The fault with its line, and an arrow under the sign that is wrong."""
+    lines, at = text.split("\n"), wrong.colno - 1
+    line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
+    start = max(0, at - LONGEST_LINE // 2)
+    shown = "".join(sign if sign.isprintable() else " " for sign in line[start : start + LONGEST_LINE])
+    where = f"{place}: not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg.lower()}"
+    return f"{where}\n  {shown}\n  {' ' * (at - start)}^"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Ambiguous(f"the key `{twice[:40]}` appears twice in one object")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise Ambiguous(f"`{name}` is not JSON")

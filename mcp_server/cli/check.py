@@ -1,0 +1,107 @@
+"""`menugate check`: is everything on disk in order? Every fault at once, each with its place."""
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture, faulty, settings_of
+from mcp_server.cli.paper import as_json, say
+
+if TYPE_CHECKING:
+    from mcp_server.compose import Law
+    from mcp_server.library import Fault
+    from mcp_server.settings import Settings
+
+EXAMPLES = """
+menugate check                              the shipped menus, your modes and your menugate.yaml
+menugate check --config ./menugate.yaml     a configuration before it is put into use
+menugate check --json                       the faults for a program; exits 1 where there is one
+"""
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("check", "look for faults in menus, rules and tools; exits 1 with all of them", EXAMPLES, run)
+    add_place(one)
+    add_posture(one)
+    add_json(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from mcp_server.compose import Law
+
+    settings = settings_of(arguments)
+    found = whole(settings, arguments)
+    if not isinstance(found, Law):
+        if arguments.json:
+            as_json({"ok": False, "config": settings.config, "faults": [fields(fault) for fault in found]})
+        else:
+            say(faulty(found))
+        return 1
+    policy = found.policy
+    counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
+    if arguments.json:
+        as_json({"ok": True, "config": settings.config, "faults": [], **counts})
+        return 0
+    words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
+    say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
+    return 0
+
+
+def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fault]":
+    """What holds, or all that is wrong with it, what only hosts would notice included."""
+    from mcp_server.compose import Unbuildable, law
+    from mcp_server.library import Fault, Faults
+
+    try:
+        found = law(settings, arguments.packs)
+    except Unbuildable as wrong:
+        return [Fault("packs", 0, "", str(wrong))]
+    if isinstance(found, Faults):
+        return list(found)
+    return list(unfit_for_hosts(found)) or found
+
+
+def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
+    """What hosts cut off or refuse, which shows only once menus and tools are put together."""
+    from mcp_server.compose import spoken
+    from mcp_server.library import Fault
+    from mcp_server.library.coverage import LONGEST_DESCRIPTION, home
+    from mcp_server.wire.instructions import MOST_BYTES
+    from mcp_server.wire.translate import described, prepared
+
+    menus = found.policy.menus
+    for pinned in (None, *(mode.name for mode in menus)):
+        text = spoken(found, pinned)
+        if text.endswith("…") and len(text.encode()) > MOST_BYTES - 10:
+            where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"
+            message = (
+                f"the instructions for {where} are over {MOST_BYTES} bytes; shorten `title` and `when` of the modes"
+            )
+            yield Fault("menus", 0, "", message)
+    for tool in found.policy.tools.values():
+        size = len(described(tool, menus).encode())
+        if size > LONGEST_DESCRIPTION:
+            message = (
+                f"with the modes it names it has {size} bytes, {LONGEST_DESCRIPTION} is the most; shorten their `when`"
+            )
+            yield Fault("menus", 0, tool.name, message)
+        try:
+            prepared(tool, menus, REVISION)
+        except ValueError as wrong:
+            place = home(tool)
+            first = str(wrong).partition("\n")[0]
+            yield Fault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
+
+
+REVISION = "2025-11-25"
+
+
+def fields(fault: "Fault") -> dict[str, Any]:
+    return {
+        "file": fault.file,
+        "line": fault.line or None,
+        "column": fault.column or None,
+        "key": fault.key or None,
+        "message": fault.message,
+        "nearest": fault.nearest or None,
+    }

@@ -1,0 +1,129 @@
+"""`menugate completion`: which words may come next? Asked by the shell at every press of Tab.
+
+The shells' own scripts are a few lines that hand over what is typed so far; what may follow is read off the commands
+themselves, so that nothing has to be kept in step.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mcp_server.cli.command import Commands, law_of, parser, settings_of
+from mcp_server.cli.paper import Trouble, say
+
+EXAMPLES = """
+source <(menugate completion bash)                                        in ~/.bashrc
+source <(menugate completion zsh)                                         in ~/.zshrc, after compinit
+menugate completion fish > ~/.config/fish/completions/menugate.fish       once
+"""
+SCRIPTS = {
+    "bash": """\
+_menugate() {
+    local IFS=$'\\n'
+    COMPREPLY=($(menugate completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _menugate menugate""",
+    "zsh": """\
+#compdef menugate
+_menugate() {
+    local -a found
+    found=("${(@f)$(menugate completion --words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "$found" ]]; then compadd -- $found; else _files; fi
+}
+compdef _menugate menugate""",
+    "fish": """\
+function __menugate
+    set -l typed (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found (menugate completion --words $typed[2..-1] "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c menugate -f -a '(__menugate)'""",
+}
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("completion", "print the script with which a shell completes menugate's words", EXAMPLES, run)
+    what = one.add_mutually_exclusive_group(required=True)
+    what.add_argument("shell", nargs="?", choices=tuple(SCRIPTS), help="bash, zsh or fish")
+    what.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.words is None:
+        print(SCRIPTS[arguments.shell])
+        return 0
+    for word in following(arguments.words, arguments):
+        say(word)
+    return 0
+
+
+@dataclass(slots=True)
+class Typed:
+    """How far the words lead: the command they name, how many of its own words it has, and the flag that waits."""
+
+    command: argparse.ArgumentParser
+    taken: int = 0
+    waiting: argparse.Action | None = None
+
+    def take(self, word: str) -> None:
+        if self.waiting is not None:
+            self.waiting = None
+        elif word.startswith("-") and word != "-":
+            flag = next((one for one in actions(self.command) if word in one.option_strings), None)
+            self.waiting = flag if flag is not None and flag.nargs != 0 else None
+        elif (below := commands_of(self.command)) and word in below:
+            self.command, self.taken = below[word], 0
+        else:
+            self.taken += 1
+
+    def expected(self) -> argparse.Action | None:
+        """What the next word would be: the flag's value, or the command's next own word."""
+        if self.waiting is not None:
+            return self.waiting
+        own = [one for one in actions(self.command) if not one.option_strings]
+        return own[self.taken] if self.taken < len(own) else None
+
+
+def following(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    """What may stand in the last word's place, which may be begun already; nothing where a file is wanted."""
+    typed = Typed(parser())
+    *before, current = words or [""]
+    for word in before:
+        typed.take(word)
+    if typed.waiting is None and current.startswith("-"):
+        found = [name for one in actions(typed.command) if one.help != argparse.SUPPRESS for name in one.option_strings]
+    else:
+        found = list(values(typed.expected(), arguments))
+    return [word for word in found if word.startswith(current)]
+
+
+def values(expected: argparse.Action | None, arguments: argparse.Namespace) -> Iterator[str]:
+    if expected is None:
+        return
+    if expected.choices is not None:
+        yield from (str(one) for one in expected.choices)
+    elif expected.metavar in ("TOOL", "MODE"):
+        try:
+            policy = law_of(arguments, settings_of(arguments)).policy
+        except Trouble:
+            # Whoever presses Tab is not the one to tell about faults in a file.
+            return
+        yield from policy.tools if expected.metavar == "TOOL" else (mode.name for mode in policy.menus)
+
+
+def actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
+    return command._actions  # argparse has no public way to ask
+
+
+def commands_of(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, Any] = {}
+    for one in actions(command):
+        if isinstance(one, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]  # the same here
+            found |= cast(Any, one).choices
+    return found

@@ -1,0 +1,207 @@
+"""`menugate explain`: may this tool run, which layer and rule say so, and what would have to be different?"""
+
+import argparse
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from mcp_server.cli.call import add_call, arguments_in
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
+from mcp_server.cli.paper import as_json, say, table
+from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
+
+if TYPE_CHECKING:
+    from mcp_server.compose import Law
+    from mcp_server.model.policy import Decision, Rule
+    from mcp_server.model.posture import Posture
+    from mcp_server.model.session import Session
+    from mcp_server.model.tool import Tool
+    from mcp_server.settings import Settings
+
+EXAMPLES = """
+menugate explain fs_delete                                  is it to be seen at all
+menugate explain fs_delete '{"path": "notes.md"}'           may this call run
+menugate explain Write @call.json --profile restricted      what if the profile were another
+menugate explain Edit - --stage warmup --mode swe < c.json  what if it were called there
+menugate explain Write @call.json --quiet                   exit 0 allowed, 1 not allowed; prints nothing
+"""
+AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
+Given: TypeAlias = dict[str, Any] | None
+COLOUR = {"allow": "green", "ask": "yellow", "deny": "red"}
+ROOT = "ROOT"
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("explain", "say what would be decided about a call, and why; nothing runs", EXAMPLES, run)
+    add_call(one)
+    one.add_argument("--mode", metavar="MODE", help=f"called in this mode, or {ROOT} (default: one that has the tool)")
+    one.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="called in this stage of a run")
+    for axis, values in AXES.items():
+        one.add_argument(
+            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="if the person chose that"
+        )
+    add_place(one)
+    add_posture(one)
+    one.add_argument("--quiet", action="store_true", help="print nothing; exit 1 where the call is not allowed")
+    add_json(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    given = arguments_in(arguments.arguments)
+    settings = settings_of(arguments)
+    found = law_of(arguments, settings)
+    answer = explained(found, arguments, given, settings)
+    if arguments.quiet:
+        return 0 if answer.decision.allowed else 1
+    if arguments.json:
+        as_json(in_json(answer))
+    else:
+        tell(answer, found)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    tool: str
+    carrier: str | None
+    given: bool
+    """Was it asked about one call, or about being seen?"""
+    session: "Session"
+    posture: "Posture"
+    decision: "Decision"
+    rule: "Rule | None"
+
+    @property
+    def layers(self) -> list[tuple[str, str]]:
+        """Each layer and what became of the call there: passed, the answer, or not reached."""
+        from mcp_server.model.policy import Layer
+
+        rows: list[tuple[str, str]] = []
+        word = "passed"
+        for layer in Layer:
+            if layer is self.decision.layer:
+                rows.append((layer, str(self.decision.verdict)))
+                word = "not reached"
+            else:
+                rows.append((layer, word))
+        return rows
+
+
+def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
+    from mcp_server.model.menu import CARRIERS
+    from mcp_server.model.policy import Call
+    from mcp_server.model.session import Session
+    from mcp_server.rules.permission import decide
+
+    name, carrier = str(arguments.tool), None
+    if name in CARRIERS and given and isinstance(given.get("tool"), str):
+        # A carrier decides nothing: what it carries is judged as if it had been called by its own name.
+        carrier, name, given = name, given["tool"], cast(dict[str, Any], given.get("arguments") or {})
+    tool = found.policy.tools.get(name)
+    session = Session("", settings.person, mode=mode_for(tool, arguments.mode, found), stage=Stage(arguments.stage))
+    posture = posture_for(arguments, found, settings)
+    decision = decide(tool, Call(name, given), session, posture, found.policy)
+    if tool and carrier == "menu_read" and not tool.hints.read_only:
+        decision = not_read_only(tool)
+    return Answer(name, carrier, given is not None, session, posture, decision, rule_behind(decision, name, found))
+
+
+def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
+    from mcp_server.cli.menus import mode_of
+
+    if wish == ROOT:
+        return None
+    if wish is not None:
+        return mode_of(wish, found.policy.menus).name
+    holding = found.policy.menus.holding(tool.name) if tool else ()
+    return holding[0].name if holding else None
+
+
+def posture_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> "Posture":
+    """What the person chose, with what is asked about put in its place."""
+    from mcp_server.cli.status import holding, remembering
+
+    with remembering(settings) as state:
+        usual = holding(settings, found, state, by_flag=True).posture
+    axes = AXES | {"profile": Profile}
+    wished: dict[str, Any] = {
+        axis: values(wish) for axis, values in axes.items() if (wish := getattr(arguments, axis)) is not None
+    }
+    return replace(usual, **wished).capped(found.policy.ceiling)
+
+
+def not_read_only(tool: "Tool") -> "Decision":
+    from mcp_server.model.ending import Code
+    from mcp_server.model.policy import Decision, Layer, Verdict
+
+    way_out = "Call it with `menu_call` and the same arguments."
+    return Decision(Verdict.DENY, Layer.FIND, Code.NOT_READ_ONLY, f"`{tool.name}` does more than read.", way_out)
+
+
+def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":
+    """The rule the decision names, with its place; an allowing decision names the rule that spared a question."""
+    from mcp_server.model.policy import Kind, Layer
+
+    kinds = {Layer.BLOCK: Kind.BLOCK, Layer.RULES: Kind.DENY, Layer.CONFIRMATION: Kind.ASK, None: Kind.ALLOW}
+    kind = kinds.get(decision.layer)
+    if decision.rule is None or kind is None:
+        return None
+    return next((rule for rule in found.policy.rules.for_tool(tool, kind) if rule.text == decision.rule), None)
+
+
+def tell(answer: Answer, found: "Law") -> None:
+    decision = answer.decision
+    say((str(decision.verdict), COLOUR[decision.verdict]), f"  {headline(answer)}")
+    if decision.reason:
+        say(f"  {decision.reason}")
+    if decision.way_out:
+        say(f"  {decision.way_out}")
+    say()
+    standing = answer.session.mode or ROOT
+    posture = answer.posture
+    rows = [
+        ("layer", f"{decision.layer} ({decision.code})") if decision.layer else ("layer", "none objects"),
+        *([("rule", f"{answer.rule.kind}: {answer.rule.text}  ({answer.rule.source})")] if answer.rule else []),
+        ("called in", f"mode {standing}, stage {answer.session.stage}"),
+        ("posture", f"{posture.work_mode} | {posture.run_control} | {posture.profile} | {posture.ai_mode}"),
+    ]
+    if decision.demand:
+        rows.append(("would do", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
+    table(rows)
+    say()
+    for number, (layer, word) in enumerate(answer.layers, 1):
+        say(f"  {number}. {layer:<13}", (word, COLOUR.get(word, "dim")))
+
+
+def headline(answer: Answer) -> str:
+    name = f"`{answer.tool}`" + (f", carried by `{answer.carrier}`," if answer.carrier else "")
+    verdict = str(answer.decision.verdict)
+    if not answer.given:
+        words = {"allow": "is on the list; give its arguments to ask about one call"}
+        return f"{name} {words.get(verdict, 'is not to be seen')}"
+    words = {"allow": "may run with these arguments", "ask": "asks the person first", "deny": "may not run"}
+    return f"{name} {words[verdict]}"
+
+
+def in_json(answer: Answer) -> dict[str, Any]:
+    decision, rule, posture = answer.decision, answer.rule, answer.posture
+    return {
+        "tool": answer.tool,
+        "carrier": answer.carrier,
+        "verdict": decision.verdict,
+        "layer": decision.layer,
+        "code": decision.code,
+        "reason": decision.reason or None,
+        "way_out": decision.way_out or None,
+        "rule": {"kind": rule.kind, "text": rule.text, "source": rule.source} if rule else None,
+        "effect": decision.demand.effect if decision.demand else None,
+        "needs_profile": decision.demand.profile if decision.demand else None,
+        "mode": answer.session.mode,
+        "stage": answer.session.stage,
+        "posture": {
+            "work_mode": posture.work_mode,
+            "run_control": posture.run_control,
+            "profile": posture.profile,
+            "ai_mode": posture.ai_mode,
+        },
+        "layers": [{"layer": layer, "answer": word} for layer, word in answer.layers],
+    }

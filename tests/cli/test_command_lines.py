@@ -1,0 +1,108 @@
+"""Does each command line end with the right exit code, and say what a person needs on the right stream?"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_server.cli.command import MODULES
+from tests.cli.conftest import Type
+
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
+NOUNS = (*MODULES, "messages", "audit tail", "audit show", "audit verify", "audit export")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")
+def test_a_command_line(case: dict[str, Any], menugate: Type) -> None:
+    for line in case.get("first", ()):
+        menugate(line)
+    said = menugate(case["type"])
+    assert said.code == case["exit"], said
+    for piece in case.get("says", ()):
+        assert piece in said.out
+    for piece in case.get("complains", ()):
+        assert piece in said.err
+    assert not case.get("silent") or said.out == ""
+    assert "Traceback" not in said.err
+    assert "\x1b" not in said.out + said.err, "no colour where nobody looks on"
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_help_shows_examples(noun: str, menugate: Type) -> None:
+    said = menugate(f"{noun} --help")
+    assert said.code == 0
+    assert "examples:\n  " in said.out
+    example = said.out.partition("examples:\n")[2]
+    assert "menugate" in example
+
+
+def test_help_lists_every_command(menugate: Type) -> None:
+    said = menugate("--help")
+    assert [noun for noun in (*MODULES, "messages") if f"    {noun} " not in said.out.replace("\n", " \n")] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "has"),
+    [
+        ("menus", {"modes"}),
+        ("menus --tokens", {"modes", "tokens"}),
+        ("menus swe", {"mode", "tools"}),
+        ("check", {"ok", "faults", "modes"}),
+        ("explain Read", {"verdict", "layer", "layers", "posture"}),
+        ("explain fs_delete", {"verdict", "code", "way_out"}),
+        ("call menu_list", {"content", "isError", "structuredContent"}),
+        ("call fs_delete", {"content", "isError", "_meta"}),
+        ("status", {"workspace", "posture", "ledger", "guards", "refusals"}),
+        ("audit show 2", {"row", "other"}),
+        ("audit verify", {"ok", "rows", "faults"}),
+    ],
+)
+def test_json_is_json_and_nothing_else(line: str, has: set[str], menugate: Type) -> None:
+    menugate("call menu_list")
+    value = json.loads(menugate(f"{line} --json").out)
+    assert has <= set(value)
+
+
+def test_a_call_in_json_is_what_a_client_gets(menugate: Type) -> None:
+    refused = menugate("call fs_delete --json")
+    assert refused.code == 1
+    result = json.loads(refused.out)
+    assert result["isError"] is True
+    assert result["_meta"]["menugate/refusal"]["code"] == "PROFILE_TOO_LOW"
+
+
+def test_every_row_of_a_tail_in_json_is_a_line(menugate: Type) -> None:
+    menugate("call menu_list")
+    rows = [json.loads(line) for line in menugate("audit tail --json").out.splitlines()]
+    assert [row["kind"] for row in rows] == ["start", "intent", "outcome", "stop"]
+    assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+
+
+def test_arguments_come_from_a_file(menugate: Type, place: Path) -> None:
+    (place / "call.json").write_text('\ufeff{"file_path": "notes.md"}')
+    assert "# Notes" in menugate("call Read @call.json").out
+    (place / "call.json").write_bytes(b'{"file_path": "\xff"}')
+    said = menugate("call Read @call.json")
+    assert (said.code, "not UTF-8 text (byte 16)" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' * 100_000, '{"a": ' + "1" * 5000 + "}"])
+def test_absurd_json_is_not_understood(text: str, menugate: Type) -> None:
+    said = menugate("explain Read", text)
+    assert said.code == 2
+    assert len(said.err) < 1000
+
+
+def test_the_fault_of_long_json_is_still_pointed_at(menugate: Type) -> None:
+    said = menugate("explain Read", '{"a": "' + "x" * 500 + '", b}')
+    *_, shown, arrow = said.err.rstrip("\n").split("\n")
+    assert shown[len(arrow) - 1] == "b"
+
+
+def test_what_a_model_wrote_does_not_speak_to_the_terminal(menugate: Type) -> None:
+    menugate("call message_user", json.dumps({"message": "look \x1b]0;owned\x07 \x9b31m here"}))
+    said = menugate("messages")
+    assert r"look \x1b]0;owned\x07 \x9b31m here" in said.out
+    assert "\x1b" not in said.out

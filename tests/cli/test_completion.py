@@ -1,0 +1,75 @@
+"""Does Tab offer what may come next?"""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Type
+from tests.doors.served import command, environment
+
+
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [
+        ("''", "serve menus check explain call status messages audit completion"),
+        ("m", "menus messages"),
+        ("audit ''", "tail show verify export"),
+        ("audit t", "tail"),
+        ("audit tail --k", "--kind"),
+        ("audit tail --kind re", "refusal"),
+        ("audit tail --kind refusal --kind al", "alarm"),
+        ("audit tail --follow --fo", "--follow"),
+        ("menus ''", "swe data"),
+        ("menus swe ''", ""),
+        ("menus --to", "--tokens"),
+        ("explain R", "Read"),
+        ("explain Read --stage micro", "micro_step"),
+        ("explain Read --mode d", "data"),
+        ("explain Read --profile t", "trusted"),
+        ("explain Read '{}' ''", ""),
+        ("call --workspace ''", ""),
+        ("call --workspace src menu_e", "menu_enter menu_exit"),
+        ("serve --listing ''", "auto masked carried stable flat"),
+        ("completion ''", "bash zsh fish"),
+        ("completion --w", ""),
+        ("cook ''", ""),
+    ],
+)
+def test_what_is_offered(typed: str, offers: str, menugate: Type) -> None:
+    said = menugate(f"completion --words {typed}")
+    assert (said.code, said.out.split()) == (0, offers.split())
+
+
+def test_faults_on_disk_are_no_answer_to_tab(place: Path, home: Path, menugate: Type) -> None:
+    folder = home / ".config" / "menugate"
+    folder.mkdir(parents=True)
+    (folder / "menugate.yaml").write_text("oops: 1\n")
+    said = menugate("completion --words explain R")
+    assert (said.code, said.out, said.err) == (0, "", "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_a_real_shell_completes(place: Path, home: Path) -> None:
+    programs = place / "bin"
+    programs.mkdir()
+    (programs / "menugate").write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
+    (programs / "menugate").chmod(0o755)
+    script = """
+        source <(menugate completion bash)
+        COMP_WORDS=(menugate explain --mode "" Read); COMP_CWORD=3; _menugate; echo "${COMPREPLY[*]}"
+        complete -p menugate
+    """
+    around = environment(home)
+    said = subprocess.run(
+        ["bash", "-c", script],
+        env=around | {"PATH": f"{programs}:{around['PATH']}"},
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert said.stdout.splitlines() == ["swe data", "complete -o default -F _menugate menugate"]

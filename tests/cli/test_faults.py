@@ -1,0 +1,163 @@
+"""Is every fault on disk shown at once, with its place, whichever command comes upon it?"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.pack import Pack
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from tests.cli.conftest import Type
+
+BROKEN = """\
+rules:
+  deny:
+    - Raed(src/**)
+  aks: [Write]
+max_profile: god
+menus: [more]
+"""
+MODE = """\
+name: cooking
+title: Cooking
+order: 5
+role: You cook.
+goal: Feed people.
+offers: Recipes.
+when: to cook
+remember: Taste.
+tools: [Read, stir_pot]
+"""
+FAULTS = [
+    ("menugate.yaml:4: rules.aks:", "(did you mean `ask`?)"),
+    ("menugate.yaml:5: max_profile:", "`god`"),
+    ("more/cooking.yaml:9: tools[1]:", "no tool `stir_pot` is registered"),
+]
+
+
+@pytest.fixture
+def broken(place: Path) -> Path:
+    (place / "more").mkdir()
+    (place / "more" / "cooking.yaml").write_text(MODE)
+    (place / "menugate.yaml").write_text(BROKEN)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("line", "stream"),
+    [
+        ("check", "out"),
+        ("menus", "err"),
+        ("explain Read", "err"),
+        ("call Read", "err"),
+        ("status", "err"),
+        ("serve", "err"),
+        ("serve --http 127.0.0.1:0", "err"),
+    ],
+)
+def test_every_command_shows_every_fault_with_its_place(line: str, stream: str, broken: Path, menugate: Type) -> None:
+    said = menugate(f"{line} --config menugate.yaml")
+    assert said.code == 1
+    text = getattr(said, stream)
+    assert "3 faults; nothing runs until they are put right:" in text
+    for place, message in FAULTS:
+        (fault,) = [one for one in text.splitlines() if place in one]
+        assert message in fault
+    assert not (broken / ".menugate").exists(), "nothing was started"
+
+
+def test_the_operators_usual_file_is_found(place: Path, home: Path, menugate: Type) -> None:
+    folder = home / ".config" / "menugate"
+    folder.mkdir(parents=True)
+    (folder / "menugate.yaml").write_text("max_profile: god\n")
+    assert "1 fault; nothing runs until it is put right:" in menugate("check").out
+    (folder / "menugate.yaml").write_text("work_mode: review\n")
+    assert f"configuration {folder / 'menugate.yaml'}" in menugate("check").out
+    assert f"{folder / 'menugate.yaml'}:1" in menugate("status").out
+
+
+def test_check_in_json_has_file_line_and_key(broken: Path, menugate: Type) -> None:
+    said = menugate("check --config menugate.yaml --json")
+    report = json.loads(said.out)
+    assert (said.code, report["ok"]) == (1, False)
+    first = report["faults"][0]
+    assert first["file"] == str(broken / "menugate.yaml")
+    assert (first["line"], first["key"], first["nearest"]) == (4, "rules.aks", "ask")
+
+
+def test_a_rule_that_decides_is_named_with_its_place(place: Path, menugate: Type) -> None:
+    (place / "menugate.yaml").write_text("rules:\n  deny:\n    - Read(src/**)\n  ask: [Write]\n")
+    said = menugate('explain Read \'{"file_path": "src/main.py"}\' --config menugate.yaml')
+    assert f"deny: Read(src/**)  ({place / 'menugate.yaml'}:3)" in said.out
+    said = menugate('explain Write \'{"file_path": "x", "content": ""}\' --config menugate.yaml --json')
+    rule = json.loads(said.out)["rule"]
+    assert rule == {"kind": "ask", "text": "Write", "source": f"{place / 'menugate.yaml'}:4"}
+
+
+def test_an_allow_rule_that_spared_a_question_is_named(place: Path, menugate: Type) -> None:
+    (place / "menugate.yaml").write_text("rules:\n  allow: [Write(docs/**)]\nwork_mode: chat\n")
+    call = '{"file_path": "%s/x.md", "content": ""}'
+    spared = json.loads(menugate("explain Write --config menugate.yaml --json", call % "docs").out)
+    assert (spared["verdict"], spared["rule"]["text"]) == ("allow", "Write(docs/**)")
+    asked = json.loads(menugate("explain Write --config menugate.yaml --json", call % "src").out)
+    assert (asked["verdict"], asked["rule"]) == ("ask", None)
+
+
+async def stirred(_ctx: Any, _args: Any) -> Ending:
+    return Done("stirred")
+
+
+STIR = Tool(
+    name="stir_pot",
+    title="Stir",
+    description="Stir the pot.",
+    arguments={"type": "object", "properties": {}},
+    profile=Profile.RESTRICTED,
+    effect=Effect.NONE,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=stirred,
+)
+
+
+def kitchen(place: Path, tool: Tool = STIR, modes: int = 1) -> Pack:
+    (place / "kitchen").mkdir()
+    for number in range(modes):
+        text = MODE.replace("[Read, stir_pot]", "[stir_pot]")
+        for word in ("cooking", "Cooking"):
+            text = text.replace(word, f"{word}_{number}" if number else word)
+        text = text.replace("to cook", f"to cook, and to cook, and to cook once more, for {number} hours or longer")
+        (place / "kitchen" / f"cooking_{number}.yaml").write_text(text)
+    return Pack("kitchen", tools=(tool,), menus=(str(place / "kitchen"),))
+
+
+def test_a_pack_is_part_of_what_is_checked_and_called(place: Path, menugate: Type) -> None:
+    pack = kitchen(place)
+    assert "3 modes" in menugate("check", packs=[pack]).out
+    assert menugate("call stir_pot", packs=[pack]).out == "stirred\n"
+
+
+@pytest.mark.parametrize(
+    ("modes", "finds"),
+    [
+        (5, []),
+        (12, ["menu_enter: with the modes it names it has"]),
+        (20, ["menu_enter: with the modes it names it has", "the instructions for ROOT are over 2048 bytes"]),
+    ],
+)
+def test_what_hosts_cut_off_is_a_fault(modes: int, finds: list[str], place: Path, menugate: Type) -> None:
+    said = menugate("check", packs=[kitchen(place, modes=modes)])
+    assert said.code == (1 if finds else 0), said.out
+    assert len(said.out.splitlines()) == len(finds) + 1
+    for piece in finds:
+        assert piece in said.out
+
+
+def test_a_schema_the_protocol_cannot_carry_is_a_fault(place: Path, menugate: Type) -> None:
+    odd = replace(STIR, result={"type": "object", "properties": "none"})
+    said = menugate("check", packs=[kitchen(place, odd)])
+    assert (said.code, "stir_pot" in said.out) == (1, True), said

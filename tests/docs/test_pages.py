@@ -1,0 +1,92 @@
+"""Do the pages tell the truth? Their files are written, their commands typed, and what they promise is compared."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_server.cli import main
+from mcp_server.cli.command import parser
+from mcp_server.compose import Law, law
+from mcp_server.model.menu import Listing
+from mcp_server.settings import read
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("hosts.md", "menus.md", "rules.md")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_A_NAME = re.compile(r"# file: (\S+)\n")
+
+
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    for found in BLOCK.finditer((DOCS / page).read_text()):
+        yield found[1], found[2]
+
+
+def promised(text: str) -> Iterator[tuple[str, str]]:
+    """Each command of a console block, and what stands below it."""
+    for part in re.split(r"^\$ menugate ", text, flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        yield line, output
+
+
+def keeps(output: str, said: str) -> bool:
+    """`…` stands for anything, also for whole lines."""
+    return re.fullmatch(".*".join(map(re.escape, output.strip().split("…"))), said.strip(), re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows_happens(
+    page: str, workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "MENUGATE_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(workspace)
+    tried = 0
+    for kind, text in blocks(page):
+        if kind == "yaml":
+            name = WITH_A_NAME.match(text)
+            assert name, f"a file without a name: {text}"
+            (workspace / name[1]).parent.mkdir(exist_ok=True)
+            (workspace / name[1]).write_text(text)
+        elif kind == "console":
+            for line, output in promised(text):
+                main(shlex.split(line))
+                said = capsys.readouterr().out
+                assert keeps(output, said), f"$ menugate {line}\n{said}"
+                tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_other_command_on_a_page_is_understood(page: str) -> None:
+    for kind, text in blocks(page):
+        lines = [line for line in text.splitlines() if "menugate " in line] if kind == "sh" else []
+        for line in lines:
+            parser().parse_args(shlex.split(line.partition("menugate ")[2].removeprefix("-- menugate ")))
+        if kind == "json":
+            for server in servers(json.loads(text)):
+                assert server["command"] == "menugate"
+                parser().parse_args(server["args"])
+
+
+def servers(file: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((file.get("mcpServers") or file["servers"]).values())
+
+
+def test_the_table_of_hosts_is_the_table_in_use() -> None:
+    found = law(read({"workspace": str(DOCS)}, {}), bare=True)
+    assert isinstance(found, Law)
+    page = (DOCS / "hosts.md").read_text()
+    rows = re.findall(r"^\| `([^`]+)` \| (masked|carried) \| (yes|no) \|$", page, re.MULTILINE)
+    assert rows == [(row.client, str(row.listing), "yes" if row.relists else "no") for row in found.library.hosts.rows]
+    assert [f"| `{face}` |" in page for face in Listing] == [True] * len(Listing)
+
+
+def test_a_broken_promise_is_noticed() -> None:
+    assert keeps("a…\n…d", "a b\nc\nd")
+    assert not keeps("a…\nd", "a b\nc")
