@@ -142,8 +142,6 @@ class Link:
         self.connection = engine.connect()
         self._raw: sqlite3.Connection = self.connection.connection.driver_connection  # pyright: ignore[reportAttributeAccessIssue]  # typed for every driver at once
         self.cursor = self._raw.cursor()
-        # Rows are appended and hardly ever read again; the usual two megabytes would hold what nobody asks for.
-        self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         status = path.stat()
         self._identity = (status.st_dev, status.st_ino)
 
@@ -157,6 +155,8 @@ class Link:
                 "Put the state on a local disk.",
             )
         self.cursor.execute("PRAGMA synchronous = FULL")
+        # Rows are appended and hardly ever read again; the usual two megabytes would hold what nobody asks for.
+        self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
     def begin(self) -> None:
         self.cursor.execute("BEGIN IMMEDIATE")
@@ -213,7 +213,9 @@ class Link:
         return (status.st_dev, status.st_ino) == self._identity
 
     def close(self) -> None:
-        self.cursor.close()
+        # Whoever was interrupted in the middle of a statement finds the connection closed already.
+        with contextlib.suppress(sqlite3.ProgrammingError):
+            self.cursor.close()
         self.connection.close()
         self.connection.engine.dispose()
 

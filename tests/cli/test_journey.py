@@ -138,11 +138,12 @@ def test_an_export_that_breaks_off_leaves_no_half_file(
 
 def test_a_follower_sees_what_comes(lived: Type, place: Path, home: Path) -> None:
     with shell("audit tail --follow --json --tool fs_list_directory", place, home) as process:
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stderr is not None
         lived("call fs_list_directory")
         kinds = [json.loads(process.stdout.readline())["kind"] for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
+        code, said = process.wait(PATIENCE), process.stderr.read()
+        assert (code, said) == (130, ""), said[-1500:]
     assert kinds == ["intent", "outcome"]
 
 
