@@ -75,7 +75,7 @@ def wait_for(process: subprocess.Popen[bytes], address: tuple[str, int], log: Pa
 
 
 def memory(pid: int) -> float:
-    """What a process and its children hold, in bytes, once two looks in a row agree. Shared pages count in full, as `ps` counts them."""
+    """What a process and its children hold, in bytes, once two looks agree; shared pages count in full, as in `ps`."""
     deadline, last = time.monotonic() + SETTLE, -1.0
     while time.monotonic() < deadline:
         now = sum(_held(one) for one in family(pid))

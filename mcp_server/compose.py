@@ -8,12 +8,12 @@ import gc
 import logging
 import secrets
 import time
-import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import entry_points
+from itertools import count
 from pathlib import Path
 
 import mcp_server
@@ -197,11 +197,13 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
         raise Unbuildable(f"there is no mode `{settings.mode}`; there are {names}.")
     prepare_folders(settings)
     policy = found.policy
+    new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
     sessions = Sessions(store, new_id, new_handle)
-    postures = Postures(store, found.posture, policy.ceiling)
+    ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
+    postures = Postures(store, found.posture, policy.ceiling, ceilings)
     redactor = Redactor(settings.secret_values)
-    pipeline = gate(found, settings, store, sessions, postures, redactor)
+    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings)
     front = Front(
@@ -221,10 +223,18 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
     return House(found, settings, store, sessions, postures, pipeline, notices, server, redactor)
 
 
-def gate(
-    found: Law, settings: Settings, store: Store, sessions: Sessions, postures: Postures, redactor: Redactor
-) -> Pipeline:
-    policy = found.policy
+@dataclass(frozen=True)
+class Rooms:
+    """What the gate stands between."""
+
+    store: Store
+    sessions: Sessions
+    postures: Postures
+    redactor: Redactor
+
+
+def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
+    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
     jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
     finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
@@ -243,8 +253,8 @@ def gate(
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk),
-        recorder=Recorder(store, counting(policy), new_id()),
-        showing=Showing(redactor, spill),
+        recorder=Recorder(store, counting(policy), conversation),
+        showing=Showing(rooms.redactor, spill),
         files=files_of,
         person=partial(Reached, store),
         desk=desk,
@@ -256,7 +266,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     """How many tools are seen from where: the same for every call from there, so counted once."""
     known: dict[tuple[object, ...], int] = {}
 
-    def count(session: Session, posture: Posture) -> int:
+    def counted(session: Session, posture: Posture) -> int:
         key = (session.mode, session.stage, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
@@ -264,7 +274,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
             known[key] = len(visible(session, posture, policy))
         return known[key]
 
-    return count
+    return counted
 
 
 class Wall:
@@ -297,8 +307,10 @@ def prepare_folders(settings: Settings) -> None:
         ignore.write_text("*\n")
 
 
-def new_id() -> str:
-    return uuid.uuid4().hex[:16]
+def numbered() -> Callable[[], str]:
+    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
+    process, numbers = secrets.token_hex(6), count(1)
+    return lambda: f"{process}-{next(numbers)}"
 
 
 def new_handle() -> str:

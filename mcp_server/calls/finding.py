@@ -25,8 +25,6 @@ class Finding:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
             return Found(asked, tool, asked.arguments, asked.seat)
-        if wrong := self.policy.unfit(tool.name, asked.arguments):
-            return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{tool.name}` again with arguments that fit.")
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
@@ -45,6 +43,9 @@ class Finding:
         return found
 
     async def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
+        # Checked here and not by the decision, which will see the carried tool and its arguments alone.
+        if wrong := self.policy.unfit(carrier.name, asked.arguments):
+            return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
         name = str(asked.arguments["tool"])
         tool = self.policy.tools.get(name)
         if name in (*META_TOOLS, *CARRIERS):

@@ -1,5 +1,6 @@
 """Which posture holds for a principal now? What the person chose, below the operator's ceiling."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcp_server.model.posture import Posture, Profile
@@ -12,6 +13,8 @@ class Postures:
     default: Posture
     """Where a person stands who has chosen nothing yet."""
     ceiling: Profile
+    ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    """Lower ones, for principals the operator set one for."""
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
 
     async def of(self, principal: str) -> Posture:
@@ -24,7 +27,7 @@ class Postures:
 
     def assume(self, principal: str, chosen: Posture | None) -> None:
         """What was learned before the state was open."""
-        self._known[principal] = (chosen or self.default).capped(self.ceiling)
+        self._take(principal, chosen)
 
     async def refresh(self) -> bool:
         """Read again what everybody seen so far has chosen; is anything other than it was?"""
@@ -32,6 +35,9 @@ class Postures:
         return any([await self._read(principal) != old for principal, old in before.items()])
 
     async def _read(self, principal: str) -> Posture:
-        chosen = await self.store.posture(principal)
-        found = self._known[principal] = (chosen or self.default).capped(self.ceiling)
+        return self._take(principal, await self.store.posture(principal))
+
+    def _take(self, principal: str, chosen: Posture | None) -> Posture:
+        ceiling = self.ceilings.get(principal, self.ceiling)
+        found = self._known[principal] = (chosen or self.default).capped(self.ceiling).capped(ceiling)
         return found

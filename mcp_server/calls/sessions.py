@@ -8,6 +8,7 @@ no trace.
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import anyio
 
@@ -27,8 +28,11 @@ class Seat:
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
     spent: Spent = field(default_factory=Spent)
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """One move at a time: two that cross would each announce a list the other has already replaced."""
+
+    @cached_property
+    def lock(self) -> anyio.Lock:
+        """One move at a time: two that cross would each announce a list the other has already replaced."""
+        return anyio.Lock()
 
 
 UNKNOWN = Problem(
@@ -47,8 +51,14 @@ class Sessions:
 
     def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
-        session = Session(self._new_id(), principal, mode=pinned, run=self._new_id(), flat=flat and not pinned)
-        session = replace(session, pinned=pinned is not None)
+        session = Session(
+            id=self._new_id(),
+            principal=principal,
+            mode=pinned,
+            run=self._new_id(),
+            flat=flat and pinned is None,
+            pinned=pinned is not None,
+        )
         seat = Seat(session, passing=passing)
         if not passing:
             self._seats[session.id] = seat

@@ -41,4 +41,6 @@ class Showing:
             text, _ = await anyio.to_thread.run_sync(limit, text, tool.max_result_chars, self.spill, tool.name)
             # What was cut out of the text must not come back through the other door.
             return replace(done, text=text, data=None)
-        return replace(done, text=text, data=None if done.data is None else self.redactor.redact_value(done.data))
+        if done.data is None:
+            return done if text == done.text else replace(done, text=text)
+        return replace(done, text=text, data=self.redactor.redact_value(done.data))

@@ -84,6 +84,8 @@ async def _over_http(house: "House") -> None:
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
     token = kept(settings.state / "http.token") if settings.auth else None
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
+    if token:
+        keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
     announce(settings.workspace, f"http://{f'[{host}]' if ':' in host else host}:{port}", token)
     await serve_net(
         house.server, house.law.policy.menus, house.notices, lambda app: Door(app, hosts, origins, keys), bound

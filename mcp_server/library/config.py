@@ -38,6 +38,15 @@ class Approvals(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token that proves who somebody is, kept as its SHA-256 so that the file opens nobody's door."""
+
+    principal: str
+    sha256: str
+    max_profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
@@ -49,6 +58,7 @@ class Config:
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    tokens: tuple[Token, ...] = ()
 
 
 RULE = Words(500)
@@ -111,6 +121,19 @@ CONFIG = Record(
         ),
         "hosts": Key(ROWS, "hosts menugate does not know, or knows wrongly"),
         "listing": Key(Choice(("auto", *Listing)), "what `tools/list` shows, to every host"),
+        "tokens": Key(
+            ListOf(
+                Record(
+                    {
+                        "principal": Key(Words(64, r"[A-Za-z0-9_.@-]+"), "whom the token stands for", required=True),
+                        "sha256": Key(Words(64, r"[0-9a-f]{64}"), "the token's SHA-256, in hex", required=True),
+                        "max_profile": Key(PROFILES, "the profile this principal cannot go beyond"),
+                    },
+                    "A further bearer token for HTTP.",
+                ),
+            ),
+            "further people who may come in over HTTP, each with a token of their own",
+        ),
         "approvals": Key(Choice(tuple(Approvals)), "`out_of_band` where the client is not trusted to ask"),
     },
     "What the operator of menugate decides.",
@@ -134,6 +157,10 @@ def config_in(path: Path, findings: Findings) -> Config:
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        tokens=tuple(
+            Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
+            for one in records(fields, "tokens")
+        ),
     )
 
 

@@ -47,11 +47,12 @@ class Watch:
     """How a legacy connection is told; None where only listen streams are."""
     uris: set[str] = field(default_factory=set[str])
     relists: bool | None = None
-    fetched: anyio.Event = field(default_factory=anyio.Event)
+    awaited: anyio.Event | None = None
+    """Somebody waits for the list to be fetched."""
 
     def listed(self) -> None:
-        self.fetched.set()
-        self.fetched = anyio.Event()
+        if self.awaited is not None:
+            self.awaited.set()
 
 
 class Notices:
@@ -123,8 +124,9 @@ class Notices:
     async def _settle(self, watch: Watch) -> None:
         if watch.relists is False:
             return
+        watch.awaited = anyio.Event()
         with anyio.move_on_after(PATIENCE) as patience:
-            await watch.fetched.wait()
+            await watch.awaited.wait()
         watch.relists = not patience.cancelled_caught
         if watch.client and not self._listings.hosts.named(watch.client):
             self._learned[watch.client] = watch.relists

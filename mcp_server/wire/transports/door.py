@@ -21,6 +21,7 @@ LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
 BODY_SECONDS = 10.0
 MOST_IN_FLIGHT = 512
+ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 OPEN = frozenset({"/healthz", "/readyz"})
 
 
@@ -61,13 +62,18 @@ class Door:
 
     def _checked(self, scope: Scope) -> dict[str, str]:
         raw: list[tuple[bytes, bytes]] = scope["headers"]
-        if sum(len(name) + len(value) for name, value in raw) > LONGEST_HEADERS:
+        headers: dict[str, str] = {}
+        size = 0
+        for name, value in raw:
+            size += len(name) + len(value)
+            plain = name.decode("latin-1")
+            if plain in ONCE and plain in headers:
+                raise Refused(400, "a header that may come once came twice")
+            headers[plain] = value.strip().decode("latin-1")
+        if size > LONGEST_HEADERS:
             raise Refused(431, "the headers are too large")
-        single = ("host", "origin", "authorization", "content-type")
-        names = [name.decode("latin-1") for name, _ in raw]
-        if any(names.count(name) > 1 for name in single):
-            raise Refused(400, "a header that may come once came twice")
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+        # The parser leaves blanks around a value, which are no part of it.
+        scope["headers"] = [(name, value.strip()) for name, value in raw]
         if headers.get("host", "").lower() not in self.hosts:
             raise Refused(421, "this server does not answer to that Host")
         if (origin := headers.get("origin")) is not None and origin.lower() not in self.origins:
