@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.compose import Wall, new_id
+from mcp_server.compose import Wall, numbered
 from mcp_server.model.posture import Posture, WorkMode
 from mcp_server.settings import read
 from mcp_server.state import Row, Store, Wanted
@@ -229,7 +229,7 @@ def test_what_was_chosen_holds_and_is_named(menugate: Type, place: Path, home: P
 
 async def choose(place: Path, home: Path, principal: str, posture: Posture) -> None:
     settings = read({"workspace": str(place)}, {"HOME": str(home)})
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     assert isinstance(await store.set_posture(principal, posture, "chosen"), Posture)
     await store.close()
 
