@@ -111,14 +111,10 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
 
 
 def by_kind(texts: Sequence[RuleText]) -> dict[Kind, list[rules_syntax.RuleText]]:
-    return {
-        kind: [
-            rules_syntax.RuleText(one.text, one.source, one.match, one.not_match, one.reason)
-            for one in texts
-            if one.kind is kind
-        ]
-        for kind in Kind
-    }
+    lists: dict[Kind, list[rules_syntax.RuleText]] = {kind: [] for kind in Kind}
+    for one in texts:
+        lists[one.kind].append(rules_syntax.RuleText(one.text, one.source, one.match, one.not_match, one.reason))
+    return lists
 
 
 def lowest(one: Profile, other: Profile | None) -> Profile:

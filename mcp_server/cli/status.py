@@ -275,12 +275,12 @@ def mark(settings: "Settings", ids: Sequence[str]) -> None:
     """From here on they count as read. Where that cannot be written they were still shown."""
     import asyncio
 
-    from mcp_server.compose import Wall, new_id
+    from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
     from mcp_server.state import Store
 
     async def marked() -> None:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
+        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
         try:
             await store.read_messages(ids)
         finally:

@@ -213,7 +213,9 @@ class Link:
         return (status.st_dev, status.st_ino) == self._identity
 
     def close(self) -> None:
-        self.cursor.close()
+        # Whoever was interrupted in the middle of a statement finds the connection closed already.
+        with contextlib.suppress(sqlite3.ProgrammingError):
+            self.cursor.close()
         self.connection.close()
         self.connection.engine.dispose()
 

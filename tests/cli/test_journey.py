@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.compose import Wall, new_id
+from mcp_server.compose import Wall, numbered
 from mcp_server.model.posture import Posture, WorkMode
 from mcp_server.settings import read
 from mcp_server.state import Row, Store, Wanted
@@ -138,11 +138,12 @@ def test_an_export_that_breaks_off_leaves_no_half_file(
 
 def test_a_follower_sees_what_comes(lived: Type, place: Path, home: Path) -> None:
     with shell("audit tail --follow --json --tool fs_list_directory", place, home) as process:
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stderr is not None
         lived("call fs_list_directory")
         kinds = [json.loads(process.stdout.readline())["kind"] for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
+        code, said = process.wait(PATIENCE), process.stderr.read()
+        assert (code, said) == (130, ""), said[-1500:]
     assert kinds == ["intent", "outcome"]
 
 
@@ -228,7 +229,7 @@ def test_what_was_chosen_holds_and_is_named(menugate: Type, place: Path, home: P
 
 async def choose(place: Path, home: Path, principal: str, posture: Posture) -> None:
     settings = read({"workspace": str(place)}, {"HOME": str(home)})
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     assert isinstance(await store.set_posture(principal, posture, "chosen"), Posture)
     await store.close()
 
