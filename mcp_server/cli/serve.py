@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _over_http(house: "House") -> None:
-    from mcp_server.wire.transports.door import Door
+    from mcp_server.wire.transports.door import Admission
     from mcp_server.wire.transports.http import listening, local_hosts
     from mcp_server.wire.transports.keys import kept
     from mcp_server.wire.transports.serving import serve_net
@@ -86,9 +86,14 @@ async def _over_http(house: "House") -> None:
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
-    announce(settings.workspace, f"http://{f'[{host}]' if ':' in host else host}:{port}", token)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     await serve_net(
-        house.server, house.law.policy.menus, house.notices, lambda app: Door(app, hosts, origins, keys), bound
+        house.server,
+        house.law.policy.menus,
+        house.notices,
+        Admission(hosts, origins, keys),
+        bound,
+        lambda: announce(settings.workspace, address, token),
     )
 
 
