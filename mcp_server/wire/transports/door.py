@@ -16,7 +16,8 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.wire.transports.strict import NotStrict, parse
+from mcp_server.wire.caller import MODERN
+from mcp_server.wire.transports.strict import NotStrict, message
 
 LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
@@ -146,9 +147,9 @@ class Door:
         except TimeoutError:
             raise Refused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
-            parse(body)
+            message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
-            raise Refused(400, wrong.reason, -32700, wrong.request_id) from None
+            raise Refused(400, wrong.reason, wrong.code, wrong.request_id) from None
         return _again(body, receive)
 
 
