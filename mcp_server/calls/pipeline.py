@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
+import anyio.lowlevel
 
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
@@ -15,7 +16,7 @@ from mcp_server.calls.finding import Finding
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
 from mcp_server.calls.sessions import Seat
-from mcp_server.calls.showing import Showing
+from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.context import Client, Person
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.files import Files
@@ -84,14 +85,16 @@ class Pipeline:
         started = time.perf_counter_ns()
         before = found.seat.session.mode
         try:
+            # Taken back while the record was written: then there is a record, and nothing runs.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._ended(found, decision)
+            shown = await self.showing.shown(ending, found.tool)
         except Interruption as interruption:
             self.recorder.conclude(found, record, interruption.recorded_as, started)
             raise
         except anyio.get_cancelled_exc_class():
             self.recorder.conclude(found, record, "cancelled", started)
             raise
-        shown = await self.showing.shown(ending, found.tool)
         if not found.tool.meta:
             self.recorder.spend(found.seat, shown)
         how = "done" if isinstance(shown, Done) else "problem"
@@ -103,23 +106,24 @@ class Pipeline:
     async def _ended(self, found: Found, decision: Decision) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
-        try:
-            with anyio.fail_after(seconds):
+        with anyio.move_on_after(seconds) as patience:
+            try:
                 arguments = normalised(tool.arguments, found.arguments)
-                return await tool.run(self._context(found, decision), arguments)
-        except Refusal as refused:
-            return refused.problem
-        except TimeoutError:
-            return Problem(
-                Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
-            )
-        except Interruption:
-            raise
-        except Exception as fault:
-            self.failed(tool.name, fault)
-            return Problem(
-                Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
-            )
+                return checked(await tool.run(self._context(found, decision), arguments))
+            except Refusal as refused:
+                return refused.problem
+            except Interruption:
+                raise
+            except (Exception, SystemExit) as fault:
+                # A tool is somebody's program, and programs say `exit`; that ends the call and not the server.
+                if not patience.cancel_called:
+                    self.failed(tool.name, fault)
+                    return Problem(
+                        Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
+                    )
+        return Problem(
+            Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
+        )
 
     def _context(self, found: Found, decision: Decision) -> ToolContext:
         session, client = found.seat.session, found.asked.client

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import anyio
+
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Code, Ending, Problem
@@ -31,7 +33,10 @@ class Recorder:
     conversation: str = ""
 
     async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:
-        return await self.store.intend(self._judged(Intent, found, posture, decision))
+        # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
+        with anyio.CancelScope(shield=True):
+            return await self.store.intend(self._judged(Intent, found, posture, decision))
+        raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
         await self.store.record(self._judged(Refused, found, posture, decision))

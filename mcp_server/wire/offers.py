@@ -17,6 +17,7 @@ from mcp_types import (
 
 from mcp_server.model.context import Client
 from mcp_server.model.pack import Pack, Prompt, Resource, Template
+from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
 NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -72,7 +73,7 @@ class Offers:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
         if found.ask is not None:
             given |= await found.ask(client, given)
-        messages = [dict(message) for message in found.render(given)]
+        messages = [whole(message) for message in found.render(given)]
         return {"description": found.description, "messages": messages, "resultType": "complete"}
 
     def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
@@ -122,4 +123,4 @@ def _about(one: Resource | Template) -> dict[str, Any]:
 def _content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
     if isinstance(content, bytes):
         return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
-    return {"uri": uri, "mimeType": media_type, "text": content}
+    return {"uri": uri, "mimeType": media_type, "text": whole(content)}

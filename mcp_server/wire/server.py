@@ -13,6 +13,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
+from pydantic import ValidationError
 
 from mcp_server.calls.context import Asked, Interruption
 from mcp_server.calls.pipeline import Pipeline
@@ -24,7 +25,7 @@ from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, 
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices, Watch, teller
 from mcp_server.wire.offers import Offers, one_page
-from mcp_server.wire.translate import result
+from mcp_server.wire.translate import result, whole
 
 log = logging.getLogger("menugate.wire")
 SEALED = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -180,12 +181,15 @@ class Front:
             if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
                 return answer | {"instructions": self.instructions(self._pin(caller(ctx, self.owner)))}
             return answer
-        except (MCPError, Interruption):
+        except MCPError as told:
+            # Some repeat what was asked for.
+            raise MCPError(told.error.code, whole(told.error.message), whole(told.error.data)) from told
+        except Interruption:
             raise
-        except ValueError as wrong:
+        except ValidationError as wrong:
             # The SDK's own validation of parameters; its text repeats the body, which may be a secret or a megabyte.
             raise MCPError(INVALID_PARAMS, "Invalid request parameters") from wrong
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             # In the legacy era the SDK would send the exception's text to the client.
             log.exception("a handler failed on %s", ctx.method)
             raise MCPError(INTERNAL_ERROR, "Internal server error") from fault

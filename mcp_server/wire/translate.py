@@ -1,8 +1,8 @@
 """How do our values look on the wire? Tools are translated once, at registration; endings call by call."""
 
 import base64
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from mcp_types import methods
 
@@ -61,10 +61,10 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
         case Done():
             blocks = [_block(block) for block in ending.blocks]
             text = [_text(ending.text)] if ending.text or not blocks else []
-            structured = {"structuredContent": dict(ending.data)} if ending.data is not None else {}
+            structured = {"structuredContent": whole(ending.data)} if ending.data is not None else {}
             return {"content": text + blocks, "isError": False, "resultType": "complete", **structured}
         case Problem():
-            about = {"code": str(ending.code), **(ending.data or {})}
+            about = {"code": str(ending.code), **whole(ending.data or {})}
             return {
                 "content": [_text(ending.text)],
                 "isError": True,
@@ -75,12 +75,25 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
             return {"content": [_text(ending.text)], "isError": True, "resultType": "complete"}
 
 
+def whole(value: Any) -> Any:
+    """The same without halves of surrogate pairs: strings in Python, and nothing that can be written in UTF-8.
+
+    The names of files are full of them where somebody else's encoding was at work.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {whole(key): whole(one) for key, one in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [whole(one) for one in cast(Sequence[Any], value)]
+    return value
+
+
 def _text(text: str) -> dict[str, Any]:
-    # A lone surrogate is a string in Python and not one in UTF-8; the wire gets the replacement sign.
-    return {"type": "text", "text": text if text.isascii() else text.encode("utf-8", "replace").decode()}
+    return {"type": "text", "text": whole(text)}
 
 
 def _block(block: Picture | Raw) -> dict[str, Any]:
     if isinstance(block, Raw):
-        return dict(block.block)
+        return whole(block.block)
     return {"type": "image", "data": base64.b64encode(block.data).decode(), "mimeType": block.media_type}
