@@ -65,8 +65,21 @@ def _selectable(fd: int) -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
+def _terminal(fd: int) -> int:
+    """A terminal opened anew: waited for by the loop, because a thread that waits in it keeps the process alive until
+    somebody presses a key; and of our own, because whoever shares it must not find it set to never wait."""
+    try:
+        opened = os.open(os.ttyname(fd), os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return fd
+    os.close(fd)
+    return opened
+
+
 async def _reader(fd: int) -> asyncio.StreamReader | int:
-    if not _selectable(fd):
+    if os.isatty(fd):
+        fd = _terminal(fd)
+    elif not _selectable(fd):
         return fd
     reader = asyncio.StreamReader(limit=CHUNK)
     loop = asyncio.get_running_loop()
