@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()
     import asyncio
 
-    from mcp_server.compose import Unbuildable
+    from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.settings import Settings, Unusable, read
 
