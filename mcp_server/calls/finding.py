@@ -61,15 +61,14 @@ class Finding:
 
     async def _entered(self, asked: Asked) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
-        wish, before = asked.arguments.get("mode"), asked.seat.session.mode
-        if wish is None or wish == before:
+        wish = asked.arguments.get("mode")
+        if wish is None or wish == asked.seat.session.mode:
             return None
-        went = await self.desk(asked.seat).go(str(wish))
-        if isinstance(went, Problem):
-            return went
-        if asked.seat.session.mode != before:
-            await asked.moved(asked.seat)
-        return None
+        desk = self.desk(asked.seat)
+        went = await desk.go(str(wish))
+        if desk.stood is not None:
+            await asked.moved(asked.seat, desk.stood)
+        return went if isinstance(went, Problem) else None
 
 
 def unknown(name: str, policy: Policy) -> Problem:

@@ -81,14 +81,18 @@ class Sessions:
             seat.session = session
         return seat
 
-    async def move(self, seat: Seat, mode: str | None, reason: str) -> Problem | None:
-        """Put the session into another mode (None is ROOT), or say why it could not be."""
+    async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
+        """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
+        or why it could not be."""
         async with seat.lock:
-            if seat.passing or seat.session.mode == mode:
-                seat.session = replace(seat.session, mode=mode)
+            if seat.session.mode == mode:
                 return None
+            if seat.passing:
+                before, seat.session = seat.session, replace(seat.session, mode=mode)
+                return before
             await self._written(seat)
-            return await self._moved(seat, replace(seat.session, mode=mode), reason)
+            before = seat.session
+            return await self._moved(seat, replace(before, mode=mode), reason) or before
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""

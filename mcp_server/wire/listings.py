@@ -15,9 +15,6 @@ from mcp_server.rules.visibility import visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 
-CHANGING = frozenset({Listing.MASKED, Listing.CARRIED})
-"""The faces that change with the mode, and so are worth an announcement."""
-
 
 class Prepared(list[dict[str, Any]]):
     """Tools in the order of a list, with the bytes they are on a wire that lets us write them."""
@@ -25,6 +22,10 @@ class Prepared(list[dict[str, Any]]):
     @cached_property
     def json(self) -> bytes:
         return to_json(list(self))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(tool["name"] for tool in self)
 
 
 @dataclass
