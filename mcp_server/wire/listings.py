@@ -41,10 +41,11 @@ class Listings:
 
     def face(self, caller: Caller) -> Listing:
         """What was asked for by name, else what the era, the transport and the table of hosts say."""
+        if not caller.remembered and self.chosen is not Listing.FLAT:
+            # A list that changes with the mode would stand at ROOT for ever, and nothing behind it could be reached.
+            return Listing.STABLE
         if self.chosen is not None:
             return self.chosen
-        if not caller.remembered:
-            return Listing.STABLE
         host = self.hosts.named(caller.client)
         return host.listing if host else Listing.CARRIED
 
