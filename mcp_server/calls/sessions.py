@@ -34,6 +34,10 @@ class Seat:
         """One move at a time: two that cross would each announce a list the other has already replaced."""
         return anyio.Lock()
 
+    def take(self, stored: Session) -> None:
+        """Stand where the store says. How the list of this connection looks is not written down."""
+        self.session = replace(stored, flat=self.session.flat)
+
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
@@ -78,7 +82,7 @@ class Sessions:
             seat = Seat(session, handle=handle, written=True)
             return self._seats.setdefault(session.id, seat)
         if session.version > seat.session.version:
-            seat.session = session
+            seat.take(session)
         return seat
 
     async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
@@ -119,7 +123,7 @@ class Sessions:
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
                 elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage
-                seat.session = current
+                seat.take(current)
                 if elsewhere:
                     moved.append(seat)
         return moved
@@ -134,7 +138,7 @@ class Sessions:
             # Somebody took the row away; what is not remembered is put down again by the next move.
             seat.written = False
             return UNKNOWN
-        seat.session = current
+        seat.take(current)
         return Problem(
             Code.BUSY,
             f"another call moved this session to {place(current.mode)} at the same moment.",
@@ -144,7 +148,7 @@ class Sessions:
     async def _written(self, seat: Seat) -> None:
         if not seat.written:
             seat.handle = seat.handle or self._new_handle()
-            seat.session = await self._store.put_session(seat.session, digest(seat.handle))
+            seat.take(await self._store.put_session(seat.session, digest(seat.handle)))
             seat.written = True
 
 
