@@ -37,8 +37,9 @@ class Finding:
         if handle is None:
             return asked.seat
         found = await self.sessions.found(str(handle), asked.principal)
-        if isinstance(found, Seat) and asked.seat.session.pinned and found.session.mode != asked.seat.session.mode:
-            # A pinned endpoint promises one mode; a handle from elsewhere must not widen it.
+        here = asked.seat.session
+        if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
+            # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
             return asked.seat
         return found
 
