@@ -39,7 +39,7 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Store, glimpse
+from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -94,10 +94,8 @@ class House:
         while await changed.wait():
             changed.clear()
             moved = await self.sessions.refresh()
-            if await self.postures.refresh():
-                await self.notices.posture_changed()
-            elif moved:
-                await self.notices.posture_changed(moved)
+            await self.postures.refresh()
+            await self.notices.elsewhere(moved, self.postures.moved())
 
 
 def settle() -> None:
@@ -111,7 +109,7 @@ def settle() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
+def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> House:
     found = law(settings, packs)
     if isinstance(found, Faults):
         raise Unbuildable(str(found))
@@ -121,14 +119,14 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
     prepare_folders(settings)
     policy = found.policy
     new_id = numbered()
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     sessions = Sessions(store, new_id, new_handle)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     redactor = Redactor(settings.secret_values)
     pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
-    notices = Notices(listings)
+    notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
         pipeline=pipeline,
         sessions=sessions,

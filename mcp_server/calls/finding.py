@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
-from mcp_server.model.ending import Code, Problem
+from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Policy
 from mcp_server.model.tool import Tool
@@ -37,8 +37,9 @@ class Finding:
         if handle is None:
             return asked.seat
         found = await self.sessions.found(str(handle), asked.principal)
-        if isinstance(found, Seat) and asked.seat.session.pinned and found.session.mode != asked.seat.session.mode:
-            # A pinned endpoint promises one mode; a handle from elsewhere must not widen it.
+        here = asked.seat.session
+        if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
+            # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
             return asked.seat
         return found
 
@@ -61,15 +62,24 @@ class Finding:
 
     async def _entered(self, asked: Asked) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
-        wish, before = asked.arguments.get("mode"), asked.seat.session.mode
-        if wish is None or wish == before:
+        wish = asked.arguments.get("mode")
+        if wish is None or wish == asked.seat.session.mode:
             return None
-        went = await self.desk(asked.seat).go(str(wish))
-        if isinstance(went, Problem):
-            return went
-        if asked.seat.session.mode != before:
-            await asked.moved(asked.seat)
-        return None
+        desk = self.desk(asked.seat)
+        went = await desk.go(str(wish))
+        if desk.stood is not None:
+            await asked.moved(asked.seat, desk.stood)
+        return went if isinstance(went, Problem) else None
+
+
+def advised(found: Found, ending: Ending) -> Ending:
+    """A carried call without a handle may share nothing with the one before; reading first would not help it."""
+    alone = found.asked.tool in CARRIERS and found.asked.arguments.get("menu") is None
+    if not (alone and isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+        return ending
+    mode = found.seat.session.mode
+    how = f"If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu` in both."
+    return replace(ending, way_out=f"{ending.way_out} {how}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

@@ -11,7 +11,7 @@ import anyio
 
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
+from mcp_server.calls.finding import Finding, advised
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
 from mcp_server.calls.sessions import Seat
@@ -82,31 +82,37 @@ class Pipeline:
 
     async def act(self, found: Found, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
-        before = found.seat.session.mode
+        desk = self.desk(found.seat)
         try:
-            ending = await self._ended(found, decision)
+            ending = await self._ended(found, decision, desk)
         except Interruption as interruption:
             self.recorder.conclude(found, record, interruption.recorded_as, started)
             raise
         except anyio.get_cancelled_exc_class():
             self.recorder.conclude(found, record, "cancelled", started)
+            # The call is taken back, but where the session stands now everybody has to hear all the same.
+            with anyio.CancelScope(shield=True):
+                await self._announce(found, desk)
             raise
-        shown = await self.showing.shown(ending, found.tool)
+        shown = await self.showing.shown(advised(found, ending), found.tool)
         if not found.tool.meta:
             self.recorder.spend(found.seat, shown)
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, record, how, started, shown, len(ending.text))
-        if found.seat.session.mode != before:
-            await found.asked.moved(found.seat)
+        await self._announce(found, desk)
         return shown
 
-    async def _ended(self, found: Found, decision: Decision) -> Ending:
+    async def _announce(self, found: Found, desk: MenuDesk) -> None:
+        if desk.stood is not None:
+            await found.asked.moved(found.seat, desk.stood)
+
+    async def _ended(self, found: Found, decision: Decision, desk: MenuDesk) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.fail_after(seconds):
                 arguments = normalised(tool.arguments, found.arguments)
-                return await tool.run(self._context(found, decision), arguments)
+                return await tool.run(self._context(found, decision, desk), arguments)
         except Refusal as refused:
             return refused.problem
         except TimeoutError:
@@ -121,7 +127,7 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _context(self, found: Found, decision: Decision) -> ToolContext:
+    def _context(self, found: Found, decision: Decision, desk: MenuDesk) -> ToolContext:
         session, client = found.seat.session, found.asked.client
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         return ToolContext(
@@ -131,7 +137,7 @@ class Pipeline:
             progress=found.asked.progress,
             client=client,
             person=self.person(session, client),
-            desk=self.desk(found.seat),
+            desk=desk,
         )
 
 

@@ -18,6 +18,8 @@ from mcp_server.model.session import Session
 from mcp_server.state import Store
 
 HANDLE_LIFE = "24 hours from its last use"
+MOST_LOOSE = 1000
+"""Seats without a connection that are kept at hand; what falls out of them is found again in the store."""
 
 
 @dataclass(eq=False)
@@ -34,6 +36,10 @@ class Seat:
         """One move at a time: two that cross would each announce a list the other has already replaced."""
         return anyio.Lock()
 
+    def take(self, stored: Session) -> None:
+        """Stand where the store says. How the list of this connection looks is not written down."""
+        self.session = replace(stored, flat=self.session.flat)
+
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
@@ -48,6 +54,7 @@ class Sessions:
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
+        self._loose: dict[str, Seat] = {}
 
     def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
@@ -73,22 +80,26 @@ class Sessions:
         session = await self._store.session_by_handle(digest(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
-        seat = self._seats.get(session.id)
+        seat = self._seats.get(session.id) or self._loose.get(session.id)
         if seat is None:
             seat = Seat(session, handle=handle, written=True)
-            return self._seats.setdefault(session.id, seat)
-        if session.version > seat.session.version:
-            seat.session = session
+        elif session.version > seat.session.version:
+            seat.take(session)
+        self._keep(seat)
         return seat
 
-    async def move(self, seat: Seat, mode: str | None, reason: str) -> Problem | None:
-        """Put the session into another mode (None is ROOT), or say why it could not be."""
+    async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
+        """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
+        or why it could not be."""
         async with seat.lock:
-            if seat.passing or seat.session.mode == mode:
-                seat.session = replace(seat.session, mode=mode)
+            if seat.session.mode == mode:
                 return None
+            if seat.passing:
+                before, seat.session = seat.session, replace(seat.session, mode=mode)
+                return before
             await self._written(seat)
-            return await self._moved(seat, replace(seat.session, mode=mode), reason)
+            before = seat.session
+            return await self._moved(seat, replace(before, mode=mode), reason) or before
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
@@ -103,22 +114,35 @@ class Sessions:
     async def handle(self, seat: Seat) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
         seat.passing = False
-        self._seats.setdefault(seat.session.id, seat)
+        self._keep(seat)
         await self._written(seat)
         assert seat.handle is not None
+        if await self._store.session_by_handle(digest(seat.handle)) is None:
+            # It expired while the connection stood idle; what nobody used for a day is not to come back to life.
+            seat.handle, seat.written = self._new_handle(), False
+            await self._written(seat)
         return seat.handle
 
     async def refresh(self) -> list[Seat]:
         """Take over what another process changed; the seats that now stand elsewhere."""
         moved: list[Seat] = []
-        for seat in list(self._seats.values()):
+        for seat in [*self._seats.values(), *self._loose.values()]:
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
                 elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage
-                seat.session = current
+                seat.take(current)
                 if elsewhere:
                     moved.append(seat)
         return moved
+
+    def _keep(self, seat: Seat) -> None:
+        """At hand for the next call with its handle, the ones used last longest."""
+        if seat.session.id in self._seats:
+            return
+        self._loose.pop(seat.session.id, None)
+        self._loose[seat.session.id] = seat
+        if len(self._loose) > MOST_LOOSE:
+            del self._loose[next(iter(self._loose))]
 
     async def _moved(self, seat: Seat, after: Session, reason: str) -> Problem | None:
         moved = await self._store.move(seat.session, after, reason)
@@ -130,7 +154,7 @@ class Sessions:
             # Somebody took the row away; what is not remembered is put down again by the next move.
             seat.written = False
             return UNKNOWN
-        seat.session = current
+        seat.take(current)
         return Problem(
             Code.BUSY,
             f"another call moved this session to {place(current.mode)} at the same moment.",
@@ -140,7 +164,7 @@ class Sessions:
     async def _written(self, seat: Seat) -> None:
         if not seat.written:
             seat.handle = seat.handle or self._new_handle()
-            seat.session = await self._store.put_session(seat.session, digest(seat.handle))
+            seat.take(await self._store.put_session(seat.session, digest(seat.handle)))
             seat.written = True
 
 
