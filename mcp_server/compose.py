@@ -21,15 +21,14 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
-from mcp_server.calls.seen import SeenBy, Unseen
-from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
-from mcp_server.guards.spill import Spill
+from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import DATA, Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
@@ -65,7 +64,8 @@ class House:
     pipeline: Pipeline
     notices: Notices
     server: MenuServer
-    redactor: Redactor
+    token: str | None
+    """What a client has to show over HTTP; None where nobody is asked."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -123,7 +123,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     sessions = Sessions(store, new_id, new_handle)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
-    redactor = Redactor(settings.secret_values)
+    token = kept(settings.state / "http.token") if settings.http and settings.auth else None
+    redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
@@ -141,7 +142,7 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, redactor)
+    return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,10 @@ class Rooms:
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
+    spill.sweep(ONE_DAY_NS, time.time_ns())
     jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
     finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), finder)
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
@@ -173,7 +175,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     return Pipeline(
         policy=policy,
         postures=postures,
-        finding=Finding(policy, sessions, desk),
+        finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
         showing=Showing(rooms.redactor, spill),
         files=files_of,

@@ -18,13 +18,15 @@ class Finding:
     policy: Policy
     sessions: Sessions
     desk: Callable[[Seat], MenuDesk]
+    root: str
+    """The workspace, as a caller may write it in front of every path."""
 
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
-            return Found(asked, tool, asked.arguments, asked.seat)
+            return Found(asked, tool, tool.located(asked.arguments, self.root), asked.seat)
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
@@ -58,7 +60,9 @@ class Finding:
                 Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
             )
         problem = await self._entered(asked)
-        return problem or Found(asked, tool, asked.arguments.get("arguments") or {}, asked.seat)
+        return problem or Found(
+            asked, tool, tool.located(asked.arguments.get("arguments") or {}, self.root), asked.seat
+        )
 
     async def _entered(self, asked: Asked) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
