@@ -1,4 +1,4 @@
-"""How does a call run? Find, decide, refuse, ask, act, record: every call of every client goes through `run`.
+"""How does a call run? Find, enter, decide, refuse, ask, act, record: every call of every client goes through `run`.
 
 The rule for editing: a step is a method and a line in `run`; nothing about a call is decided anywhere else.
 """
@@ -46,6 +46,8 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
+            if ending := await self.enter(found):
+                return ending
             while True:
                 posture = await self.postures.of(asked.principal)
                 decision = self.decide(found, posture)
@@ -65,6 +67,18 @@ class Pipeline:
     def decide(self, found: Found, posture: Posture) -> Decision:
         call = Call(found.tool.name, found.arguments, spent=found.seat.spending.so_far)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
+
+    async def enter(self, found: Found) -> Ending | None:
+        """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
+        if found.carrier is None:
+            return None
+        posture = await self.postures.of(found.asked.principal)
+        carrying = Call(found.carrier.name, found.asked.arguments)
+        decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
+        if decision.verdict is Verdict.DENY:
+            return await self.refuse(replace(found, tool=found.carrier), posture, decision)
+        problem = await self.finding.enter(found)
+        return await self.unfound(found.asked, problem) if problem else None
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
