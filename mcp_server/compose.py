@@ -45,6 +45,7 @@ from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
+from mcp_server.wire.transports.keys import token as shared
 
 MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
@@ -123,7 +124,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     sessions = Sessions(store, new_id, new_handle)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
-    token = kept(settings.state / "http.token") if settings.http and settings.auth else None
+    asked = settings.http is not None and settings.auth
+    token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)

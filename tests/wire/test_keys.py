@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.model.ending import Refusal
-from mcp_server.wire.transports.keys import kept
+from mcp_server.wire.transports.keys import kept, token
 
 
 def test_a_key_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
@@ -36,6 +36,25 @@ def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
         thread.join()
     assert len(found) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["b.key"]
+
+
+def test_a_token_that_came_with_the_folder_opens_nothing(tmp_path: Path) -> None:
+    shown = tmp_path / "http.token"
+    shown.write_text("known-to-its-sender-known-to-its-sender-kno")
+    made = token(tmp_path, tmp_path / "work", shown)
+    assert shown.read_text().strip() == made != "known-to-its-sender-known-to-its-sender-kno"
+    assert stat.S_IMODE(shown.stat().st_mode) == 0o600
+    assert token(tmp_path, tmp_path / "work", shown) == made, "it stays the same while its key does"
+    assert token(tmp_path, tmp_path / "other", shown) != made
+
+
+def test_a_link_in_the_tokens_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    shown = tmp_path / "http.token"
+    shown.symlink_to(tmp_path / "victim")
+    token(tmp_path, tmp_path / "work", shown)
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert not shown.is_symlink()
 
 
 @pytest.mark.parametrize("data", [b"", b"short", b"\xd6" * 43, b"x" * 44, b"x" * 43 + b"\n\n"])

@@ -1,5 +1,7 @@
 """Which secrets does the wire keep? Files that their owner alone can read, made the first time they are needed."""
 
+import base64
+import hmac
 import os
 import re
 import secrets
@@ -24,6 +26,21 @@ def kept(path: Path) -> str:
         )
     path.chmod(0o600)
     return found.decode().strip()
+
+
+def token(secrets_folder: Path, workspace: Path, shown: Path) -> str:
+    """The bearer token of a workspace, put where the person finds it.
+
+    It is computed from a key outside the workspace: a file that came with the folder would otherwise be a token that
+    its sender knows.
+    """
+    key = kept(secrets_folder / "http.key").encode()
+    found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
+    draft = shown.with_name(f".{shown.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(found + "\n")
+    draft.replace(shown)
+    return found
 
 
 def _made(path: Path) -> bytes:
