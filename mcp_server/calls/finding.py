@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
-from mcp_server.model.ending import Code, Problem
+from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Policy
 from mcp_server.model.tool import Tool
@@ -70,6 +70,16 @@ class Finding:
         if desk.stood is not None:
             await asked.moved(asked.seat, desk.stood)
         return went if isinstance(went, Problem) else None
+
+
+def advised(found: Found, ending: Ending) -> Ending:
+    """A carried call without a handle may share nothing with the one before; reading first would not help it."""
+    alone = found.asked.tool in CARRIERS and found.asked.arguments.get("menu") is None
+    if not (alone and isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+        return ending
+    mode = found.seat.session.mode
+    how = f"If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu` in both."
+    return replace(ending, way_out=f"{ending.way_out} {how}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

@@ -11,7 +11,7 @@ import anyio
 
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
+from mcp_server.calls.finding import Finding, advised
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
 from mcp_server.calls.sessions import Seat
@@ -94,7 +94,7 @@ class Pipeline:
             with anyio.CancelScope(shield=True):
                 await self._announce(found, desk)
             raise
-        shown = await self.showing.shown(ending, found.tool)
+        shown = await self.showing.shown(advised(found, ending), found.tool)
         if not found.tool.meta:
             self.recorder.spend(found.seat, shown)
         how = "done" if isinstance(shown, Done) else "problem"
