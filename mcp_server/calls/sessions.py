@@ -124,8 +124,10 @@ class Sessions:
         return seat.handle
 
     async def refresh(self) -> list[Seat]:
-        """Take over what another process changed; the seats that now stand elsewhere. Nobody looks at the list of a loose
-        one, and its handle is asked for anew each time."""
+        """Take over what another process changed; the seats that now stand elsewhere.
+
+        Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
+        """
         moved: list[Seat] = []
         for seat in list(self._seats.values()):
             current = await self._store.session(seat.session.id) if seat.written else None
