@@ -105,21 +105,15 @@ class Pipeline:
             raise
         except anyio.get_cancelled_exc_class():
             self.recorder.conclude(found, record, "cancelled", started)
-            # The call is taken back, but where the session stands now everybody has to hear all the same.
-            with anyio.CancelScope(shield=True):
-                await self._announce(found, desk)
             raise
         shown = await self.showing.shown(advised(found, ending), found.tool)
         if not found.tool.meta:
             self.spend(found, shown)
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, record, how, started, shown, len(ending.text))
-        await self._announce(found, desk)
-        return shown
-
-    async def _announce(self, found: Found, desk: MenuDesk) -> None:
         if desk.stood is not None:
             await found.asked.moved(found.seat, desk.stood)
+        return shown
 
     def spend(self, found: Found, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")

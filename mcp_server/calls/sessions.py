@@ -125,9 +125,12 @@ class Sessions:
         return seat.handle
 
     async def refresh(self) -> list[Seat]:
-        """Take over what another process changed; the seats that now stand elsewhere."""
+        """Take over what another process changed; the seats that now stand elsewhere.
+
+        Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
+        """
         moved: list[Seat] = []
-        for seat in [*self._seats.values(), *self._loose.values()]:
+        for seat in list(self._seats.values()):
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
                 elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage

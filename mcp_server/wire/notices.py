@@ -7,6 +7,7 @@ half a second at most. A client that let the half second pass once is not waited
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import anyio
 from mcp.server.subscriptions import (
@@ -34,6 +35,7 @@ EVENTS: dict[str, Callable[[], ServerEvent]] = {
     "prompts": PromptsListChanged,
     "resources": ResourcesListChanged,
 }
+Ear: TypeAlias = tuple[str, str | None]
 MOST_STREAMS = 2000
 MOST_LEARNED = 1000
 TELLING = 1.0
@@ -57,6 +59,11 @@ class Watch:
     awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
     """One for each call that waits for the list to be fetched."""
 
+    @property
+    def ear(self) -> Ear:
+        """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
+        return self.principal, self.seat.session.mode if self.seat.session.pinned else None
+
     def listed(self, shows: tuple[str, ...]) -> None:
         self.shows = shows
         for event in self.awaited:
@@ -69,9 +76,9 @@ class Notices:
         self._posture = posture
         self._patience = patience
         self._watches: set[Watch] = set()
-        self._standing: dict[tuple[str, str | None], Watch] = {}
-        self._buses: dict[str, InMemorySubscriptionBus] = {}
-        self._listens: dict[str, ListenHandler] = {}
+        self._standing: dict[Ear, Watch] = {}
+        self._buses: dict[Ear, InMemorySubscriptionBus] = {}
+        self._listens: dict[Ear, ListenHandler] = {}
         self._learned: dict[str, bool] = {}
 
     def watch(self, watch: Watch) -> Watch:
@@ -111,23 +118,21 @@ class Notices:
     async def changed(self, principal: str, what: str, uri: str) -> None:
         connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
         await self._tell(connected, what, uri)
-        await self.bus(principal).publish(ResourceUpdated(uri) if what == "resource" else EVENTS[what]())
-
-    def bus(self, principal: str) -> InMemorySubscriptionBus:
-        return self._buses.setdefault(principal, InMemorySubscriptionBus())
+        event = ResourceUpdated(uri) if what == "resource" else EVENTS[what]()
+        for ear in [one for one in self._buses if one[0] == principal]:
+            await self._buses[ear].publish(event)
 
     def listen(self, watch: Watch) -> ListenHandler:
-        """A bus has no idea of who may hear what, so every principal has one of its own. `watch` stands for all who
-        listen to the same list without a connection that would be remembered."""
-        key = (watch.principal, watch.seat.session.mode)
-        if watch not in self._watches and key not in self._standing:
-            session = watch.seat.session
-            watch.shows = self._listings.names(watch.face, session, self._posture(watch.principal))
-            self._watches.add(self._standing.setdefault(key, watch))
-        handler = self._listens.get(watch.principal)
+        """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
+        for all who listen to that list without a connection that would be remembered."""
+        if watch not in self._watches and watch.ear not in self._standing:
+            watch.shows = self._listings.names(watch.face, watch.seat.session, self._posture(watch.principal))
+            self._watches.add(watch)
+            self._standing[watch.ear] = watch
+        handler = self._listens.get(watch.ear)
         if handler is None:
-            bus = self.bus(watch.principal)
-            handler = self._listens[watch.principal] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
+            bus = self._buses[watch.ear] = InMemorySubscriptionBus()
+            handler = self._listens[watch.ear] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
         return handler
 
     def close(self) -> None:
@@ -149,8 +154,8 @@ class Notices:
             for watch in watches:
                 if watch.tell is not None and (what != "resource" or uri in watch.uris):
                     group.start_soon(_told, watch.tell, what, uri)
-        for principal in {watch.principal for watch in watches if watch.tell is None}:
-            await self.bus(principal).publish(EVENTS[what]())
+        for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
+            await self._buses[ear].publish(EVENTS[what]())
 
     async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
         if watch.relists is False:

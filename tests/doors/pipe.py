@@ -86,6 +86,12 @@ class Pipe:
             pass
         return line
 
+    def bye(self) -> int:
+        """Leave as a host does, by closing the pipe; how the server ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=PATIENCE)
+
     def hello(self, name: str = "opencode", era: str = "legacy") -> dict[str, Any]:
         self.era, self.name = era, name
         if era != "legacy":
