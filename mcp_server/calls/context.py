@@ -42,6 +42,8 @@ class Found:
     tool: Tool
     arguments: Arguments
     seat: Seat
+    carrier: Tool | None = None
+    """What carried the call here. It may be forbidden too, by its own name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,8 @@ class MenuDesk:
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
             f"{listed(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
         )
-        return Done(text, {"mode": mode.name, "title": mode.title, "tools": described(tools), "meta": list(META_TOOLS)})
+        data = {"mode": mode.name, "title": mode.title, "description": mode.description, "tools": described(tools)}
+        return Done(text, data | {"meta": list(META_TOOLS)})
 
     def _entered(self, mode: Mode, handle: str) -> Ending:
         tools = self._tools(mode)

@@ -18,18 +18,20 @@ class Finding:
     policy: Policy
     sessions: Sessions
     desk: Callable[[Seat], MenuDesk]
+    root: str
+    """The workspace, as a caller may write it in front of every path."""
 
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
-            return Found(asked, tool, asked.arguments, asked.seat)
+            return Found(asked, tool, tool.located(asked.arguments, self.root), asked.seat)
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
         if tool.name in CARRIERS:
-            return await self._carried(replace(asked, seat=seat), tool)
+            return self._carried(replace(asked, seat=seat), tool)
         return Found(asked, tool, asked.arguments, seat)
 
     async def _seat(self, asked: Asked) -> Seat | Problem:
@@ -43,7 +45,7 @@ class Finding:
             return asked.seat
         return found
 
-    async def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
+    def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
         # Checked here and not by the decision, which will see the carried tool and its arguments alone.
         if wrong := self.policy.unfit(carrier.name, asked.arguments):
             return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
@@ -57,12 +59,13 @@ class Finding:
             return Problem(
                 Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
             )
-        problem = await self._entered(asked)
-        return problem or Found(asked, tool, asked.arguments.get("arguments") or {}, asked.seat)
+        arguments = tool.located(asked.arguments.get("arguments") or {}, self.root)
+        return Found(asked, tool, arguments, asked.seat, carrier)
 
-    async def _entered(self, asked: Asked) -> Problem | None:
+    async def enter(self, found: Found) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
-        wish = asked.arguments.get("mode")
+        asked = found.asked
+        wish = asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == asked.seat.session.mode:
             return None
         desk = self.desk(asked.seat)

@@ -1,11 +1,11 @@
-"""How does a call run? Find, decide, refuse, ask, act, record: every call of every client goes through `run`.
+"""How does a call run? Find, enter, decide, refuse, ask, act, record: every call of every client goes through `run`.
 
 The rule for editing: a step is a method and a line in `run`; nothing about a call is decided anywhere else.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -13,7 +13,7 @@ from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, measured
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing
 from mcp_server.model.context import Client, Person
@@ -46,6 +46,8 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
+            if ending := await self.enter(found):
+                return ending
             while True:
                 posture = await self.postures.of(asked.principal)
                 decision = self.decide(found, posture)
@@ -63,8 +65,20 @@ class Pipeline:
             return self.showing.problem(trouble.problem)
 
     def decide(self, found: Found, posture: Posture) -> Decision:
-        call = Call(found.tool.name, found.arguments, spent=found.seat.spent)
+        call = Call(found.tool.name, found.arguments, spent=found.seat.spending.so_far)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
+
+    async def enter(self, found: Found) -> Ending | None:
+        """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
+        if found.carrier is None:
+            return None
+        posture = await self.postures.of(found.asked.principal)
+        carrying = Call(found.carrier.name, found.asked.arguments)
+        decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
+        if decision.verdict is Verdict.DENY:
+            return await self.refuse(replace(found, tool=found.carrier), posture, decision)
+        problem = await self.finding.enter(found)
+        return await self.unfound(found.asked, problem) if problem else None
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
@@ -83,6 +97,7 @@ class Pipeline:
     async def act(self, found: Found, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
         desk = self.desk(found.seat)
+        found.seat.spending.begin()
         try:
             ending = await self._ended(found, decision, desk)
         except Interruption as interruption:
@@ -93,12 +108,16 @@ class Pipeline:
             raise
         shown = await self.showing.shown(advised(found, ending), found.tool)
         if not found.tool.meta:
-            self.recorder.spend(found.seat, shown)
+            self.spend(found, shown)
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, record, how, started, shown, len(ending.text))
         if desk.stood is not None:
             await found.asked.moved(found.seat, desk.stood)
         return shown
+
+    def spend(self, found: Found, shown: Ending) -> None:
+        found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
+        found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
     async def _ended(self, found: Found, decision: Decision, desk: MenuDesk) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import anyio
 
+from mcp_server.calls.spending import Spending
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.policy import Spent
+from mcp_server.model.files import Stamp
 from mcp_server.model.session import Session
 from mcp_server.state import Store
 
@@ -29,7 +30,7 @@ class Seat:
     written: bool = False
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
-    spent: Spent = field(default_factory=Spent)
+    spending: Spending = field(default_factory=Spending)
 
     @cached_property
     def lock(self) -> anyio.Lock:
@@ -103,7 +104,7 @@ class Sessions:
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
-        seat.spent = Spent()
+        seat.spending = Spending()
         after = replace(seat.session, run=self._new_id(), steps=0)
         if not seat.written:
             seat.session = after
@@ -169,6 +170,20 @@ class Sessions:
             seat.handle = seat.handle or self._new_handle()
             seat.take(await self._store.put_session(seat.session, digest(seat.handle)))
             seat.written = True
+
+
+@dataclass(frozen=True)
+class SeenBy:
+    """What a session has read: it changes nothing it has not seen as it is now. Nobody (``) has seen anything."""
+
+    store: Store
+    session: str = ""
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.store.remember_seen(self.session, path, stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.store.recall_seen(self.session, path)
 
 
 def digest(handle: str) -> str:

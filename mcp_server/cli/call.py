@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     import asyncio
 
-    from mcp_server.compose import Unbuildable
+    from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Problem, Refusal
 
     try:
