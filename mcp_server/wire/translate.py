@@ -9,6 +9,7 @@ from mcp_types import methods
 from mcp_server.model.ending import Done, Picture, Problem, Question, Raw
 from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.tool import Tool
+from mcp_server.wire.instructions import entering
 
 ALWAYS = {"anthropic/alwaysLoad": True}
 """Keeps a tool loaded in hosts that defer tools behind a search of their own."""
@@ -35,10 +36,8 @@ def listed(tool: Tool, menus: Menus) -> dict[str, Any]:
 
 
 def described(tool: Tool, menus: Menus) -> str:
-    """`menu_enter` names what is behind it: a model does not look behind a door it knows nothing about."""
-    if tool.name != "menu_enter":
-        return tool.description
-    return tool.description + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
+    """`menu_enter` names what is behind it."""
+    return entering(tool.description, menus) if tool.name == "menu_enter" else tool.description
 
 
 def schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:

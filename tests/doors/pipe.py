@@ -24,6 +24,7 @@ class Pipe:
         self._next = 0
         self.era = "legacy"
         self.name = ""
+        self.able: dict[str, Any] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -42,7 +43,7 @@ class Pipe:
         body = dict(params or {})
         if self.era != "legacy":
             about = {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"}} if self.name else {}
-            body["_meta"] = META | about
+            body["_meta"] = META | about | {"io.modelcontextprotocol/clientCapabilities": self.able}
         message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": body}
         self.raw(json.dumps(message).encode() + b"\n")
         return self._next
@@ -96,7 +97,11 @@ class Pipe:
         self.era, self.name = era, name
         if era != "legacy":
             return self.request("server/discover")
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": self.able,
+            "clientInfo": {"name": name, "version": "1"},
+        }
         answer = self.request("initialize", about)
         self.notify("notifications/initialized")
         return answer
