@@ -21,12 +21,10 @@ class Unsound(TypeError):
 
 def checked(ending: object) -> Ending:
     """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
+    said: list[object]
     match ending:
-        case Done(text=str(), data=data, blocks=tuple(blocks)) if data is None or isinstance(data, Mapping):
-            for block in blocks:
-                if not isinstance(block, Raw | Picture) or not isinstance(getattr(block, "data", b""), bytes):
-                    raise Unsound(f"{block!r} is no block")
-            said = [data, *(block.block for block in blocks if isinstance(block, Raw))]
+        case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
+            said = [data, *map(_said, blocks)]
         case Problem(code=Code(), message=str(), way_out=str(), data=data):
             said = [data]
         case Question(text=str()):
@@ -36,6 +34,17 @@ def checked(ending: object) -> Ending:
     if any(part is not None for part in said):
         json.dumps(said, allow_nan=False)
     return ending
+
+
+def _said(block: object) -> object:
+    """What JSON has to say of a block; a picture's bytes are written by us."""
+    match block:
+        case Picture(data=bytes(), media_type=str()):
+            return None
+        case Raw(block=Mapping() as raw):
+            return raw
+        case _:
+            raise Unsound(f"{block!r} is no block")
 
 
 @dataclass(frozen=True)
