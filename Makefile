@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTTP ?= 127.0.0.1:7391
 
-.PHONY: help serve test check bench generate conformance clean
+.PHONY: help serve test wheel check bench generate conformance clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ serve: $(VENV)/.ready  ## serve this folder over HTTP, with its address, its tok
 
 test: $(VENV)/.ready  ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+wheel: $(VENV)/.ready  ## build the wheel, install it by itself, and run the suite against it
+	bin/test-wheel
 
 check: $(VENV)/.ready  ## types, style, and that everything generated is up to date
 	$(BIN)/ruff check .

@@ -4,20 +4,19 @@ Two mixes of a thousand rules: as people write them, over many tools (what the p
 the one tool that is called, none of which matches (the worst there is, for the record).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from statistics import median
 from time import perf_counter_ns
 
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.menu import META_TOOLS, Menus, Mode
-from mcp_server.model.policy import Call, Kind, Policy, Rules
+from mcp_server.model.policy import Call, Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
 from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Subject, Tool
 from mcp_server.rules.arguments import checks
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.rules.permission import decide
-from mcp_server.rules.syntax import RuleText
 
 RULES = 1_000
 TOOLS = 500
@@ -47,7 +46,7 @@ def _tool(name: str) -> Tool:
     )
 
 
-def _policy(texts: Mapping[Kind, list[RuleText]]) -> Policy:
+def _policy(texts: Sequence[RuleText]) -> Policy:
     names = [f"tool_{number}" for number in range(TOOLS)]
     tools = {name: _tool(name) for name in (*META_TOOLS, *names)}
     mode = Mode("all", "All", "", "", "", "", "", tuple(names))
@@ -62,19 +61,19 @@ def _policy(texts: Mapping[Kind, list[RuleText]]) -> Policy:
 def spread() -> Policy:
     """A thousand rules over five hundred tools: specifiers, predicates, names with wildcards."""
     shapes = ("{0}(secrets/**)", "{0}(limit gt 60)", "{0}(path glob '*.pem')", "{0}(path regex '^/etc/')")
-    texts: dict[Kind, list[RuleText]] = {kind: [] for kind in Kind}
+    texts: list[RuleText] = []
     for number in range(RULES - 4):
         kind = list(Kind)[number % 4]
         text = shapes[number // 4 % 4].format(f"tool_{number % TOOLS}")
-        texts[kind].append(RuleText(text, f"bench:{number}"))
+        texts.append(RuleText(kind, text, f"bench:{number}"))
     for number in range(4):
-        texts[Kind.DENY].append(RuleText(f"tool_*(never{number}/**)", f"bench:wild{number}"))
+        texts.append(RuleText(Kind.DENY, f"tool_*(never{number}/**)", f"bench:wild{number}"))
     return _policy(texts)
 
 
 def crowded() -> Policy:
     """A thousand deny rules about the one tool."""
-    return _policy({Kind.DENY: [RuleText(f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)]})
+    return _policy([RuleText(Kind.DENY, f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)])
 
 
 def microseconds(policy: Policy, rounds: int = 2_000) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_server.compose import Law, law
+from mcp_server.law import Law, law
 from mcp_server.library import schemas
 from mcp_server.model.ending import MEANINGS
 from mcp_server.model.menu import META_TOOLS, Listing

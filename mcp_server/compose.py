@@ -10,11 +10,9 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import entry_points
 from itertools import count
-from pathlib import Path
 
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
@@ -23,107 +21,36 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
-from mcp_server.calls.seen import SeenBy, Unseen
-from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
-from mcp_server.guards.spill import Spill
-from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
+from mcp_server.guards.spill import ONE_DAY_NS, Spill
+from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Kind, Policy, Rules, RuleText
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.policy import Policy
+from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.rules import syntax as rules_syntax
-from mcp_server.rules.arguments import checks
-from mcp_server.rules.compiling import compile_rules
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Store, glimpse
+from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
-from tools.catalog import CATALOG
+from mcp_server.wire.transports.keys import token as shared
 
-DATA = Path(mcp_server.__file__).parents[1]
-"""Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
 MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
-
-
-class Unbuildable(Exception):
-    """The house cannot be built; the message names every fault."""
-
-
-@dataclass(frozen=True)
-class Law:
-    """What holds before anybody calls: the tools, the menus, the policy."""
-
-    packs: tuple[Pack, ...]
-    library: Library
-    policy: Policy
-    posture: Posture
-
-
-def installed_packs() -> tuple[Pack, ...]:
-    """What third parties ship. A pack that cannot be loaded is named, and the house is not built without it."""
-    found: list[Pack] = []
-    for point in entry_points(group="menugate.tools"):
-        try:
-            found.append(point.load())
-        except Exception as fault:
-            raise Unbuildable(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
-    return tuple(found)
-
-
-def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> Law | Faults:
-    """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
-    parties installed here."""
-    every = (*packs, *(() if bare else installed_packs()))
-    tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
-    folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
-    if isinstance(library, Faults):
-        return library
-    rules = compile_rules(by_kind(library.config.rules), tools, (str(settings.workspace),))
-    if not isinstance(rules, Rules):
-        return Faults(tuple(Fault(fault.source, 0, "rules", fault.message) for fault in rules))
-    ceiling = lowest(library.config.max_profile, settings.max_profile)
-    policy = Policy(
-        tools=tools,
-        menus=library.menus,
-        stages=library.stages,
-        rules=rules,
-        ceiling=ceiling,
-        budget=library.config.budget,
-        unfit=checks(tools),
-    )
-    return Law(every, library, policy, start_posture(library, settings, ceiling))
-
-
-def by_kind(texts: Sequence[RuleText]) -> dict[Kind, list[rules_syntax.RuleText]]:
-    lists: dict[Kind, list[rules_syntax.RuleText]] = {kind: [] for kind in Kind}
-    for one in texts:
-        lists[one.kind].append(rules_syntax.RuleText(one.text, one.source, one.match, one.not_match, one.reason))
-    return lists
-
-
-def lowest(one: Profile, other: Profile | None) -> Profile:
-    return other if other is not None and one.covers(other) else one
-
-
-def start_posture(library: Library, settings: Settings, ceiling: Profile) -> Posture:
-    usual = library.config.posture
-    return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)
 
 
 @dataclass
@@ -138,7 +65,8 @@ class House:
     pipeline: Pipeline
     notices: Notices
     server: MenuServer
-    redactor: Redactor
+    token: str | None
+    """What a client has to show over HTTP; None where nobody is asked."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -167,10 +95,8 @@ class House:
         while await changed.wait():
             changed.clear()
             moved = await self.sessions.refresh()
-            if await self.postures.refresh():
-                await self.notices.posture_changed()
-            elif moved:
-                await self.notices.posture_changed(moved)
+            await self.postures.refresh()
+            await self.notices.elsewhere(moved, self.postures.moved())
 
 
 def settle() -> None:
@@ -184,7 +110,7 @@ def settle() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
+def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> House:
     found = law(settings, packs)
     if isinstance(found, Faults):
         raise Unbuildable(str(found))
@@ -194,14 +120,16 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
     prepare_folders(settings)
     policy = found.policy
     new_id = numbered()
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=new_id)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     sessions = Sessions(store, new_id, new_handle)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
-    redactor = Redactor(settings.secret_values)
+    asked = settings.http is not None and settings.auth
+    token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+    redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
-    notices = Notices(listings)
+    notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
         pipeline=pipeline,
         sessions=sessions,
@@ -216,7 +144,7 @@ def build(settings: Settings, packs: Sequence[Pack] = ()) -> House:
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, redactor)
+    return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
 
 
 @dataclass(frozen=True)
@@ -232,9 +160,10 @@ class Rooms:
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
+    spill.sweep(ONE_DAY_NS, time.time_ns())
     jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
     finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), Unseen(), finder)
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
@@ -248,7 +177,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     return Pipeline(
         policy=policy,
         postures=postures,
-        finding=Finding(policy, sessions, desk),
+        finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
         showing=Showing(rooms.redactor, spill),
         files=files_of,

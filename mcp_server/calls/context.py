@@ -30,8 +30,8 @@ class Asked:
     client: Client
     progress: Progress
     transport: str
-    moved: Callable[[Seat], Awaitable[None]]
-    """Tell whoever looks at this seat's list that it changed, and give this client time to look."""
+    moved: Callable[[Seat, Session], Awaitable[None]]
+    """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Found:
     tool: Tool
     arguments: Arguments
     seat: Seat
+    carrier: Tool | None = None
+    """What carried the call here. It may be forbidden too, by its own name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from mcp_server.model.menu import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.schema import brief
+from mcp_server.model.session import Session
 from mcp_server.model.tool import Tool
 from mcp_server.rules.router import Choice, Hit, route
 from mcp_server.rules.visibility import visible
@@ -24,23 +25,40 @@ class MenuDesk:
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
+    stood: Session | None = None
+    """Where the session was before this desk moved it; None where it did not."""
 
     def overview(self) -> Ending:
         mode = self.policy.menus.get(self.seat.session.mode)
         return self._at_root() if mode is None else self._in_mode(mode)
 
     async def enter(self, wish: str) -> Ending:
-        mode = await self.go(wish)
-        return mode if isinstance(mode, Problem) else self._entered(mode, await self.sessions.handle(self.seat))
+        mode = self._enterable(wish)
+        if isinstance(mode, Problem):
+            return mode
+        # The handle first: from then on there is a session, and its way into the mode is on record.
+        handle = await self.sessions.handle(self.seat)
+        return await self._went(mode.name, f"menu_enter {mode.name}") or self._entered(mode, handle)
 
     async def go(self, wish: str) -> Mode | Problem:
         """Move to the mode that is wished for, saying nothing about it."""
-        mode = self._wanted(wish)
+        mode = self._enterable(wish)
         if isinstance(mode, Problem):
             return mode
-        if self.seat.session.pinned and mode.name != self.seat.session.mode:
+        return await self._went(mode.name, f"menu_enter {mode.name}") or mode
+
+    def _enterable(self, wish: str) -> Mode | Problem:
+        mode = self._wanted(wish)
+        if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
             return pinned(self.seat.session.mode)
-        return await self.sessions.move(self.seat, mode.name, f"menu_enter {mode.name}") or mode
+        return mode
+
+    async def _went(self, mode: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.move(self.seat, mode, reason)
+        if isinstance(moved, Session):
+            self.stood = moved
+            return None
+        return moved
 
     async def leave(self) -> Ending:
         before = self.policy.menus.get(self.seat.session.mode)
@@ -50,8 +68,7 @@ class MenuDesk:
             )
         if self.seat.session.pinned:
             return pinned(before.name)
-        moved = await self.sessions.move(self.seat, None, "menu_exit")
-        return moved or Done(
+        return await self._went(None, "menu_exit") or Done(
             f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
             {"mode": None, "left": before.name},
         )
@@ -102,7 +119,8 @@ class MenuDesk:
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
             f"{listed(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
         )
-        return Done(text, {"mode": mode.name, "title": mode.title, "tools": described(tools), "meta": list(META_TOOLS)})
+        data = {"mode": mode.name, "title": mode.title, "description": mode.description, "tools": described(tools)}
+        return Done(text, data | {"meta": list(META_TOOLS)})
 
     def _entered(self, mode: Mode, handle: str) -> Ending:
         tools = self._tools(mode)

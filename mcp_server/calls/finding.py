@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
-from mcp_server.model.ending import Code, Problem
+from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Policy
 from mcp_server.model.tool import Tool
@@ -18,18 +18,20 @@ class Finding:
     policy: Policy
     sessions: Sessions
     desk: Callable[[Seat], MenuDesk]
+    root: str
+    """The workspace, as a caller may write it in front of every path."""
 
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
-            return Found(asked, tool, asked.arguments, asked.seat)
+            return Found(asked, tool, tool.located(asked.arguments, self.root), asked.seat)
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
         if tool.name in CARRIERS:
-            return await self._carried(replace(asked, seat=seat), tool)
+            return self._carried(replace(asked, seat=seat), tool)
         return Found(asked, tool, asked.arguments, seat)
 
     async def _seat(self, asked: Asked) -> Seat | Problem:
@@ -37,12 +39,13 @@ class Finding:
         if handle is None:
             return asked.seat
         found = await self.sessions.found(str(handle), asked.principal)
-        if isinstance(found, Seat) and asked.seat.session.pinned and found.session.mode != asked.seat.session.mode:
-            # A pinned endpoint promises one mode; a handle from elsewhere must not widen it.
+        here = asked.seat.session
+        if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
+            # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
             return asked.seat
         return found
 
-    async def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
+    def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
         # Checked here and not by the decision, which will see the carried tool and its arguments alone.
         if wrong := self.policy.unfit(carrier.name, asked.arguments):
             return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
@@ -56,20 +59,30 @@ class Finding:
             return Problem(
                 Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
             )
-        problem = await self._entered(asked)
-        return problem or Found(asked, tool, asked.arguments.get("arguments") or {}, asked.seat)
+        arguments = tool.located(asked.arguments.get("arguments") or {}, self.root)
+        return Found(asked, tool, arguments, asked.seat, carrier)
 
-    async def _entered(self, asked: Asked) -> Problem | None:
+    async def enter(self, found: Found) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
-        wish, before = asked.arguments.get("mode"), asked.seat.session.mode
-        if wish is None or wish == before:
+        asked = found.asked
+        wish = asked.arguments.get("mode") if found.carrier else None
+        if wish is None or wish == asked.seat.session.mode:
             return None
-        went = await self.desk(asked.seat).go(str(wish))
-        if isinstance(went, Problem):
-            return went
-        if asked.seat.session.mode != before:
-            await asked.moved(asked.seat)
-        return None
+        desk = self.desk(asked.seat)
+        went = await desk.go(str(wish))
+        if desk.stood is not None:
+            await asked.moved(asked.seat, desk.stood)
+        return went if isinstance(went, Problem) else None
+
+
+def advised(found: Found, ending: Ending) -> Ending:
+    """A carried call without a handle may share nothing with the one before; reading first would not help it."""
+    alone = found.asked.tool in CARRIERS and found.asked.arguments.get("menu") is None
+    if not (alone and isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+        return ending
+    mode = found.seat.session.mode
+    how = f"If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu` in both."
+    return replace(ending, way_out=f"{ending.way_out} {how}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

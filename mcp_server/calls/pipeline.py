@@ -1,20 +1,20 @@
-"""How does a call run? Find, decide, refuse, ask, act, record: every call of every client goes through `run`.
+"""How does a call run? Find, enter, decide, refuse, ask, act, record: every call of every client goes through `run`.
 
 The rule for editing: a step is a method and a line in `run`; nothing about a call is decided anywhere else.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import anyio.lowlevel
 
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
+from mcp_server.calls.finding import Finding, advised
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, measured
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.context import Client, Person
@@ -47,6 +47,8 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
+            if ending := await self.enter(found):
+                return ending
             while True:
                 posture = await self.postures.of(asked.principal)
                 decision = self.decide(found, posture)
@@ -64,8 +66,20 @@ class Pipeline:
             return self.showing.problem(trouble.problem)
 
     def decide(self, found: Found, posture: Posture) -> Decision:
-        call = Call(found.tool.name, found.arguments, spent=found.seat.spent)
+        call = Call(found.tool.name, found.arguments, spent=found.seat.spending.so_far)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
+
+    async def enter(self, found: Found) -> Ending | None:
+        """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
+        if found.carrier is None:
+            return None
+        posture = await self.postures.of(found.asked.principal)
+        carrying = Call(found.carrier.name, found.asked.arguments)
+        decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
+        if decision.verdict is Verdict.DENY:
+            return await self.refuse(replace(found, tool=found.carrier), posture, decision)
+        problem = await self.finding.enter(found)
+        return await self.unfound(found.asked, problem) if problem else None
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
@@ -83,12 +97,13 @@ class Pipeline:
 
     async def act(self, found: Found, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
-        before = found.seat.session.mode
+        desk = self.desk(found.seat)
+        found.seat.spending.begin()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._ended(found, decision)
-            shown = await self.showing.shown(ending, found.tool)
+            ending = await self._ended(found, decision, desk)
+            shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
             self.recorder.conclude(found, record, interruption.recorded_as, started)
             raise
@@ -96,36 +111,40 @@ class Pipeline:
             self.recorder.conclude(found, record, "cancelled", started)
             raise
         if not found.tool.meta:
-            self.recorder.spend(found.seat, shown)
+            self.spend(found, shown)
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, record, how, started, shown, len(ending.text))
-        if found.seat.session.mode != before:
-            await found.asked.moved(found.seat)
+        if desk.stood is not None:
+            await found.asked.moved(found.seat, desk.stood)
         return shown
 
-    async def _ended(self, found: Found, decision: Decision) -> Ending:
+    def spend(self, found: Found, shown: Ending) -> None:
+        found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
+        found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
+
+    async def _ended(self, found: Found, decision: Decision, desk: MenuDesk) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
-        with anyio.move_on_after(seconds) as patience:
-            try:
+        try:
+            with anyio.move_on_after(seconds):
                 arguments = normalised(tool.arguments, found.arguments)
-                return checked(await tool.run(self._context(found, decision), arguments))
-            except Refusal as refused:
-                return refused.problem
-            except Interruption:
-                raise
-            except (Exception, SystemExit) as fault:
-                # A tool is somebody's program, and programs say `exit`; that ends the call and not the server.
-                if not patience.cancel_called:
-                    self.failed(tool.name, fault)
-                    return Problem(
-                        Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
-                    )
-        return Problem(
-            Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
-        )
+                ending = await tool.run(self._context(found, decision, desk), arguments)
+                return checked(ending)
+            return Problem(
+                Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
+            )
+        except Refusal as refused:
+            return refused.problem
+        except Interruption:
+            raise
+        except (Exception, SystemExit) as fault:
+            # A pack is somebody else's code: whatever it raises or returns ends this call and no more.
+            self.failed(tool.name, fault)
+            return Problem(
+                Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
+            )
 
-    def _context(self, found: Found, decision: Decision) -> ToolContext:
+    def _context(self, found: Found, decision: Decision, desk: MenuDesk) -> ToolContext:
         session, client = found.seat.session, found.asked.client
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         return ToolContext(
@@ -135,7 +154,7 @@ class Pipeline:
             progress=found.asked.progress,
             client=client,
             person=self.person(session, client),
-            desk=self.desk(found.seat),
+            desk=desk,
         )
 
 

@@ -16,6 +16,7 @@ class Postures:
     ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     """Lower ones, for principals the operator set one for."""
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
+    _moved: set[str] = field(default_factory=set[str])
 
     async def of(self, principal: str) -> Posture:
         """From memory, once asked for: the store says when it changed."""
@@ -29,15 +30,24 @@ class Postures:
         """What was learned before the state was open."""
         self._take(principal, chosen)
 
-    async def refresh(self) -> bool:
-        """Read again what everybody seen so far has chosen; is anything other than it was?"""
-        before = dict(self._known)
-        return any([await self._read(principal) != old for principal, old in before.items()])
+    async def refresh(self) -> None:
+        """Read again what everybody seen so far has chosen."""
+        for principal in tuple(self._known):
+            await self._read(principal)
+
+    def moved(self) -> frozenset[str]:
+        """Whose posture is another one since this was asked last, whoever it was that found out."""
+        moved = frozenset(self._moved)
+        self._moved.clear()
+        return moved
 
     async def _read(self, principal: str) -> Posture:
         return self._take(principal, await self.store.posture(principal))
 
     def _take(self, principal: str, chosen: Posture | None) -> Posture:
         ceiling = self.ceilings.get(principal, self.ceiling)
-        found = self._known[principal] = (chosen or self.default).capped(self.ceiling).capped(ceiling)
+        found = (chosen or self.default).capped(self.ceiling).capped(ceiling)
+        if self._known.setdefault(principal, found) != found:
+            self._moved.add(principal)
+        self._known[principal] = found
         return found

@@ -4,13 +4,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
 
 from mcp_server.calls.context import Asked, Found
-from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
@@ -76,18 +75,6 @@ class Recorder:
                 tool=found.tool.name,
             )
         )
-
-    def spend(self, seat: Seat, shown: Ending) -> None:
-        """One call of the run is spent; the same call failing again and again is counted apart."""
-        spent = seat.spent
-        failed = spent.repeated_failures + 1 if isinstance(shown, Problem) else 0
-        seat.spent = replace(
-            spent,
-            calls=spent.calls + 1,
-            result_bytes=spent.result_bytes + len(shown.text),
-            repeated_failures=failed,
-        )
-        seat.session = replace(seat.session, steps=seat.session.steps + 1)
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)

@@ -12,12 +12,15 @@ from functools import cached_property
 
 import anyio
 
+from mcp_server.calls.spending import Spending
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.policy import Spent
+from mcp_server.model.files import Stamp
 from mcp_server.model.session import Session
 from mcp_server.state import Store
 
 HANDLE_LIFE = "24 hours from its last use"
+MOST_LOOSE = 1000
+"""Seats without a connection that are kept at hand; what falls out of them is found again in the store."""
 
 
 @dataclass(eq=False)
@@ -27,16 +30,16 @@ class Seat:
     written: bool = False
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
-    spent: Spent = field(default_factory=Spent)
+    spending: Spending = field(default_factory=Spending)
 
     @cached_property
     def lock(self) -> anyio.Lock:
         """One move at a time: two that cross would each announce a list the other has already replaced."""
         return anyio.Lock()
 
-    def take(self, session: Session) -> None:
-        """The session as the store knows it, which is all but what belongs to the list this seat looks at."""
-        self.session = replace(session, flat=self.session.flat)
+    def take(self, stored: Session) -> None:
+        """Stand where the store says. How the list of this connection looks is not written down."""
+        self.session = replace(stored, flat=self.session.flat)
 
 
 UNKNOWN = Problem(
@@ -52,6 +55,7 @@ class Sessions:
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
+        self._loose: dict[str, Seat] = {}
 
     def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
@@ -77,26 +81,30 @@ class Sessions:
         session = await self._store.session_by_handle(digest(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
-        seat = self._seats.get(session.id)
+        seat = self._seats.get(session.id) or self._loose.get(session.id)
         if seat is None:
             seat = Seat(session, handle=handle, written=True)
-            return self._seats.setdefault(session.id, seat)
-        if session.version > seat.session.version:
+        elif session.version > seat.session.version:
             seat.take(session)
+        self._keep(seat)
         return seat
 
-    async def move(self, seat: Seat, mode: str | None, reason: str) -> Problem | None:
-        """Put the session into another mode (None is ROOT), or say why it could not be."""
+    async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
+        """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
+        or why it could not be."""
         async with seat.lock:
-            if seat.passing or seat.session.mode == mode:
-                seat.session = replace(seat.session, mode=mode)
+            if seat.session.mode == mode:
                 return None
+            if seat.passing:
+                before, seat.session = seat.session, replace(seat.session, mode=mode)
+                return before
             await self._written(seat)
-            return await self._moved(seat, replace(seat.session, mode=mode), reason)
+            before = seat.session
+            return await self._moved(seat, replace(before, mode=mode), reason) or before
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
-        seat.spent = Spent()
+        seat.spending = Spending()
         after = replace(seat.session, run=self._new_id(), steps=0)
         if not seat.written:
             seat.session = after
@@ -107,13 +115,20 @@ class Sessions:
     async def handle(self, seat: Seat) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
         seat.passing = False
-        self._seats.setdefault(seat.session.id, seat)
+        self._keep(seat)
         await self._written(seat)
         assert seat.handle is not None
+        if await self._store.session_by_handle(digest(seat.handle)) is None:
+            # It expired while the connection stood idle; what nobody used for a day is not to come back to life.
+            seat.handle, seat.written = self._new_handle(), False
+            await self._written(seat)
         return seat.handle
 
     async def refresh(self) -> list[Seat]:
-        """Take over what another process changed; the seats that now stand elsewhere."""
+        """Take over what another process changed; the seats that now stand elsewhere.
+
+        Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
+        """
         moved: list[Seat] = []
         for seat in list(self._seats.values()):
             current = await self._store.session(seat.session.id) if seat.written else None
@@ -124,10 +139,19 @@ class Sessions:
                     moved.append(seat)
         return moved
 
+    def _keep(self, seat: Seat) -> None:
+        """At hand for the next call with its handle, the ones used last longest."""
+        if seat.session.id in self._seats:
+            return
+        self._loose.pop(seat.session.id, None)
+        self._loose[seat.session.id] = seat
+        if len(self._loose) > MOST_LOOSE:
+            del self._loose[next(iter(self._loose))]
+
     async def _moved(self, seat: Seat, after: Session, reason: str) -> Problem | None:
         moved = await self._store.move(seat.session, after, reason)
         if isinstance(moved, Session):
-            seat.take(replace(moved, steps=after.steps))
+            seat.session = replace(moved, steps=after.steps)
             return None
         current = moved.current
         if not isinstance(current, Session):
@@ -146,6 +170,20 @@ class Sessions:
             seat.handle = seat.handle or self._new_handle()
             seat.take(await self._store.put_session(seat.session, digest(seat.handle)))
             seat.written = True
+
+
+@dataclass(frozen=True)
+class SeenBy:
+    """What a session has read: it changes nothing it has not seen as it is now. Nobody (``) has seen anything."""
+
+    store: Store
+    session: str = ""
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.store.remember_seen(self.session, path, stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.store.recall_seen(self.session, path)
 
 
 def digest(handle: str) -> str:

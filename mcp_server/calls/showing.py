@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 import anyio
 
@@ -14,6 +13,38 @@ from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Questi
 from mcp_server.model.tool import Tool
 
 MOST_PROBLEM_CHARS = 4_000
+
+
+class Unsound(TypeError):
+    """A tool returned what no client can be shown."""
+
+
+def checked(ending: object) -> Ending:
+    """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
+    said: list[object]
+    match ending:
+        case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
+            said = [data, *map(_said, blocks)]
+        case Problem(code=Code(), message=str(), way_out=str(), data=data):
+            said = [data]
+        case Question(text=str()):
+            said = []
+        case _:
+            raise Unsound(f"{ending!r} is no ending")
+    if any(part is not None for part in said):
+        json.dumps(said, allow_nan=False)
+    return ending
+
+
+def _said(block: object) -> object:
+    """What JSON has to say of a block; a picture's bytes are written by us."""
+    match block:
+        case Picture(data=bytes(), media_type=str()):
+            return None
+        case Raw(block=Mapping() as raw):
+            return raw
+        case _:
+            raise Unsound(f"{block!r} is no block")
 
 
 @dataclass(frozen=True)
@@ -47,39 +78,3 @@ class Showing:
         if done.data is None:
             return done if text == done.text else replace(done, text=text)
         return replace(done, text=text, data=self.redactor.redact_value(done.data))
-
-
-class NotAnEnding(Exception):
-    """A tool returned something else; its type says so, and somebody else's tool need not have one."""
-
-
-def checked(returned: Ending) -> Ending:
-    """What a tool returned, if it can be shown. What cannot would only be noticed by the wire, in the middle of a line
-    that many calls share."""
-    if not _is_ending(returned):
-        raise NotAnEnding(f"a tool returned {type(returned).__name__}, or what one is not made of")
-    blocks = returned.blocks if isinstance(returned, Done) else ()
-    for said in (getattr(returned, "data", None), *(block.block for block in blocks if isinstance(block, Raw))):
-        if said is not None:
-            json.dumps(dict(said), allow_nan=False)
-    return returned
-
-
-def _is_ending(returned: object) -> bool:
-    match returned:
-        case Done(text=str(), data=None | Mapping(), blocks=tuple() as blocks):
-            return all(_is_block(block) for block in cast(tuple[Any, ...], blocks))
-        case Problem(code=Code(), message=str(), way_out=str(), data=None | Mapping()):
-            return True
-        case Question(id=str(), text=str()):
-            return True
-        case _:
-            return False
-
-
-def _is_block(block: object) -> bool:
-    match block:
-        case Picture(data=bytes(), media_type=str()) | Raw(block=Mapping()):
-            return True
-        case _:
-            return False

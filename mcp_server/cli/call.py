@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_server.calls.sessions import Seat
     from mcp_server.compose import House
     from mcp_server.model.ending import Done, Ending
+    from mcp_server.model.session import Session
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     import asyncio
 
-    from mcp_server.compose import Unbuildable
+    from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Problem, Refusal
 
     try:
@@ -93,7 +94,7 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
 def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
     from mcp_server.calls.context import Asked
 
-    async def moved(_seat: "Seat") -> None:
+    async def moved(_seat: "Seat", _before: "Session") -> None:
         """Nobody here looks at a list."""
 
     async def how_far(done: float, /, total: float | None = None, message: str | None = None) -> None:

@@ -8,7 +8,7 @@ from mcp_server.cli.command import Commands, add_json, add_place, add_posture, f
 from mcp_server.cli.paper import as_json, say
 
 if TYPE_CHECKING:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
 
     settings = settings_of(arguments)
     found = whole(settings, arguments)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fault]":
     """What holds, or all that is wrong with it, what only hosts would notice included."""
-    from mcp_server.compose import Unbuildable, law
+    from mcp_server.law import Unbuildable, law
     from mcp_server.library import Fault, Faults
 
     try:

@@ -10,7 +10,7 @@ from mcp_server.cli.paper import Trouble
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
@@ -116,7 +116,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
 
 def law_of(arguments: argparse.Namespace, settings: "Settings") -> "Law":
     """What holds, or the faults as `menugate check` shows them."""
-    from mcp_server.compose import Unbuildable, law
+    from mcp_server.law import Unbuildable, law
     from mcp_server.library import Faults
 
     try:

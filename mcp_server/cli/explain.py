@@ -10,7 +10,7 @@ from mcp_server.cli.paper import as_json, say, table
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
     from mcp_server.model.policy import Decision, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.session import Session

@@ -17,7 +17,7 @@ from mcp_server.cli.command import Commands, add_json, add_place, add_posture, l
 from mcp_server.cli.paper import Trouble, as_json, note, say, table
 
 if TYPE_CHECKING:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
     from mcp_server.model.menu import Listing, Menus, Mode
     from mcp_server.model.tool import Tool
 

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()
     import asyncio
 
-    from mcp_server.compose import Unbuildable
+    from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.settings import Settings, Unusable, read
 
@@ -71,7 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
 async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     from mcp_server.wire.transports.door import Admission, Limits
     from mcp_server.wire.transports.http import listening, local_hosts
-    from mcp_server.wire.transports.keys import kept
     from mcp_server.wire.transports.serving import serve_net
 
     settings = house.settings
@@ -83,7 +82,7 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     host, port = settings.http[0], int(bound.getsockname()[1])
     hosts = local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
-    token = kept(settings.state / "http.token") if settings.auth else None
+    token = house.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}

@@ -12,7 +12,7 @@ from mcp_server.cli.command import Commands, add_json, add_place, add_posture, l
 from mcp_server.cli.paper import Trouble, as_json, note, say, table, when
 
 if TYPE_CHECKING:
-    from mcp_server.compose import Law
+    from mcp_server.law import Law
     from mcp_server.model.posture import Posture
     from mcp_server.settings import Settings
     from mcp_server.state import Message, Row

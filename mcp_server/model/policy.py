@@ -58,15 +58,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """A rule as the operator wrote it, not yet understood."""
+    """A rule as the operator wrote it, not yet understood.
+
+    An example is the arguments of a call, or in short the value of the tool's subject; for a rule about every call of a
+    tool it is the tool's name.
+    """
 
     kind: Kind
     text: str
     source: str
     """file:line, for messages."""
-    match: tuple[str, ...] = ()
+    match: tuple[str | Arguments, ...] = ()
     """Calls it has to speak about, checked when it is understood."""
-    not_match: tuple[str, ...] = ()
+    not_match: tuple[str | Arguments, ...] = ()
     reason: str = ""
     """What a refused caller is told."""
 

@@ -93,11 +93,25 @@ class Tool:
     """How menus and rules write it where that is not its name: `server:tool` for a tool of an upstream."""
     subject: tuple[str, Subject] | None = None
     """The argument that a rule's specifier is matched against."""
+    paths: tuple[str, ...] = ()
+    """The arguments that name places in the workspace, where that is more than the subject."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
     """What of a result is shown; the rest goes to a file that `Read` may open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
+
+    def located(self, arguments: Arguments, root: str) -> Arguments:
+        """The same arguments with every path below the workspace written as the workspace knows it.
+
+        What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
+        below a protected name is not for that reason protected.
+        """
+        names = self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+        inside = f"{root.rstrip('/')}/"
+        found = {name: arguments.get(name) for name in names}
+        short = {name: path.removeprefix(inside) or "." for name, path in found.items() if isinstance(path, str)}
+        return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def demands(self, arguments: Arguments) -> Demand:
         if self.demand is None:

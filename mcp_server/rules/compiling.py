@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from mcp_server.model.policy import Kind, Rule, Rules
-from mcp_server.model.tool import Tool
+from mcp_server.model.policy import Kind, Rule, Rules, RuleText
+from mcp_server.model.tool import Arguments, Tool
 from mcp_server.rules.matching import Condition, condition, everything
 from mcp_server.rules.patterns.globs import Impossible
 from mcp_server.rules.patterns.leading import word_of
 from mcp_server.rules.reach import never, schemas_at
-from mcp_server.rules.syntax import Example, Malformed, Predicate, RuleText, Written, parse
+from mcp_server.rules.syntax import Malformed, Predicate, Written, parse
 from mcp_server.rules.wording import nearest, quoted
 
 STRENGTH = {kind: place for place, kind in enumerate(Kind)}
@@ -37,7 +37,6 @@ Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
 class Draft:
     """A rule that can be read and can match, before it is compared with the others."""
 
-    kind: Kind
     text: RuleText
     written: Written
     tools: frozenset[str]
@@ -48,43 +47,42 @@ class Draft:
     @property
     def rule(self) -> Rule:
         text = self.text
-        return Rule(self.kind, text.text, text.source, self.tools.__contains__, self.applies, self.word, text.reason)
+        return Rule(text.kind, text.text, text.source, self.tools.__contains__, self.applies, self.word, text.reason)
 
 
 def compile_rules(
-    lists: Mapping[Kind, Sequence[RuleText]], tools: Mapping[str, Tool], roots: Sequence[str] = ()
+    texts: Sequence[RuleText], tools: Mapping[str, Tool], roots: Sequence[str] = ()
 ) -> Rules | tuple[Fault, ...]:
     """`roots` are the absolute paths under which the workspace is known: as it was named, and with links resolved."""
     drafts: list[Draft] = []
     faults: list[Fault] = []
-    for kind in Kind:
-        for text in lists.get(kind, ()):
-            try:
-                drafts.append(_draft(kind, text, tools, roots))
-            except (Malformed, Impossible) as reason:
-                faults.append(_fault(kind, text, str(reason)))
-    faults += [_fault(draft.kind, draft.text, reason) for draft, reason in _shadowed(drafts)]
-    faults += [_fault(draft.kind, draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
+    for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
+        try:
+            drafts.append(_draft(text, tools, roots))
+        except (Malformed, Impossible) as reason:
+            faults.append(_fault(text, str(reason)))
+    faults += [_fault(draft.text, reason) for draft, reason in _shadowed(drafts)]
+    faults += [_fault(draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
     return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
 
 
-def _fault(kind: Kind, text: RuleText, reason: str) -> Fault:
-    return Fault(text.source, f"{kind} rule {quoted(text.text)}: {reason}")
+def _fault(text: RuleText, reason: str) -> Fault:
+    return Fault(text.source, f"{text.kind} rule {quoted(text.text)}: {reason}")
 
 
-def _draft(kind: Kind, text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
+def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
     written = parse(text.text)
-    speaking = _able(written, _named(written.tool, kind, tools))
+    speaking = _able(written, _named(written.tool, text.kind, tools))
     for predicate in written.predicates:
         _check_pattern(predicate)
     reasons = [never(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
         raise Malformed(f"it can never match: {reasons[0]}")
     kinds = {tool.subject[1] for tool in speaking if tool.subject}
-    applies = condition(written, kind is not Kind.ALLOW, kinds, roots)
+    applies = condition(written, text.kind is not Kind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
     word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
-    return Draft(kind, text, written, frozenset(tool.name for tool in speaking), applies, key, word)
+    return Draft(text, written, frozenset(tool.name for tool in speaking), applies, key, word)
 
 
 def _check_pattern(predicate: Predicate) -> None:
@@ -150,17 +148,15 @@ def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:
         rivals = alike[draft.key] + (alike.get(None, []) if draft.key else [])
         for other_place, other in rivals:
             if other is not draft and _covers(other, draft) and not (_covers(draft, other) and place < other_place):
-                yield (
-                    draft,
-                    f"it changes nothing beside the {other.kind} rule {quoted(other.text.text)} ({other.text.source}).",
-                )
+                rival = other.text
+                yield draft, f"it changes nothing beside the {rival.kind} rule {quoted(rival.text)} ({rival.source})."
                 break
 
 
 def _covers(stronger: Draft, weaker: Draft) -> bool:
     """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
     same = stronger.key is None or stronger.key == weaker.key
-    return same and STRENGTH[stronger.kind] <= STRENGTH[weaker.kind] and stronger.tools >= weaker.tools
+    return same and STRENGTH[stronger.text.kind] <= STRENGTH[weaker.text.kind] and stronger.tools >= weaker.tools
 
 
 def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
@@ -172,7 +168,7 @@ def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
             yield f"its example {quoted(str(example))} matches, and should not."
 
 
-def _matches(draft: Draft, example: Example, tools: Mapping[str, Tool]) -> bool:
+def _matches(draft: Draft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
     if draft.applies is None and isinstance(example, str):
         return example in draft.tools or any(tools[name].written == example for name in draft.tools)
     for name in sorted(draft.tools):

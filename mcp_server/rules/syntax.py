@@ -11,10 +11,9 @@ tool(options.force eq true and repo glob "acme/*")
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 from mcp_server.rules.wording import quoted
 
@@ -50,25 +49,6 @@ class Written:
     tool: str
     specifier: str | None = None
     predicates: tuple[Predicate, ...] = ()
-
-
-Example: TypeAlias = str | Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RuleText:
-    """A rule as it was written, where, and the calls it has to match and must not match.
-
-    An example is the arguments of a call, or in short the value of the tool's subject; for a rule about every call of a
-    tool it is the tool's name.
-    """
-
-    text: str
-    source: str
-    match: tuple[Example, ...] = ()
-    not_match: tuple[Example, ...] = ()
-    reason: str = ""
-    """What a refused caller is told besides."""
 
 
 class Malformed(ValueError):

@@ -134,19 +134,22 @@ class Store:
 
     async def session_by_handle(self, digest: str) -> Session | None:
         """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
-        kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(
-            partial(deeds.session_by_handle, digest=digest)
-        )
-        if kept is None or kept.handle_digest != digest:
+        read = partial(deeds.session_by_handle, digest=digest)
+        kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(read)
+        if kept is not None and not self._lives(kept):
+            # Another process may have used it since; that it did so was not worth telling everybody.
+            kept = await self._remember(read)
+        if kept is None or kept.handle_digest != digest or not self._lives(kept):
             return None
         idle = self._clock.now_ns() - kept.used
-        # A clock that was set back makes a session look used in the future; that counts as expired too.
-        if not -TOUCH_NS <= idle < IDLE_NS:
-            return None
         if idle >= TOUCH_NS:
             self._keep(replace(kept, used=kept.used + idle))
             self._writer.later(partial(deeds.touch, id=kept.session.id, used=kept.used + idle))
         return kept.session
+
+    def _lives(self, kept: Kept) -> bool:
+        # A clock that was set back makes a session look used in the future; that counts as expired too.
+        return -TOUCH_NS <= self._clock.now_ns() - kept.used < IDLE_NS
 
     async def put_session(self, session: Session, handle_digest: str | None = None) -> Session:
         """Make a session known, or give a known one its handle; as it stands in the store."""

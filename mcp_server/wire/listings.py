@@ -15,9 +15,6 @@ from mcp_server.rules.visibility import visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 
-CHANGING = frozenset({Listing.MASKED, Listing.CARRIED})
-"""The faces that change with the mode, and so are worth an announcement."""
-
 
 class Prepared(list[dict[str, Any]]):
     """Tools in the order of a list, with the bytes they are on a wire that lets us write them."""
@@ -25,6 +22,10 @@ class Prepared(list[dict[str, Any]]):
     @cached_property
     def json(self) -> bytes:
         return to_json(list(self))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(tool["name"] for tool in self)
 
 
 @dataclass
@@ -40,10 +41,11 @@ class Listings:
 
     def face(self, caller: Caller) -> Listing:
         """What was asked for by name, else what the era, the transport and the table of hosts say."""
+        if not caller.remembered and self.chosen is not Listing.FLAT:
+            # A list that changes with the mode would stand at ROOT for ever, and nothing behind it could be reached.
+            return Listing.STABLE
         if self.chosen is not None:
             return self.chosen
-        if not caller.remembered:
-            return Listing.STABLE
         host = self.hosts.named(caller.client)
         return host.listing if host else Listing.CARRIED
 

@@ -5,8 +5,9 @@ the same moment. So the notice goes out first, and the answer to `menu_enter` is
 half a second at most. A client that let the half second pass once is not waited for again.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import anyio
 from mcp.server.subscriptions import (
@@ -21,11 +22,12 @@ from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import ToolListChangedNotification
 
 from mcp_server.calls.sessions import Seat
+from mcp_server.model.menu import Listing
+from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
 from mcp_server.wire.caller import Caller, Context, connection
-from mcp_server.wire.listings import CHANGING, Listings
+from mcp_server.wire.listings import Listings
 
-PATIENCE = 0.5
-"""Seconds; the slowest host measured lists again after 0.37."""
 AFTERTHOUGHT = 0.05
 """Seconds between the new list going out and the answer: the host has to take it in."""
 EVENTS: dict[str, Callable[[], ServerEvent]] = {
@@ -33,34 +35,50 @@ EVENTS: dict[str, Callable[[], ServerEvent]] = {
     "prompts": PromptsListChanged,
     "resources": ResourcesListChanged,
 }
+Ear: TypeAlias = tuple[str, str | None]
 MOST_STREAMS = 2000
+MOST_LEARNED = 1000
+TELLING = 1.0
+"""Seconds a client has to take a notice in."""
 
 
 @dataclass(eq=False)
 class Watch:
-    """One client's list: when it was last fetched, and whether it is worth waiting for."""
+    """One client's list: what it shows, and whether it is worth waiting for the client to look at it."""
 
     client: str
     principal: str
     seat: Seat
+    face: Listing
     tell: Callable[[str, str], Awaitable[None]] | None = None
     """How a legacy connection is told; None where only listen streams are."""
     uris: set[str] = field(default_factory=set[str])
     relists: bool | None = None
-    awaited: anyio.Event | None = None
-    """Somebody waits for the list to be fetched."""
+    shows: tuple[str, ...] | None = None
+    """The tools on the list the client knows of, or was told to fetch; None as long as it knows of none."""
+    awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
+    """One for each call that waits for the list to be fetched."""
 
-    def listed(self) -> None:
-        if self.awaited is not None:
-            self.awaited.set()
+    @property
+    def ear(self) -> Ear:
+        """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
+        return self.principal, self.seat.session.mode if self.seat.session.pinned else None
+
+    def listed(self, shows: tuple[str, ...]) -> None:
+        self.shows = shows
+        for event in self.awaited:
+            event.set()
 
 
 class Notices:
-    def __init__(self, listings: Listings) -> None:
+    def __init__(self, listings: Listings, posture: Callable[[str], Posture], patience: float) -> None:
         self._listings = listings
+        self._posture = posture
+        self._patience = patience
         self._watches: set[Watch] = set()
-        self._buses: dict[str, InMemorySubscriptionBus] = {}
-        self._listens: dict[str, ListenHandler] = {}
+        self._standing: dict[Ear, Watch] = {}
+        self._buses: dict[Ear, InMemorySubscriptionBus] = {}
+        self._listens: dict[Ear, ListenHandler] = {}
         self._learned: dict[str, bool] = {}
 
     def watch(self, watch: Watch) -> Watch:
@@ -72,41 +90,49 @@ class Notices:
     def unwatch(self, watch: Watch) -> None:
         self._watches.discard(watch)
 
-    async def moved(self, seat: Seat, caller: Caller, ctx: Context, watch: Watch | None) -> None:
-        """Tell everybody who looks at this seat, on both channels, and wait for the one who asked."""
-        mine = watch if watch is not None and watch.seat is seat else None
-        for other in [one for one in self._watches if one.seat is seat]:
-            await self._tell(other, "tools", "")
-        if mine is None or self._listings.face(caller) not in CHANGING:
+    async def moved(
+        self, seat: Seat, before: Session, watch: Watch, aside: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
+        on the stream of its own answer, where nothing else may reach it."""
+        seeing = [one for one in self._watches if one.seat is seat and self._is_other(one, before)]
+        if watch not in seeing:
+            await self._tell(seeing)
             return
-        if not caller.modern and caller.transport != "stdio":
-            # Without an open GET stream the notice above is lost; this one rides on the answer's own stream.
-            await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
-        await self._settle(mine)
+        # Made before anybody is told: a quick client has fetched its list before the notice is known to be out.
+        fetched = anyio.Event()
+        watch.awaited.add(fetched)
+        try:
+            await self._tell(seeing)
+            if aside is not None:
+                await aside()
+            await self._settle(watch, fetched)
+        finally:
+            watch.awaited.discard(fetched)
 
-    async def posture_changed(self, seats: list[Seat] | None = None) -> None:
-        """Something changed behind these seats' backs (None: behind everybody's)."""
-        for watch in list(self._watches):
-            if seats is None or watch.seat in seats:
-                await self._tell(watch, "tools", "")
-        if seats is None:
-            for bus in self._buses.values():
-                await bus.publish(ToolsListChanged())
+    async def elsewhere(self, seats: Collection[Seat], principals: Collection[str]) -> None:
+        """These seats were moved, and these people's posture changed, behind everybody's back."""
+        affected = [one for one in self._watches if one.seat in seats or one.principal in principals]
+        await self._tell([one for one in affected if self._is_other(one)])
 
     async def changed(self, principal: str, what: str, uri: str) -> None:
-        for watch in list(self._watches):
-            if watch.principal == principal and watch.tell is not None:
-                await self._tell(watch, what, uri)
-        await self.bus(principal).publish(ResourceUpdated(uri) if what == "resource" else EVENTS[what]())
+        connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
+        await self._tell(connected, what, uri)
+        event = ResourceUpdated(uri) if what == "resource" else EVENTS[what]()
+        for ear in [one for one in self._buses if one[0] == principal]:
+            await self._buses[ear].publish(event)
 
-    def bus(self, principal: str) -> InMemorySubscriptionBus:
-        return self._buses.setdefault(principal, InMemorySubscriptionBus())
-
-    def listen(self, principal: str) -> ListenHandler:
-        """A bus has no idea of who may hear what, so every principal has one of its own."""
-        handler = self._listens.get(principal)
+    def listen(self, watch: Watch) -> ListenHandler:
+        """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
+        for all who listen to that list without a connection that would be remembered."""
+        if watch not in self._watches and watch.ear not in self._standing:
+            watch.shows = self._listings.names(watch.face, watch.seat.session, self._posture(watch.principal))
+            self._watches.add(watch)
+            self._standing[watch.ear] = watch
+        handler = self._listens.get(watch.ear)
         if handler is None:
-            handler = self._listens[principal] = ListenHandler(self.bus(principal), max_subscriptions=MOST_STREAMS)
+            bus = self._buses[watch.ear] = InMemorySubscriptionBus()
+            handler = self._listens[watch.ear] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
         return handler
 
     def close(self) -> None:
@@ -114,24 +140,41 @@ class Notices:
         for handler in self._listens.values():
             handler.close()
 
-    async def _tell(self, watch: Watch, what: str, uri: str) -> None:
-        if watch.tell is not None:
-            if what != "resource" or uri in watch.uris:
-                await watch.tell(what, uri)
-        elif what == "tools":
-            await self.bus(watch.principal).publish(ToolsListChanged())
+    def _is_other(self, watch: Watch, before: Session | None = None) -> bool:
+        """Does the list show anything else than before? From here on it counts as shown, because now it is told."""
+        posture = self._posture(watch.principal)
+        was = watch.shows
+        if was is None and before is not None:
+            was = self._listings.names(watch.face, before, posture)
+        watch.shows = self._listings.names(watch.face, watch.seat.session, posture)
+        return watch.shows != was
 
-    async def _settle(self, watch: Watch) -> None:
+    async def _tell(self, watches: Collection[Watch], what: str = "tools", uri: str = "") -> None:
+        async with anyio.create_task_group() as group:
+            for watch in watches:
+                if watch.tell is not None and (what != "resource" or uri in watch.uris):
+                    group.start_soon(_told, watch.tell, what, uri)
+        for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
+            await self._buses[ear].publish(EVENTS[what]())
+
+    async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
         if watch.relists is False:
             return
-        watch.awaited = anyio.Event()
-        with anyio.move_on_after(PATIENCE) as patience:
-            await watch.awaited.wait()
+        with anyio.move_on_after(self._patience) as patience:
+            await fetched.wait()
         watch.relists = not patience.cancelled_caught
         if watch.client and not self._listings.hosts.named(watch.client):
+            if len(self._learned) >= MOST_LEARNED:
+                self._learned.clear()
             self._learned[watch.client] = watch.relists
         if watch.relists:
             await anyio.sleep(AFTERTHOUGHT)
+
+
+async def _told(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
+    """A client that does not read its stream is not waited for: the others are to hear of it as well."""
+    with anyio.move_on_after(TELLING):
+        await tell(what, uri)
 
 
 def teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
@@ -150,3 +193,15 @@ def teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
                 await link.send_resource_updated(uri)
 
     return tell
+
+
+def aside(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
+    """Over HTTP a legacy client hears notices on a stream that it may not have opened; the answer to its own request
+    is a stream too, and always there."""
+    if who.modern or who.transport != "http":
+        return None
+
+    async def told() -> None:
+        await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
+
+    return told

@@ -57,10 +57,10 @@ class Offers:
         uri = str(params.uri)
         for resource in self.resources:
             if resource.uri == uri:
-                return NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]}
+                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
         for template in self.templates:
             if (holes := filled(template.uri_template, uri)) is not None:
-                return NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]}
+                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
     async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class Offers:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
         if found.ask is not None:
             given |= await found.ask(client, given)
-        messages = [whole(message) for message in found.render(given)]
-        return {"description": found.description, "messages": messages, "resultType": "complete"}
+        messages = [dict(message) for message in found.render(given)]
+        return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
     def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
         ref, argument = params.ref, params.argument
@@ -123,4 +123,4 @@ def _about(one: Resource | Template) -> dict[str, Any]:
 def _content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
     if isinstance(content, bytes):
         return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
-    return {"uri": uri, "mimeType": media_type, "text": whole(content)}
+    return {"uri": uri, "mimeType": media_type, "text": content}

@@ -20,10 +20,11 @@ from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Ending
 from mcp_server.model.menu import Listing
+from mcp_server.model.session import Session
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notices import Notices, Watch, teller
+from mcp_server.wire.notices import Notices, Watch, aside, teller
 from mcp_server.wire.offers import Offers, one_page
 from mcp_server.wire.translate import result, whole
 
@@ -71,15 +72,17 @@ class Front:
         if who.transport == "stdio":
             self._process = self._process or self._watch(ctx, who)
             return self._process
-        return Watch(who.client, who.principal, self._sit(who, passing=True))
+        return self._seen(who, passing=True)
 
     def _watch(self, ctx: Context, who: Caller) -> Watch:
-        seat = self._sit(who)
-        return self.notices.watch(Watch(who.client, who.principal, seat, None if who.modern else teller(ctx)))
+        watch = self._seen(who)
+        watch.tell = None if who.modern else teller(ctx)
+        return self.notices.watch(watch)
 
-    def _sit(self, who: Caller, passing: bool = False) -> Seat:
-        flat = self.listings.face(who) is Listing.FLAT
-        return self.sessions.sit(who.principal, self._pin(who), flat, passing)
+    def _seen(self, who: Caller, passing: bool = False) -> Watch:
+        face = self.listings.face(who)
+        seat = self.sessions.sit(who.principal, self._pin(who), face is Listing.FLAT, passing)
+        return Watch(who.client, who.principal, seat, face)
 
     def _forget(self, watch: Watch) -> None:
         self.notices.unwatch(watch)
@@ -94,7 +97,7 @@ class Front:
         watch = self.watch(ctx, who)
         posture = await self.pipeline.postures.of(who.principal)
         ready = self.listings.tools_list(who, watch.seat.session, posture)
-        watch.listed()
+        watch.listed(ready["tools"].names)
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -125,8 +128,10 @@ class Front:
     async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | Waiting:
         watch = self.watch(ctx, who)
 
-        async def moved(seat: Seat) -> None:
-            await self.notices.moved(seat, who, ctx, watch)
+        async def moved(seat: Seat, before: Session) -> None:
+            # What the list shows depends on the posture, which nobody may have asked for yet.
+            await self.pipeline.postures.of(who.principal)
+            await self.notices.moved(seat, before, watch, aside(ctx, who))
 
         asked = Asked(
             tool=name,
@@ -157,7 +162,10 @@ class Front:
             raise unsupported.error from None
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
-        return await self.notices.listen(caller(ctx, self.owner).principal)(ctx, params)
+        who = caller(ctx, self.owner)
+        watch = self.watch(ctx, who)
+        await self.pipeline.postures.of(who.principal)
+        return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         self.watch(ctx, caller(ctx, self.owner)).uris.add(str(params.uri))
@@ -183,7 +191,8 @@ class Front:
             return answer
         except MCPError as told:
             # Some repeat what was asked for.
-            raise MCPError(told.error.code, whole(told.error.message), whole(told.error.data)) from told
+            spoken = whole({"message": told.error.message, "data": told.error.data})
+            raise MCPError(told.error.code, **spoken) from told
         except Interruption:
             raise
         except ValidationError as wrong:

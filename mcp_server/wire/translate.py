@@ -1,14 +1,16 @@
 """How do our values look on the wire? Tools are translated once, at registration; endings call by call."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from mcp_types import methods
 
 from mcp_server.model.ending import Done, Picture, Problem, Question, Raw
 from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.tool import Tool
+from mcp_server.wire.instructions import entering
 
 ALWAYS = {"anthropic/alwaysLoad": True}
 """Keeps a tool loaded in hosts that defer tools behind a search of their own."""
@@ -35,10 +37,8 @@ def listed(tool: Tool, menus: Menus) -> dict[str, Any]:
 
 
 def described(tool: Tool, menus: Menus) -> str:
-    """`menu_enter` names what is behind it: a model does not look behind a door it knows nothing about."""
-    if tool.name != "menu_enter":
-        return tool.description
-    return tool.description + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
+    """`menu_enter` names what is behind it."""
+    return entering(tool.description, menus) if tool.name == "menu_enter" else tool.description
 
 
 def schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
@@ -61,10 +61,10 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
         case Done():
             blocks = [_block(block) for block in ending.blocks]
             text = [_text(ending.text)] if ending.text or not blocks else []
-            structured = {"structuredContent": whole(ending.data)} if ending.data is not None else {}
+            structured = {"structuredContent": whole(dict(ending.data))} if ending.data is not None else {}
             return {"content": text + blocks, "isError": False, "resultType": "complete", **structured}
         case Problem():
-            about = {"code": str(ending.code), **whole(ending.data or {})}
+            about = whole({"code": str(ending.code), **(ending.data or {})})
             return {
                 "content": [_text(ending.text)],
                 "isError": True,
@@ -75,25 +75,18 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
             return {"content": [_text(ending.text)], "isError": True, "resultType": "complete"}
 
 
-def whole(value: Any) -> Any:
-    """The same without halves of surrogate pairs: strings in Python, and nothing that can be written in UTF-8.
-
-    The names of files are full of them where somebody else's encoding was at work.
-    """
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, Mapping):
-        return {whole(key): whole(one) for key, one in cast(Mapping[Any, Any], value).items()}
-    if isinstance(value, list | tuple):
-        return [whole(one) for one in cast(Sequence[Any], value)]
-    return value
+def whole(value: dict[str, Any]) -> dict[str, Any]:
+    """The same JSON, with the replacement sign for every half of a character: half a pair is no UTF-8."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
 
 
 def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": whole(text)}
+    # A lone surrogate is a string in Python and not one in UTF-8; the wire gets the replacement sign.
+    return {"type": "text", "text": text if text.isascii() else text.encode("utf-8", "replace").decode()}
 
 
 def _block(block: Picture | Raw) -> dict[str, Any]:
     if isinstance(block, Raw):
-        return whole(block.block)
+        return whole(dict(block.block))
     return {"type": "image", "data": base64.b64encode(block.data).decode(), "mimeType": block.media_type}

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_server.cli import main
 from mcp_server.cli.command import parser
-from mcp_server.compose import Law, law
+from mcp_server.law import Law, law
 from mcp_server.model.menu import Listing
 from mcp_server.settings import read
 

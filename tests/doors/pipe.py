@@ -24,6 +24,7 @@ class Pipe:
         self._next = 0
         self.era = "legacy"
         self.name = ""
+        self.able: dict[str, Any] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -42,7 +43,7 @@ class Pipe:
         body = dict(params or {})
         if self.era != "legacy":
             about = {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"}} if self.name else {}
-            body["_meta"] = META | about
+            body["_meta"] = META | about | {"io.modelcontextprotocol/clientCapabilities": self.able}
         message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": body}
         self.raw(json.dumps(message).encode() + b"\n")
         return self._next
@@ -86,11 +87,21 @@ class Pipe:
             pass
         return line
 
+    def bye(self) -> int:
+        """Leave as a host does, by closing the pipe; how the server ended."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=PATIENCE)
+
     def hello(self, name: str = "opencode", era: str = "legacy") -> dict[str, Any]:
         self.era, self.name = era, name
         if era != "legacy":
             return self.request("server/discover")
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": self.able,
+            "clientInfo": {"name": name, "version": "1"},
+        }
         answer = self.request("initialize", about)
         self.notify("notifications/initialized")
         return answer

@@ -1,171 +1,149 @@
-"""HTTP as it stands on the wire: any bytes go out, and what comes back is taken apart by hand."""
+"""A client that is nothing but HTTP requests: it opens the streams it is told to, and sees the order on each."""
 
+import http.client
 import json
-import socket
-from collections.abc import Iterable, Mapping
+import select
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.doors.clients import MODERN
 from tests.doors.pipe import META
 from tests.doors.served import PATIENCE, Served
 
-ACCEPT = "application/json, text/event-stream"
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """What it says, whether as one JSON text or as a stream of events."""
-        if "event-stream" in self.headers.get("content-type", ""):
-            lines = [line[5:].strip() for line in self.body.replace(b"\r", b"").split(b"\n")]
-            kept = [line for line, raw in zip(lines, self.body.split(b"\n"), strict=True) if raw.startswith(b"data:")]
-            return [json.loads(line) for line in kept if line]
-        return [json.loads(self.body)] if self.body else []
-
-    @property
-    def message(self) -> dict[str, Any]:
-        return self.messages[-1]
-
-
-class Line:
-    """One connection."""
-
-    def __init__(self, url: str) -> None:
-        self.address = urlsplit(url)
-        self.socket = socket.create_connection((self.address.hostname, self.address.port), timeout=PATIENCE)
-        self._file = self.socket.makefile("rb")
-
-    def __enter__(self) -> "Line":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._file.close()
-        self.socket.close()
-
-    def send(self, data: bytes) -> None:
-        self.socket.sendall(data)
-
-    def head(self) -> tuple[int, dict[str, str]]:
-        first = self._file.readline()
-        if not first:
-            raise ConnectionResetError("the server closed the connection without an answer")
-        headers: dict[str, str] = {}
-        while (line := self._file.readline().strip()) != b"":
-            name, _, value = line.decode("latin-1").partition(":")
-            headers[name.lower()] = value.strip()
-        return int(first.split()[1]), headers
-
-    def answer(self) -> Answer:
-        status, headers = self.head()
-        if headers.get("transfer-encoding") == "chunked":
-            return Answer(status, headers, b"".join(iter(self.chunk, b"")))
-        return Answer(status, headers, self._file.read(int(headers.get("content-length", 0))))
-
-    def chunk(self) -> bytes:
-        """The next piece of a stream; nothing where it ended."""
-        size = int(self._file.readline() or b"0", 16)
-        data = self._file.read(size)
-        self._file.readline()
-        return data
-
-    def event(self) -> dict[str, Any]:
-        """The next message of a stream."""
-        while True:
-            data = self.chunk()
-            assert data, "the stream ended"
-            for line in data.splitlines():
-                if line.startswith(b"data:") and line[5:].strip().startswith(b"{"):
-                    return json.loads(line[5:])
-
-    def ended(self) -> bool:
-        return self._file.read(1) == b""
-
-
-def request(method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes = b"") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+SSE = "text/event-stream"
 
 
 @dataclass
-class Speaker:
-    """A client that knows the protocol and nothing else; every request has a connection of its own."""
+class Stream:
+    """One answer, message by message, as they come."""
 
-    served: Served
-    era: str = "legacy"
-    path: str = "/mcp"
-    token: str = ""
-    session: str = ""
-    _next: int = field(default=0)
+    link: http.client.HTTPConnection
+    answer: http.client.HTTPResponse
 
     @property
-    def modern(self) -> bool:
-        return self.era != "legacy"
+    def status(self) -> int:
+        return self.answer.status
 
-    def open(self) -> Line:
-        return Line(self.served.url)
+    def message(self) -> dict[str, Any]:
+        if self.answer.getheader("content-type", "").partition(";")[0] != SSE:
+            return json.loads(self.answer.read())
+        while line := self.answer.readline():
+            if line.startswith(b"data:") and line[5:].strip():
+                return json.loads(line[5:])
+        raise AssertionError("the stream ended")
 
-    def headers(self, body: bytes, **other: str | None) -> list[tuple[str, str]]:
-        """What a client sends; `None` leaves one out. Underscores stand for dashes."""
-        usual: dict[str, str | None] = {
-            "host": self.served.url.split("/")[2],
-            "accept": ACCEPT,
-            "content-type": "application/json",
-            "content-length": str(len(body)),
-            "authorization": f"Bearer {self.token or self.served.token}",
-            "mcp-session-id": self.session or None,
-            "mcp-protocol-version": self.era if self.modern else None,
-        }
-        usual |= {name.replace("_", "-"): value for name, value in other.items()}
-        return [(name, value) for name, value in usual.items() if value is not None]
+    def until(self, request: int) -> tuple[dict[str, Any], list[str]]:
+        """The answer to a request, and the notices that came before it on this stream."""
+        before: list[str] = []
+        while (message := self.message()).get("id") != request:
+            before.append(message["method"])
+        return message, before
 
-    def routing(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """The headers in which the modern era says again what stands in the body."""
-        if not self.modern:
-            return {}
-        name = params.get("name", params.get("uri"))
-        return {"mcp_method": method} | ({"mcp_name": name} if isinstance(name, str) else {})
+    def quiet(self, seconds: float = 0.15) -> bool:
+        """Nothing more comes for a moment. What is to come would have been on its way already."""
+        return not select.select([self.link.sock], [], [], seconds)[0]
 
-    def body(self, method: str, params: Mapping[str, Any] | None = None) -> bytes:
+    def close(self) -> None:
+        self.link.close()
+
+
+@dataclass(eq=False)
+class Raw:
+    served: Served
+    path: str = ""
+    name: str = "opencode"
+    era: str = "legacy"
+    token: str | None = None
+    able: dict[str, Any] = field(default_factory=dict[str, Any])
+    session: str | None = None
+    _next: int = 0
+    _open: list[Stream] = field(default_factory=list[Stream])
+
+    def send(self, method: str, params: dict[str, Any] | None = None) -> tuple[int, Stream]:
         self._next += 1
-        given = dict(params or {}) | ({"_meta": META | (params or {}).get("_meta", {})} if self.modern else {})
-        return json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": given}).encode()
+        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": self._body(params)}
+        return self._next, self.post(message)
 
-    def start(self, method: str, params: Mapping[str, Any] | None = None, **other: str | None) -> Line:
-        """The request is out; nobody has looked for its answer yet."""
-        body = self.body(method, params)
-        line = self.open()
-        headers = self.headers(body, **self.routing(method, params or {}), **other)
-        line.send(request("POST", self.path, headers, body))
-        return line
+    def post(self, message: dict[str, Any]) -> Stream:
+        extra: dict[str, str] = {}
+        if self.era == MODERN and "method" in message:
+            name = message.get("params", {}).get("name")
+            extra = {"Mcp-Method": message["method"]} | ({"Mcp-Name": name} if name else {})
+        return self._ask("POST", json.dumps(message), extra)
 
-    def ask(self, method: str, params: Mapping[str, Any] | None = None, **other: str | None) -> Answer:
-        with self.start(method, params, **other) as line:
-            return line.answer()
+    def listening(self) -> Stream:
+        """The stream on which a legacy server speaks unasked."""
+        return self._ask("GET", None, {})
 
-    def post(self, body: bytes, **other: str | None) -> Answer:
-        with self.open() as line:
-            line.send(request("POST", self.path, self.headers(body, **other), body))
-            return line.answer()
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        number, stream = self.send(method, params)
+        answer, _ = stream.until(number)
+        stream.close()
+        return answer
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        return self.ask("tools/call", {"name": tool, "arguments": arguments}).message["result"]
+        return self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
 
-    def hello(self, name: str = "mcp") -> "Speaker":
-        if self.modern:
-            assert self.ask("server/discover").status == 200
+    def names(self) -> list[str]:
+        return [tool["name"] for tool in self.request("tools/list")["result"]["tools"]]
+
+    def hello(self) -> "Raw":
+        if self.era == MODERN:
             return self
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
-        answer = self.ask("initialize", about)
-        assert answer.status == 200, answer
-        self.session = answer.headers["mcp-session-id"]
-        assert self.post(b'{"jsonrpc":"2.0","method":"notifications/initialized"}').status == 202
+        about = {"protocolVersion": "2025-11-25", "capabilities": self.able, "clientInfo": self._who()}
+        number, stream = self.send("initialize", about)
+        assert stream.status == 200
+        self.session = stream.answer.getheader("mcp-session-id")
+        stream.until(number)
+        stream.close()
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}).close()
         return self
+
+    def bye(self) -> int:
+        stream = self._ask("DELETE", None, {})
+        stream.close()
+        return stream.status
+
+    def close(self) -> None:
+        for stream in self._open:
+            stream.close()
+
+    def _who(self) -> dict[str, str]:
+        return {"name": self.name, "version": "1"}
+
+    def _body(self, params: dict[str, Any] | None) -> dict[str, Any]:
+        if self.era != MODERN:
+            return dict(params or {})
+        about = {
+            "io.modelcontextprotocol/clientInfo": self._who(),
+            "io.modelcontextprotocol/clientCapabilities": self.able,
+        }
+        return {**(params or {}), "_meta": META | about}
+
+    def _ask(self, verb: str, body: str | None, extra: dict[str, str]) -> Stream:
+        where = urlsplit(self.served.url)
+        link = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
+        headers = {"Accept": f"application/json, {SSE}", "Content-Type": "application/json", **extra}
+        token = self.served.token if self.token is None else self.token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        if self.era == MODERN:
+            headers["MCP-Protocol-Version"] = MODERN
+        elif self.session:
+            headers |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": "2025-11-25"}
+        link.request(verb, where.path + self.path, body, headers)
+        stream = Stream(link, link.getresponse())
+        self._open.append(stream)
+        return stream
+
+
+@contextmanager
+def raw(served: Served, **about: Any) -> Generator[Raw, None, None]:
+    client = Raw(served, **about)
+    try:
+        yield client.hello()
+    finally:
+        client.close()

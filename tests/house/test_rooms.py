@@ -12,7 +12,7 @@ HOUSE = Path(__file__).parents[2]
 ORDER: list[set[str]] = [
     {"mcp_server.cli"},
     {"mcp_server.compose"},
-    {"mcp_server.wire"},
+    {"mcp_server.law", "mcp_server.wire"},
     {"mcp_server.calls"},
     {"mcp_server.upstreams", "mcp_server.guards", "mcp_server.state", "mcp_server.library"},
     {"mcp_server.rules"},
@@ -20,7 +20,7 @@ ORDER: list[set[str]] = [
 ]
 # What the operator may set is read once and handed down as one value.
 SETTINGS = "mcp_server.settings"
-SETTINGS_READERS = {"mcp_server.cli", "mcp_server.compose", "mcp_server.wire"}
+SETTINGS_READERS = {"mcp_server.cli", "mcp_server.compose", "mcp_server.law"}
 PURE = {"mcp_server.model", "mcp_server.rules"}
 NOT_PURE = {"mcp", "mcp_types", "yaml", "os", "time", "random", "secrets", "datetime", "asyncio", "anyio", "sqlalchemy"}
 CEILINGS = {"module": 300, "function": 40, "parameters": 6, "room": 10}
@@ -65,8 +65,8 @@ def breaches(name: str, tree: ast.AST) -> Iterator[str]:
                 yield f"{name}:{line} tools speak to mcp_server.model alone, not to {there}"
         elif here in PURE and target.split(".")[0] in NOT_PURE:
             yield f"{name}:{line} {here} is pure and does not import {target.split('.')[0]}"
-        elif here and target.split(".")[0] == "tools" and here != "mcp_server.compose":
-            yield f"{name}:{line} only compose knows the tools"
+        elif here and target.split(".")[0] == "tools" and here != "mcp_server.law":
+            yield f"{name}:{line} only the law knows the tools"
         elif there == SETTINGS:
             if here not in SETTINGS_READERS:
                 yield f"{name}:{line} settings are handed down, not imported"

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mcp_server.law import DATA
 from mcp_server.library import Faults, Library, load
 from mcp_server.library.faults import Findings
 from mcp_server.library.modes import Drafts, drafts_in
@@ -12,7 +13,7 @@ from mcp_server.model.ending import Done, Ending
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, Effect, Hints, Tool
 
-SHIPPED = Path(__file__).parents[2] / "menus"
+SHIPPED = DATA / "menus"
 MODE = {
     "name": "mine",
     "title": "My Own",

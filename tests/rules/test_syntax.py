@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.policy import Kind, Rules
+from mcp_server.model.policy import Kind, Rules, RuleText
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Subject, Tool
 from mcp_server.rules import matching
@@ -16,7 +16,7 @@ from mcp_server.rules.compiling import Fault, compile_rules
 from mcp_server.rules.matching import condition, words
 from mcp_server.rules.patterns.command import read
 from mcp_server.rules.patterns.globs import Impossible, lexical, paths, texts
-from mcp_server.rules.syntax import Malformed, Op, Predicate, RuleText, Written, parse
+from mcp_server.rules.syntax import Malformed, Op, Predicate, Written, parse
 from tests.rules.world import table, tools
 from tests.rules.world import texts as listed
 
@@ -47,7 +47,7 @@ def known() -> dict[str, Tool]:
 
 
 def compiled(kind: str, text: str) -> Rules:
-    rules = compile_rules({Kind(kind): [RuleText(text, "rules.yaml:1")]}, known(), roots=("/work",))
+    rules = compile_rules([RuleText(Kind(kind), text, "rules.yaml:1")], known(), roots=("/work",))
     assert isinstance(rules, Rules), rules
     return rules
 
@@ -92,18 +92,24 @@ def test_every_fault_is_reported_at_once_and_no_rule_holds() -> None:
 
 def test_examples_are_checked() -> None:
     right = RuleText(
-        "bash(git push:*)", "r:1", match=("git push x", {"command": "sudo git push"}), not_match=("git pull",)
+        Kind.DENY,
+        "bash(git push:*)",
+        "r:1",
+        match=("git push x", {"command": "sudo git push"}),
+        not_match=("git pull",),
     )
-    assert isinstance(compile_rules({Kind.DENY: [right]}, known()), Rules)
-    wrong = RuleText("bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push"))
-    assert compile_rules({Kind.DENY: [wrong]}, known()) == (
+    assert isinstance(compile_rules([right], known()), Rules)
+    wrong = RuleText(
+        Kind.DENY, "bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push")
+    )
+    assert compile_rules([wrong], known()) == (
         Fault("r:2", "deny rule `bash(git push:*)`: its example `git pull` does not match."),
         Fault("r:2", "deny rule `bash(git push:*)`: its example `{'command': 'git push'}` matches, and should not."),
         Fault("r:2", "deny rule `bash(git push:*)`: its example `git push` matches, and should not."),
     )
-    names = RuleText("git_*", "r:3", match=("git_log", {}), not_match=("Read",))
-    assert isinstance(compile_rules({Kind.DENY: [names]}, known()), Rules)
-    assert compile_rules({Kind.DENY: [replace(names, match=("Read",))]}, known()) != ()
+    names = RuleText(Kind.DENY, "git_*", "r:3", match=("git_log", {}), not_match=("Read",))
+    assert isinstance(compile_rules([names], known()), Rules)
+    assert compile_rules([replace(names, match=("Read",))], known()) != ()
 
 
 def test_what_a_text_is_taken_apart_into() -> None:
@@ -157,7 +163,7 @@ def test_lexical_paths() -> None:
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.text(alphabet="ab(){}[]*?:. /\"'\\,-~!\n eqgtinandexists01", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
-    got = compile_rules({Kind.DENY: [RuleText(f"bash({text})", "r:1")], Kind.ALLOW: [RuleText(text, "r:2")]}, known())
+    got = compile_rules([RuleText(Kind.DENY, f"bash({text})", "r:1"), RuleText(Kind.ALLOW, text, "r:2")], known())
     assert isinstance(got, Rules) or all(fault.message for fault in got)
 
 
@@ -192,7 +198,7 @@ def test_a_path_that_is_allowed_by_a_pattern_is_denied_by_it(pattern: str, path:
     st.sampled_from(["deny", "allow"]),
 )
 def test_a_rule_that_applies_is_found_by_its_word(name: str, specifier: str, text: str, kind: str) -> None:
-    rules = compile_rules({Kind(kind): [RuleText(f"{name}({specifier})", "r:1")]}, known(), roots=("/a",))
+    rules = compile_rules([RuleText(Kind(kind), f"{name}({specifier})", "r:1")], known(), roots=("/a",))
     if isinstance(rules, Rules):
         speaks(rules, kind, name, {"files": ["b", text]} if name == "git_add" else text)
 

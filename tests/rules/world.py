@@ -9,12 +9,11 @@ import yaml
 
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.menu import Menus, Mode
-from mcp_server.model.policy import Budget, Kind, Policy, Rules
+from mcp_server.model.policy import Budget, Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
 from mcp_server.rules.arguments import checks
 from mcp_server.rules.compiling import compile_rules
-from mcp_server.rules.syntax import RuleText
 
 TABLES = Path(__file__).parents[1] / "tables"
 PROFILES = dict(zip("RNTU", Profile, strict=True))
@@ -106,11 +105,12 @@ def table_example() -> dict[str, Arguments]:
     return {name: row.get("example", {}) for name, row in table("tools")["tools"].items()}
 
 
-def texts(written: Mapping[str, Sequence[str]]) -> dict[Kind, list[RuleText]]:
-    return {
-        Kind(kind): [RuleText(text, f"rules.yaml:{line}") for line, text in enumerate(several, 1)]
+def texts(written: Mapping[str, Sequence[str]]) -> list[RuleText]:
+    return [
+        RuleText(Kind(kind), text, f"rules.yaml:{line}")
         for kind, several in written.items()
-    }
+        for line, text in enumerate(several, 1)
+    ]
 
 
 @cache

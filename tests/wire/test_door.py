@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.clients import ERAS
-from tests.doors.raw import ACCEPT, Line, Speaker, request
+from tests.doors.line import ACCEPT, Line, Speaker, request
 from tests.doors.served import Served, served
 from tests.doors.tight import TIGHT
 from tests.wire.conftest import GUEST, Ground

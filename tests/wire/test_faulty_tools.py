@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.doors.clients import ERAS
+from tests.doors.line import Speaker
 from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import Speaker
 from tests.doors.served import served
 from tests.wire.faulty import CANARY, HALVES, LONG, MODE, RAISED, RETURNED
 

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.doors.clients import ERAS
+from tests.doors.line import Line, Speaker, request
 from tests.doors.pipe import META, Pipe, pipe
-from tests.doors.raw import Line, Speaker, request
 from tests.doors.served import Served, environment, served
 from tests.wire.faulty import MODE
 
@@ -260,7 +260,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.parametrize("era", ERAS)
 def test_progress_comes_to_who_asked_over_http(house: Served, era: str) -> None:
     speaker = Speaker(house, era).hello()
-    params = {"name": "report_progress", "arguments": {}}
+    params: dict[str, Any] = {"name": "report_progress", "arguments": {}}
     *notes, result = speaker.ask("tools/call", params | {"_meta": {"progressToken": "t"}}).messages
     assert [note["params"] for note in notes] == reports("t")
     assert result["result"]["isError"] is False
@@ -271,7 +271,7 @@ def test_progress_comes_to_who_asked_over_http(house: Served, era: str) -> None:
 
 
 @contextmanager
-def busy(here: Served, mark: Path) -> Iterator[list[Line]]:
+def busy(here: Served, mark: Path) -> Generator[list[Line]]:
     """Everything that can be open is: streams of all three kinds, and a call in flight in either era."""
     with ExitStack() as stack:
         older, newer = Speaker(here).hello(), Speaker(here, ERAS[1])

@@ -126,6 +126,7 @@ MOVE = Tool(
     run=move,
     demand=demand_moving,
     subject=("source", Subject.PATH),
+    paths=("source", "destination"),
 )
 
 

@@ -114,7 +114,8 @@ def _shown(path: str, data: bytes, start: bool, size: int, more: str = "") -> Do
     # A CRLF is a line end and no control character.
     plain = text.replace("\r\n", "\n")
     clean = visible(plain)
-    return Done(clean + ("" if clean == plain else "\n[Control characters are shown as \\xNN.]") + more)
+    shown = clean + ("" if clean == plain else "\n[Control characters are shown as \\xNN.]") + more
+    return Done(shown, verbatim=True)
 
 
 def _more(path: str, end: int, size: int, more: str = "") -> str:

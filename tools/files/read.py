@@ -118,7 +118,7 @@ def _text(snapshot: Snapshot, args: ReadArguments) -> Ending:
         )
     chars = LARGE_PAGE_CHARS if args.get("allow_large") else PAGE_CHARS
     found = page(data, first, args.get("limit", LINES), chars)
-    return Done(head + found.text + _notes(found, args["file_path"], len(data)))
+    return Done(head + found.text + _notes(found, args["file_path"], len(data)), verbatim=True)
 
 
 def _notes(found: Page, path: str, size: int) -> str:

@@ -1,17 +1,58 @@
 """Which secrets does the wire keep? Files that their owner alone can read, made the first time they are needed."""
 
+import base64
+import hmac
 import os
+import re
 import secrets
 from pathlib import Path
+
+from mcp_server.model.ending import Code, Problem, Refusal
+
+KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 
 
 def kept(path: Path) -> str:
     """The secret at this path: 32 random bytes, written so that they can stand in a header."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        found = path.read_bytes()
+    except FileNotFoundError:
+        found = _made(path)
+    if not KEPT.fullmatch(found):
+        raise Refusal(
+            Problem(
+                Code.STORE_UNAVAILABLE, f"`{path}` does not hold a key.", "Delete it, and menugate makes a new one."
+            )
+        )
+    path.chmod(0o600)
+    return found.decode().strip()
+
+
+def token(secrets_folder: Path, workspace: Path, shown: Path) -> str:
+    """The bearer token of a workspace, put where the person finds it.
+
+    It is computed from a key outside the workspace: a file that came with the folder would otherwise be a token that
+    its sender knows.
+    """
+    key = kept(secrets_folder / "http.key").encode()
+    found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
+    draft = shown.with_name(f".{shown.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(found + "\n")
+    draft.replace(shown)
+    return found
+
+
+def _made(path: Path) -> bytes:
+    """Of two processes that start together one is first, and both then use what it made, whole."""
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_urlsafe(32).encode() + b"\n")
+        os.link(draft, path)
     except FileExistsError:
-        path.chmod(0o600)
-        return path.read_text().strip()
-    with os.fdopen(descriptor, "w") as file:
-        file.write(made := secrets.token_urlsafe(32))
-    return made
+        pass
+    finally:
+        draft.unlink()
+    return path.read_bytes()

@@ -48,7 +48,7 @@ def room(tmp_path: Path, ripgrep_works: bool) -> Path:
 
 def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     start, lent = os.open(room, os.O_RDONLY), os.open(room / "lent", os.O_RDONLY)
-    system = ":".join([*SYSTEM, sys.base_prefix])
+    system = ":".join([*SYSTEM, f"{sys.base_prefix}/lib"])
     program = os.path.realpath(sys.executable)
     words = [sys.executable, "-I", "-S", "-B", confine.__file__, str(start), "10", str(lent), system, "0", program]
     if paths:

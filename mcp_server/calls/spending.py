@@ -1,0 +1,35 @@
+"""What has a run spent? Calls, minutes, results, and the same call failing again and again."""
+
+import time
+from dataclasses import dataclass
+
+from mcp_server.model.ending import Ending, Problem
+from mcp_server.model.policy import Spent
+
+
+@dataclass
+class Spending:
+    """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing."""
+
+    calls: int = 0
+    result_bytes: int = 0
+    repeated_failures: int = 0
+    begun_ns: int | None = None
+    failing: str = ""
+    """What failed last: the tool and its arguments' digest."""
+
+    @property
+    def so_far(self) -> Spent:
+        minutes = 0.0 if self.begun_ns is None else (time.monotonic_ns() - self.begun_ns) / 60e9
+        return Spent(self.calls, minutes, self.result_bytes, self.repeated_failures)
+
+    def begin(self) -> None:
+        if self.begun_ns is None:
+            self.begun_ns = time.monotonic_ns()
+
+    def add(self, shown: Ending, call: str) -> None:
+        self.calls += 1
+        self.result_bytes += len(shown.text)
+        failed = isinstance(shown, Problem)
+        self.repeated_failures = (self.repeated_failures + 1 if call == self.failing else 1) if failed else 0
+        self.failing = call if failed else ""

@@ -1,0 +1,45 @@
+"""Do the hand-written pages still say what is there?"""
+
+import re
+from pathlib import Path
+
+HOUSE = Path(__file__).parents[2]
+
+
+def test_the_readme_shows_the_folders_that_are_there() -> None:
+    tree = re.search(r"## Where things live\n\n```\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL)
+    assert tree is not None
+    lines = [line for line in tree[1].splitlines() if line.strip()]
+    top = {line.split("/")[0] for line in lines if not line.startswith(" ")}
+    inside = {line.split()[0].rstrip("/") for line in lines if line.startswith("  ")}
+    folders = {path.name for path in HOUSE.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    assert top == folders - {"dist", "build"}
+    rooms = {path.name for path in (HOUSE / "mcp_server").iterdir() if not path.name.startswith("__")}
+    assert inside == rooms
+
+
+def test_there_are_few_words_each_once() -> None:
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \|", (HOUSE / "docs" / "words.md").read_text(), re.MULTILINE)
+    assert len(rows) == len(set(rows)) <= 15
+
+
+def test_every_dependency_has_its_reason() -> None:
+    declared = set(re.findall(r'^  "([a-z-]+)>=', (HOUSE / "pyproject.toml").read_text(), re.MULTILINE))
+    given = (HOUSE / "DEPENDENCIES.md").read_text()
+    named = {name for row in re.findall(r"^\| ([a-z, -]+) \|", given, re.MULTILINE) for name in row.split(", ")}
+    assert declared - named == {"build", "hypothesis", "pytest", "pytest-xdist", "ruff"}
+
+
+def test_the_pages_name_files_that_are_there() -> None:
+    for page in [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    """No path of a machine it was made on, and no host it was installed from."""
+    unwanted = re.compile(r"/work/(?:main|shared)|/tmp/wt|registry\.npmjs|pypi\.org|deb\.debian")
+    written = {".py", ".md", ".yaml", ".toml", ".sh"}
+    elsewhere = {".venv", ".cache", ".hypothesis"}
+    pages = [path for path in HOUSE.rglob("*") if path.suffix in written and not elsewhere & set(path.parts)]
+    assert [path for path in pages if path != Path(__file__) and unwanted.search(path.read_text())] == []
