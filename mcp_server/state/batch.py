@@ -26,6 +26,12 @@ CLOSING_SECONDS = 2.0
 LOCK_SECONDS = 5.0
 MOST_PENDING = 20_000
 RESERVE_BYTES = 1 << 20
+LOST_EPOCH = 1 << 40
+"""Where a posture was lost and none was chosen since. No file comes to it by counting, so that whoever still holds what
+was chosen before decides anew."""
+EPOCH = f"""SELECT coalesce(
+    (SELECT epoch FROM posture WHERE principal = ?),
+    (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
 
 
 @cache
@@ -77,9 +83,7 @@ class Transaction(View):
 
     def epoch(self, principal: str) -> int:
         if principal not in self._epochs:
-            row = self.link.cursor.execute(
-                "SELECT epoch FROM posture WHERE principal = ?", (plain(principal),)
-            ).fetchone()
+            row = self.link.cursor.execute(EPOCH, (plain(principal),)).fetchone()
             self._epochs[principal] = whole(row[0]) if row else 0
         return self._epochs[principal]
 

@@ -13,7 +13,7 @@ from typing import Any
 from mcp_server.model.files import Stamp
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, Stage, Surface, WorkMode
 from mcp_server.model.session import Session
-from mcp_server.state.batch import Transaction, View, plain, whole
+from mcp_server.state.batch import LOST_EPOCH, Transaction, View, plain, whole
 from mcp_server.state.record import Changed, Intent, Judged, Kept, Message, Moved, Outcome, RowKind
 from mcp_server.state.seal import Checkpoint, canonical
 
@@ -96,7 +96,7 @@ def posture(view: View, principal: str) -> Posture | None:
     if row := view.one("SELECT * FROM posture WHERE principal = :principal", principal=plain(principal)):
         return _posture_of(view, row)
     workspace = view.one("SELECT lost FROM workspace")
-    return Posture.most_restricted() if workspace and workspace["lost"] else None
+    return replace(Posture.most_restricted(), epoch=LOST_EPOCH) if workspace and workspace["lost"] else None
 
 
 def postures(view: View) -> dict[str, Posture]:

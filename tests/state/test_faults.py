@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,13 @@ import pytest
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
-from mcp_server.state import Store, opening
-from mcp_server.state.batch import Transaction, View
+from mcp_server.state import Moved, Store, opening
+from mcp_server.state.batch import LOST_EPOCH, Transaction, View
 from mcp_server.state.sqlite import network_share
 from tests.state.parts import Hands, Place, intended, intent, outcome
 
 pytestmark = pytest.mark.anyio
-LEAST = Posture.most_restricted()
+LEAST = replace(Posture.most_restricted(), epoch=LOST_EPOCH)
 
 
 async def code_of(store: Store) -> Code | None:
@@ -174,7 +175,7 @@ async def test_a_damaged_file_is_set_aside_and_the_least_holds(place: Place, han
     await hands.close()
     store = await hands.open(place)
     assert await store.posture("me") == LEAST, "and still after the next start"
-    settled = await store.set_posture("me", Posture(), "chosen again")
+    settled = await store.set_posture("me", Posture(epoch=LOST_EPOCH), "chosen again")
     assert await store.posture("me") == settled
     with place.reader() as state:
         assert aside.name in state.lost()
@@ -208,7 +209,8 @@ async def test_two_processes_agree_on_the_new_file_after_one_set_the_old_aside(p
     one, other = await hands.open(place), await hands.open(place)
     for file in place.state.glob("state.db*"):
         file.rename(file.with_name("elsewhere-" + file.name))
-    seqs = [await intended(one, intent()), await intended(other, intent()), await intended(one, intent())]
+    assert isinstance(await one.intend(intent()), Moved), "decided under what somebody chose in the file that is gone"
+    seqs = [await intended(store, intent(posture=LEAST)) for store in (one, other, one)]
     with place.reader() as state:
         assert [row.seq for row in state.rows() if row.kind == "intent"] == seqs
         assert state.verify().ok
