@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -118,6 +118,13 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
         names = ", ".join(mode.name for mode in found.policy.menus)
         raise Unbuildable(f"there is no mode `{settings.mode}`; there are {names}.")
     prepare_folders(settings)
+    try:
+        return connected(found, settings, clock)
+    except OSError as wrong:
+        raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
+
+
+def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
@@ -222,14 +229,21 @@ def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:
 
 
 def prepare_folders(settings: Settings) -> None:
+    if settings.state.is_symlink():
+        # It may have come with the workspace, and lead to where a tool reads and writes.
+        raise Unbuildable(
+            f"{settings.state} is a link, and menugate keeps its state in a folder that is really there; take it away."
+        )
     for folder in (settings.state, settings.secrets):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as wrong:
             raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
     ignore = settings.state / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    # A courtesy to the person's repository, which must not keep a server from reading what lies there.
+    with suppress(OSError):
+        if not ignore.exists():
+            ignore.write_text("*\n")
 
 
 def numbered() -> Callable[[], str]:

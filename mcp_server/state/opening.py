@@ -141,6 +141,13 @@ def _open(path: Path, secrets: Path, who: tuple[Clock, str], suspicion: str) -> 
 
 
 def make_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        # It may have come with the workspace, and lead to where a tool reads and writes.
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
+            "Take the link away.",
+        )
     if folder.is_dir():
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
