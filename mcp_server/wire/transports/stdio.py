@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -36,7 +36,7 @@ Streams: TypeAlias = tuple[
 async def stdio() -> AsyncGenerator[Streams, None]:
     """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
     source, sink = _claimed()
-    reader, writer = await _reader(source), await _writer(sink)
+    (reader, close), writer = await _reader(source), await _writer(sink)
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
     try:
@@ -46,6 +46,7 @@ async def stdio() -> AsyncGenerator[Streams, None]:
             yield received, sent
             group.cancel_scope.cancel()
     finally:
+        close()
         if not isinstance(writer, int):
             writer.close()
 
@@ -76,15 +77,17 @@ def _terminal(fd: int) -> int:
     return opened
 
 
-async def _reader(fd: int) -> asyncio.StreamReader | int:
+async def _reader(fd: int) -> tuple[asyncio.StreamReader | int, Callable[[], None]]:
+    """What to read from, and how to let go of it."""
     if os.isatty(fd):
         fd = _terminal(fd)
     elif not _selectable(fd):
-        return fd
+        return fd, lambda: None
     reader = asyncio.StreamReader(limit=CHUNK)
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(fd, "rb", 0))
-    return reader
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(fd, "rb", 0))
+    return reader, transport.close
 
 
 async def _writer(fd: int) -> asyncio.StreamWriter | int:
