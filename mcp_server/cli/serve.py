@@ -11,6 +11,7 @@ from mcp_server.cli.paper import Trouble, say
 
 if TYPE_CHECKING:
     from mcp_server.compose import House
+    from mcp_server.wire.transports.door import Limits
 
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         house: House = build(settings, arguments.packs)
         async with house.running():
-            await (serve_stdio(house.server) if settings.http is None else _over_http(house))
+            await (serve_stdio(house.server) if settings.http is None else over_http(house))
 
     try:
         settings = read(vars(arguments))
@@ -67,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _over_http(house: "House") -> None:
-    from mcp_server.wire.transports.door import Door
+async def over_http(house: "House", limits: "Limits | None" = None) -> None:
+    from mcp_server.wire.transports.door import Admission, Limits
     from mcp_server.wire.transports.http import listening, local_hosts
     from mcp_server.wire.transports.serving import serve_net
 
@@ -85,9 +86,14 @@ async def _over_http(house: "House") -> None:
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
-    announce(settings.workspace, f"http://{f'[{host}]' if ':' in host else host}:{port}", token)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     await serve_net(
-        house.server, house.law.policy.menus, house.notices, lambda app: Door(app, hosts, origins, keys), bound
+        house.server,
+        house.law.policy.menus,
+        house.notices,
+        Admission(hosts, origins, keys, limits or Limits()),
+        bound,
+        lambda: announce(settings.workspace, address, token),
     )
 
 

@@ -164,3 +164,8 @@ def test_a_flat_list_shows_everything_and_everything_on_it_runs(workspace: Path,
         assert set(SWE) < set(names)
         assert not one.call("Read", file_path="notes.md")["isError"]
         assert not one.call("fs_file_info", path="notes.md")["isError"]
+        one.call("menu_enter", mode="swe")
+        assert one.names() == names
+        assert not one.call("fs_file_info", path="notes.md")["isError"], "and so it stays after a move"
+        one.call("menu_exit")
+        assert not one.call("Read", file_path="notes.md")["isError"]

@@ -8,24 +8,24 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.wire.transports.strict import NotStrict, parse
+from mcp_server.wire.caller import MODERN
+from mcp_server.wire.transports.strict import NotStrict, message
 
 LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
-BODY_SECONDS = 10.0
-MOST_IN_FLIGHT = 512
 ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 OPEN = frozenset({"/healthz", "/readyz"})
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Refused(Exception):
     status: int
     reason: str
@@ -33,14 +33,53 @@ class Refused(Exception):
     request_id: str | int | None = None
 
 
-@dataclass
-class Door:
-    app: ASGIApp
+@dataclass(frozen=True)
+class Limits:
+    """How much may come in, and how slowly."""
+
+    head_seconds: float = 10.0
+    body_seconds: float = 10.0
+    requests: int = 512
+    """That are being read or answered at once."""
+    streams: int = 2000
+    """That stay open, for what the server has to say."""
+    sessions: int = 2000
+    sse: int = 200
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Who is let in."""
+
     hosts: frozenset[str]
     origins: frozenset[str]
     keys: Mapping[str, str]
     """SHA-256 of a token -> the principal it proves. Empty where nobody needs one."""
-    in_flight: int = field(default=0)
+    limits: Limits = Limits()
+
+
+@dataclass
+class Places:
+    most: int
+    taken: int = 0
+
+    @contextmanager
+    def one(self) -> Generator[None, None, None]:
+        if self.taken >= self.most:
+            raise Refused(503, "too many requests at once; try again")
+        self.taken += 1
+        try:
+            yield
+        finally:
+            self.taken -= 1
+
+
+class Door:
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self.app = app
+        self.admission = admission
+        self._requests = Places(admission.limits.requests)
+        self._streams = Places(admission.limits.streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,17 +87,16 @@ class Door:
             return
         try:
             headers = self._checked(scope)
-            if scope["path"] not in OPEN:
-                self._known(scope, headers)
-            received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
+            if scope["path"] in OPEN:
+                await self.app(scope, receive, send)
+                return
+            self._known(scope, headers)
+            # Before the body, because half a body holds memory too.
+            with self._places(scope, headers).one():
+                received = await self._body(headers, receive) if scope["method"] == "POST" else receive
+                await self.app(scope, received, send)
         except Refused as refused:
             await _answer(send, refused)
-            return
-        self.in_flight += 1
-        try:
-            await self.app(scope, received, send)
-        finally:
-            self.in_flight -= 1
 
     def _checked(self, scope: Scope) -> dict[str, str]:
         raw: list[tuple[bytes, bytes]] = scope["headers"]
@@ -74,39 +112,44 @@ class Door:
             raise Refused(431, "the headers are too large")
         # The parser leaves blanks around a value, which are no part of it.
         scope["headers"] = [(name, value.strip()) for name, value in raw]
-        if headers.get("host", "").lower() not in self.hosts:
+        if headers.get("host", "").lower() not in self.admission.hosts:
             raise Refused(421, "this server does not answer to that Host")
-        if (origin := headers.get("origin")) is not None and origin.lower() not in self.origins:
+        if (origin := headers.get("origin")) is not None and origin.lower() not in self.admission.origins:
             raise Refused(403, "this Origin may not call this server")
-        if self.in_flight >= MOST_IN_FLIGHT and scope["path"] not in OPEN:
-            raise Refused(503, "too many requests at once; try again")
         return headers
 
+    def _places(self, scope: Scope, headers: Mapping[str, str]) -> Places:
+        """Streams stay for hours; they are counted apart and cannot use up the places of those who only ask."""
+        lasting = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
+        return self._streams if lasting else self._requests
+
     def _known(self, scope: Scope, headers: Mapping[str, str]) -> None:
-        if not self.keys:
+        keys = self.admission.keys
+        if not keys:
             return
         kind, _, token = headers.get("authorization", "").partition(" ")
         given = hashlib.sha256(token.encode("latin-1")).hexdigest()
-        principal = next((name for key, name in self.keys.items() if hmac.compare_digest(key, given)), None)
+        principal = next((name for key, name in keys.items() if hmac.compare_digest(key, given)), None)
         if kind.lower() != "bearer" or principal is None:
             raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
-    async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+    async def _body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")
         if kind.strip().lower() != "application/json":
             raise Refused(400, "the content type has to be application/json")
         if parameters.strip() and parameters.strip().lower().replace('"', "") != "charset=utf-8":
             raise Refused(415, "the only charset here is utf-8")
+        seconds = self.admission.limits.body_seconds
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(seconds):
                 body = await _read(headers, receive)
         except TimeoutError:
-            raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+            raise Refused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
-            parse(body)
+            message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
-            raise Refused(400, wrong.reason, -32700, wrong.request_id) from None
+            raise Refused(400, wrong.reason, wrong.code, wrong.request_id) from None
         return _again(body, receive)
 
 
@@ -116,13 +159,13 @@ async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
         raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
     body = bytearray()
     while True:
-        message = await receive()
-        if message["type"] != "http.request":
+        part = await receive()
+        if part["type"] != "http.request":
             raise Refused(400, "the client left before the body was there")
-        body += message.get("body", b"")
+        body += part.get("body", b"")
         if len(body) > LONGEST_BODY:
             raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
-        if not message.get("more_body", False):
+        if not part.get("more_body", False):
             return bytes(body)
 
 
@@ -142,7 +185,8 @@ async def _answer(send: Send, refused: Refused) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refused.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="menugate"'))
-    if refused.status in (408, 413):
+    if refused.status == 408:
+        # Not after a body that is too large: closed before all of it came, the connection would take the answer along.
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

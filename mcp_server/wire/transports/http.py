@@ -1,12 +1,9 @@
 """What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, and an orderly end."""
 
-import asyncio
-import signal
 import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from types import FrameType
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -22,10 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_server.model.menu import Menus
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.transports.door import LONGEST_BODY, Door
+from mcp_server.wire.transports.door import LONGEST_BODY, Admission, Door, Limits
+from mcp_server.wire.transports.heads import bounded
 
-MOST_SESSIONS = 2000
-MOST_SSE = 200
 IDLE_SECONDS = 1800.0
 GRACE_SECONDS = 2
 CLOSED_BY_DOOR = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -38,10 +34,11 @@ class SseEndpoint:
 
     server: MenuServer
     transport: SseServerTransport
+    most: int
     open: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.open >= MOST_SSE:
+        if self.open >= self.most:
             await PlainTextResponse("too many streams are open", 503)(scope, receive, send)
             return
         self.open += 1
@@ -54,11 +51,11 @@ class SseEndpoint:
             self.open -= 1
 
 
-def application(server: MenuServer, menus: Menus, ready: Callable[[], bool]) -> Starlette:
+def application(server: MenuServer, menus: Menus, limits: Limits, ready: Callable[[], bool]) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
         security_settings=CLOSED_BY_DOOR,
-        max_sessions=MOST_SESSIONS,
+        max_sessions=limits.sessions,
         session_idle_timeout=IDLE_SECONDS,
         max_request_body_size=LONGEST_BODY,
     )
@@ -87,7 +84,7 @@ def application(server: MenuServer, menus: Menus, ready: Callable[[], bool]) -> 
         routes=[
             Route("/mcp", endpoint),
             Route("/mcp/{mode}", Asgi(pinned)),
-            Route("/sse", SseEndpoint(server, sse), methods=["GET"]),
+            Route("/sse", SseEndpoint(server, sse, limits.sse), methods=["GET"]),
             Mount("/messages/", app=sse.handle_post_message),
             Route("/healthz", health, methods=["GET"]),
             Route("/readyz", readiness, methods=["GET"]),
@@ -119,23 +116,27 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class Endable(uvicorn.Server):
-    """Ends the open listen streams at the signal: a stream nobody ends keeps the server alive for ever."""
+    """Ends when it is told to, at once and only then: the signals are ours, and what they end is more than this.
 
-    def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ending = ending
+    Left to itself uvicorn takes the signals, and raises them anew once it has ended: the process would die of them
+    before the state is written down.
+    """
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        asyncio.get_event_loop().call_soon_threadsafe(self._ending)
-        super().handle_exit(sig, frame)
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
 
 
 async def serve_http(
-    app: Starlette, door: Callable[[ASGIApp], Door], bound: socket.socket, ending: Callable[[], None]
+    app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
 ) -> None:
+    """`started` is called with what ends it."""
     config = uvicorn.Config(
-        door(AuthContextMiddleware(app)),
-        http="httptools",
+        Door(AuthContextMiddleware(app), admission),
+        http=bounded(admission.limits.head_seconds),
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -144,9 +145,10 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,
-        h11_max_incomplete_event_size=None,
     )
-    await Endable(config, ending).serve(sockets=[bound])
+    server = Endable(config)
+    started(server.end)
+    await server.serve(sockets=[bound])
 
 
 def local_hosts(host: str, port: int) -> frozenset[str]:
@@ -155,4 +157,4 @@ def local_hosts(host: str, port: int) -> frozenset[str]:
     return frozenset(f"{name}:{port}" for name in names)
 
 
-__all__ = ["Door", "application", "listening", "local_hosts", "serve_http", "signal"]
+__all__ = ["application", "listening", "local_hosts", "serve_http"]

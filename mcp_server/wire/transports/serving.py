@@ -7,12 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from mcp.server.runner import serve_dual_era_loop
-from starlette.types import ASGIApp
 
 from mcp_server.model.menu import Menus
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.transports.door import Door
+from mcp_server.wire.transports.door import Admission
 from mcp_server.wire.transports.http import application, serve_http
 from mcp_server.wire.transports.stdio import stdio
 
@@ -20,19 +19,42 @@ from mcp_server.wire.transports.stdio import stdio
 async def serve_stdio(server: MenuServer) -> None:
     task = asyncio.current_task()
     assert task is not None
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, task.cancel)
+    on_signal(task.cancel)
     with suppress(asyncio.CancelledError):
         async with stdio() as (reader, writer):
             options = server.create_initialization_options()
             await serve_dual_era_loop(server, reader, writer, lifespan_state={}, init_options=options)
-    # A signal that comes while the state is being written down must not cut that short.
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, lambda: None)
+    on_signal(nothing)
 
 
 async def serve_net(
-    server: MenuServer, menus: Menus, notices: Notices, door: Callable[[ASGIApp], Door], bound: socket.socket
+    server: MenuServer,
+    menus: Menus,
+    notices: Notices,
+    admission: Admission,
+    bound: socket.socket,
+    announce: Callable[[], None],
 ) -> None:
-    await serve_http(application(server, menus, lambda: True), door, bound, notices.close)
+    """`announce` is called when whoever hears of us may come in, and may end us."""
+
+    def started(end: Callable[[], None]) -> None:
+        def ending() -> None:
+            # A listen stream that nobody ends keeps the server alive for ever.
+            notices.close()
+            end()
+
+        on_signal(ending)
+        announce()
+
+    await serve_http(application(server, menus, admission.limits, lambda: True), admission, bound, started)
+    on_signal(nothing)
+
+
+def on_signal(deed: Callable[[], object]) -> None:
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, deed)
+
+
+def nothing() -> None:
+    """A signal that comes while the state is being written down must not cut that short."""

@@ -16,14 +16,14 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from mcp_server.wire.listings import Prepared
-from mcp_server.wire.transports.strict import NotStrict, parse
+from mcp_server.wire.transports.lines import LONGEST_LINE, Lines, Overlong
+from mcp_server.wire.transports.strict import NotStrict, message
 
-LONGEST_LINE = 4 * 1024 * 1024
 CHUNK = 256 * 1024
 
 Incoming: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -83,34 +83,27 @@ async def _writer(fd: int) -> asyncio.StreamWriter | int:
 
 
 async def _receive(reader: asyncio.StreamReader | int, incoming: Incoming, writer: asyncio.StreamWriter | int) -> None:
-    pending, skipping = bytearray(), False
+    lines = Lines()
     async with incoming:
         while chunk := await _chunk(reader):
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                whole, pending = bytes(pending) + line, bytearray()
-                if not skipping:
-                    await _take(whole, incoming, writer)
-                skipping = False
-            if not skipping:
-                pending += rest
-            if len(pending) > LONGEST_LINE:
-                await _write(writer, _error(PARSE_ERROR, f"a message is at most {LONGEST_LINE} bytes", None))
-                pending, skipping = bytearray(), True
+            for line in lines.feed(chunk):
+                await _take(line, incoming, writer)
 
 
-async def _take(line: bytes, incoming: Incoming, writer: asyncio.StreamWriter | int) -> None:
+async def _take(line: bytes | Overlong, incoming: Incoming, writer: asyncio.StreamWriter | int) -> None:
+    if isinstance(line, Overlong):
+        await _write(writer, _error(INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes", line.request_id))
+        return
     if not line.strip():
         return
     try:
-        value = parse(line)
-        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+        found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
     except NotStrict as refused:
-        await _write(writer, _error(PARSE_ERROR, refused.reason, refused.request_id))
+        await _write(writer, _error(refused.code, refused.reason, refused.request_id))
     except ValidationError:
-        await _write(writer, _error(INVALID_REQUEST, "a message is one JSON-RPC object; batches are not taken", None))
+        await _write(writer, _error(INVALID_REQUEST, "this is not a JSON-RPC message", None))
     else:
-        await incoming.send(SessionMessage(message))
+        await incoming.send(SessionMessage(found))
 
 
 async def _send(outgoing: MemoryObjectReceiveStream[SessionMessage], writer: asyncio.StreamWriter | int) -> None:

@@ -1,40 +1,118 @@
-"""Is this JSON that everybody reads alike? What two parsers would read differently is refused before either does.
+"""Is this one JSON-RPC message that everybody reads alike? What two parsers would read differently is refused before
+either does.
 
 Duplicate keys, NaN, other encodings than UTF-8 and endless depth all parse in some parser; a filter in front of us that
-reads the first of two keys would let through what we then read as the second.
+reads the first of two keys would let through what we then read as the second. A message whose id is none is taken for
+a notification by some, and its sender waits for ever.
 """
 
 import json
+import re
 from typing import Any, NoReturn, cast
 
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
+
 LONGEST_ID = 128
+DEEPEST = 200
+"""Levels; far more than arguments may have, so that a model that overdoes it is told so by its tool."""
+
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class NotStrict(Exception):
     """Why the text is refused, in words for whoever sent it, and the request's id where one could be made out."""
 
-    def __init__(self, reason: str, request_id: str | int | None = None) -> None:
+    def __init__(self, reason: str, request_id: str | int | None = None, code: int = PARSE_ERROR) -> None:
         super().__init__(reason)
         self.reason = reason
         self.request_id = request_id
+        self.code = code
 
 
-def parse(body: bytes) -> Any:
+def message(body: bytes, whole: bool = False) -> dict[str, Any]:
+    """A request, a notification or an answer, in the protocol's one shape.
+
+    `whole`: it goes on to a parser that fails on half a surrogate pair, which we leave to the tool it is meant for.
+    """
+    value = _parsed(body)
+    if not isinstance(value, dict):
+        raise NotStrict("a message is one JSON-RPC object; batches are not taken", code=INVALID_REQUEST)
+    found = cast(dict[str, Any], value)
+    if fault := _misshapen(found):
+        answer = "method" not in found and ("result" in found or "error" in found)
+        raise NotStrict(fault, None if answer else _usable(found.get("id")), INVALID_REQUEST)
+    if whole and HALF.search(body) and _broken(json.dumps(found, ensure_ascii=False)):
+        raise NotStrict("a text holds half of a surrogate pair, which is no character", _usable(found.get("id")))
+    return found
+
+
+def _misshapen(found: dict[str, Any]) -> str | None:
+    params = found.get("params")
+    if found.get("jsonrpc") != "2.0":
+        return '`jsonrpc` has to be "2.0"'
+    if "id" in found and _usable(found["id"]) is None and (found["id"] is not None or "error" not in found):
+        return f"an id is a whole number or a text of at most {LONGEST_ID} characters"
+    if "method" in found:
+        if not isinstance(found["method"], str) or _broken(found["method"]):
+            return "`method` has to be a text"
+        return None if params is None or isinstance(params, dict) else "`params` has to be an object"
+    if isinstance(found.get("result"), dict) or _is_error(found.get("error")):
+        return None if "id" in found else "an answer needs the id of its request"
+    return "this is neither a request nor an answer"
+
+
+def _is_error(error: Any) -> bool:
+    if not isinstance(error, dict):
+        return False
+    told = cast(dict[str, Any], error)
+    return type(told.get("code")) is int and isinstance(told.get("message"), str)
+
+
+def _usable(found: Any) -> str | int | None:
+    if type(found) is int:
+        return found if -(10**LONGEST_ID) < found < 10**LONGEST_ID else None
+    return found if isinstance(found, str) and len(found) <= LONGEST_ID and not _broken(found) else None
+
+
+def _broken(text: str) -> bool:
+    """Half a surrogate pair is no text, and could not be sent back."""
+    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _parsed(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise NotStrict("the message is not UTF-8") from None
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except NotStrict as refused:
         raise NotStrict(refused.reason, _id(text)) from None
     except RecursionError:
-        raise NotStrict("the message is nested too deeply") from None
+        raise _too_deep() from None
     except ValueError:
-        raise NotStrict("the message is not JSON") from None
-    if isinstance(value, dict) and len(str(cast(dict[str, Any], value).get("id", ""))) > LONGEST_ID:
-        raise NotStrict(f"the id is longer than {LONGEST_ID} characters")
-    return cast(Any, value)
+        raise NotStrict("the message is not JSON", _id(text)) from None
+    # Counting is quick and nearly always enough.
+    if text.count("{") + text.count("[") > DEEPEST and _depth(value) > DEEPEST:
+        raise _too_deep()
+    return value
+
+
+def _too_deep() -> NotStrict:
+    return NotStrict(f"the message is nested more than {DEEPEST} levels deep")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [one for inner in level for one in _inside(inner)]:
+        depth += 1
+    return depth
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast(dict[str, Any], value).values())
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,11 +128,21 @@ def _constant(name: str) -> NoReturn:
     raise NotStrict(f"`{name}` is not JSON")
 
 
+def _float(digits: str) -> float:
+    number = float(digits)
+    if number - number != 0:
+        raise NotStrict(f"`{digits[:40]}` is a number too large to be read alike by everybody")
+    return number
+
+
 def _id(text: str) -> str | int | None:
     """The id of a message that parses loosely, so that its sender does not wait for an answer for ever."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=_small)
     except (ValueError, RecursionError):
         return None
-    found = cast(dict[str, Any], value).get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str | int) and len(str(found)) <= LONGEST_ID else None
+    return _usable(cast(dict[str, Any], value).get("id")) if isinstance(value, dict) else None
+
+
+def _small(digits: str) -> int | None:
+    return int(digits) if len(digits) <= LONGEST_ID else None
