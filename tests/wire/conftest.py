@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.doors.clients import ERAS
-from tests.doors.pipe import Pipe, pipe
 from tests.doors.line import Speaker
+from tests.doors.pipe import Pipe, pipe
 from tests.doors.served import Served, served
 
 GUEST = "guest-token-of-thirty-two-characters"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.doors.pipe import Pipe, pipe
 from tests.doors.line import Speaker
+from tests.doors.pipe import Pipe, pipe
 from tests.wire.conftest import Ground
 
 TABLE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_messages.yaml").read_text())

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from mcp_server.model.menu import CARRIERS
-from tests.doors.pipe import Pipe
 from tests.doors.line import Speaker
+from tests.doors.pipe import Pipe
 from tests.wire.test_bad_messages import INSIDES, seen
 
 TABLES = Path(__file__).parents[1] / "tables"
