@@ -15,7 +15,7 @@ from mcp_server.calls.finding import Finding, advised
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, measured
 from mcp_server.calls.sessions import Seat
-from mcp_server.calls.showing import Showing
+from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.context import Client, Person
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.files import Files
@@ -123,18 +123,19 @@ class Pipeline:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
-            with anyio.fail_after(seconds):
+            with anyio.move_on_after(seconds):
                 arguments = normalised(tool.arguments, found.arguments)
-                return await tool.run(self._context(found, decision, desk), arguments)
-        except Refusal as refused:
-            return refused.problem
-        except TimeoutError:
+                ending = await tool.run(self._context(found, decision, desk), arguments)
+                return checked(ending)
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
             )
+        except Refusal as refused:
+            return refused.problem
         except Interruption:
             raise
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
+            # A pack is somebody else's code: whatever it raises or returns ends this call and no more.
             self.failed(tool.name, fault)
             return Problem(
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."

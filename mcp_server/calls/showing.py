@@ -1,5 +1,7 @@
 """What of an ending is shown? No secret, nothing from outside unmarked, and never more than a client can take."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import anyio
@@ -7,10 +9,42 @@ import anyio
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import marked
 from mcp_server.guards.spill import Spill, limit
-from mcp_server.model.ending import Done, Ending, Problem
+from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Question, Raw
 from mcp_server.model.tool import Tool
 
 MOST_PROBLEM_CHARS = 4_000
+
+
+class Unsound(TypeError):
+    """A tool returned what no client can be shown."""
+
+
+def checked(ending: object) -> Ending:
+    """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
+    said: list[object]
+    match ending:
+        case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
+            said = [data, *map(_said, blocks)]
+        case Problem(code=Code(), message=str(), way_out=str(), data=data):
+            said = [data]
+        case Question(text=str()):
+            said = []
+        case _:
+            raise Unsound(f"{ending!r} is no ending")
+    if any(part is not None for part in said):
+        json.dumps(said, allow_nan=False)
+    return ending
+
+
+def _said(block: object) -> object:
+    """What JSON has to say of a block; a picture's bytes are written by us."""
+    match block:
+        case Picture(data=bytes(), media_type=str()):
+            return None
+        case Raw(block=Mapping() as raw):
+            return raw
+        case _:
+            raise Unsound(f"{block!r} is no block")
 
 
 @dataclass(frozen=True)

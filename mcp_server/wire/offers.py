@@ -17,6 +17,7 @@ from mcp_types import (
 
 from mcp_server.model.context import Client
 from mcp_server.model.pack import Pack, Prompt, Resource, Template
+from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
 NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
@@ -56,10 +57,10 @@ class Offers:
         uri = str(params.uri)
         for resource in self.resources:
             if resource.uri == uri:
-                return NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]}
+                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
         for template in self.templates:
             if (holes := filled(template.uri_template, uri)) is not None:
-                return NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]}
+                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
     async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class Offers:
         if found.ask is not None:
             given |= await found.ask(client, given)
         messages = [dict(message) for message in found.render(given)]
-        return {"description": found.description, "messages": messages, "resultType": "complete"}
+        return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
     def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
         ref, argument = params.ref, params.argument

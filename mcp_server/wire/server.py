@@ -13,6 +13,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
+from pydantic import ValidationError
 
 from mcp_server.calls.context import Asked, Interruption
 from mcp_server.calls.pipeline import Pipeline
@@ -190,7 +191,7 @@ class Front:
             return answer
         except (MCPError, Interruption):
             raise
-        except ValueError as wrong:
+        except ValidationError as wrong:
             # The SDK's own validation of parameters; its text repeats the body, which may be a secret or a megabyte.
             raise MCPError(INVALID_PARAMS, "Invalid request parameters") from wrong
         except Exception as fault:

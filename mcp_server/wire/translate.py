@@ -1,6 +1,7 @@
 """How do our values look on the wire? Tools are translated once, at registration; endings call by call."""
 
 import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,10 +61,10 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
         case Done():
             blocks = [_block(block) for block in ending.blocks]
             text = [_text(ending.text)] if ending.text or not blocks else []
-            structured = {"structuredContent": dict(ending.data)} if ending.data is not None else {}
+            structured = {"structuredContent": whole(dict(ending.data))} if ending.data is not None else {}
             return {"content": text + blocks, "isError": False, "resultType": "complete", **structured}
         case Problem():
-            about = {"code": str(ending.code), **(ending.data or {})}
+            about = whole({"code": str(ending.code), **(ending.data or {})})
             return {
                 "content": [_text(ending.text)],
                 "isError": True,
@@ -74,6 +75,12 @@ def result(ending: Done | Problem | Question) -> dict[str, Any]:
             return {"content": [_text(ending.text)], "isError": True, "resultType": "complete"}
 
 
+def whole(value: dict[str, Any]) -> dict[str, Any]:
+    """The same JSON, with the replacement sign for every half of a character: half a pair is no UTF-8."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
+
+
 def _text(text: str) -> dict[str, Any]:
     # A lone surrogate is a string in Python and not one in UTF-8; the wire gets the replacement sign.
     return {"type": "text", "text": text if text.isascii() else text.encode("utf-8", "replace").decode()}
@@ -81,5 +88,5 @@ def _text(text: str) -> dict[str, Any]:
 
 def _block(block: Picture | Raw) -> dict[str, Any]:
     if isinstance(block, Raw):
-        return dict(block.block)
+        return whole(dict(block.block))
     return {"type": "image", "data": base64.b64encode(block.data).decode(), "mimeType": block.media_type}

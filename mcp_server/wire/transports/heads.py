@@ -14,55 +14,58 @@ MOST_UNREAD = 2 * LONGEST_HEADERS
 """Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
 
 
-def bounded(seconds: float) -> type[HttpToolsProtocol]:
-    class Bounded(HttpToolsProtocol):
-        _length = 0
-        _deadline: asyncio.TimerHandle | None = None
-        _in_head = True
+class Bounded(HttpToolsProtocol):
+    seconds: float
+    _length = 0
+    _deadline: asyncio.TimerHandle | None = None
+    _in_head = True
 
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            self._deadline = self.loop.call_later(seconds, self._late)
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(self.seconds, self._late)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._settle()
-            super().connection_lost(exc)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._settle()
+        super().connection_lost(exc)
 
-        def data_received(self, data: bytes) -> None:
-            if self._in_head:
-                self._length += len(data)
-                self._deadline = self._deadline or self.loop.call_later(seconds, self._late)
-            super().data_received(data)
-            if self._length > MOST_UNREAD:
-                self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._length += len(data)
+            self._deadline = self._deadline or self.loop.call_later(self.seconds, self._late)
+        super().data_received(data)
+        if self._length > MOST_UNREAD:
+            self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
 
-        def on_headers_complete(self) -> None:
-            self._in_head, self._length = False, 0
-            self._settle()
-            super().on_headers_complete()
+    def on_headers_complete(self) -> None:
+        self._in_head, self._length = False, 0
+        self._settle()
+        super().on_headers_complete()
 
-        def on_message_complete(self) -> None:
-            self._in_head, self._length = True, 0
-            super().on_message_complete()
+    def on_message_complete(self) -> None:
+        self._in_head, self._length = True, 0
+        super().on_message_complete()
 
-        def _late(self) -> None:
+    def _late(self) -> None:
+        self._deadline = None
+        self._refuse(b"408 Request Timeout", f"the request did not arrive within {self.seconds:g} s")
+
+    def _settle(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
             self._deadline = None
-            self._refuse(b"408 Request Timeout", f"the request did not arrive within {seconds:g} s")
 
-        def _settle(self) -> None:
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
+    def _refuse(self, status: bytes, reason: str) -> None:
+        self._settle()
+        if self.transport.is_closing():
+            return
+        # There is no cycle before the first request.
+        if self._length and getattr(self.cycle, "response_complete", True):
+            head = b"HTTP/1.1 " + status + b"\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+            body = reason.encode()
+            self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()
 
-        def _refuse(self, status: bytes, reason: str) -> None:
-            self._settle()
-            if self.transport.is_closing():
-                return
-            # There is no cycle before the first request.
-            if self._length and getattr(self.cycle, "response_complete", True):
-                head = b"HTTP/1.1 " + status + b"\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
-                body = reason.encode()
-                self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-            self.transport.close()
 
-    return Bounded
+def bounded(seconds: float) -> type[HttpToolsProtocol]:
+    """The class uvicorn makes one of for every connection."""
+    return type("Bounded", (Bounded,), {"seconds": seconds})

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 LONGEST_ID = 128
-DEEPEST = 200
+DEEPEST = 190
 """Levels; far more than arguments may have, so that a model that overdoes it is told so by its tool."""
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
