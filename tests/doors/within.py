@@ -16,6 +16,7 @@ from mcp_server.compose import House, build
 from mcp_server.model.pack import Pack
 from mcp_server.settings import read
 from mcp_server.wire.server import MenuServer
+from mcp_server.wire.transports.door import Limits
 from mcp_server.wire.transports.http import application, listening
 from tests.doors.clients import MODERN
 from tests.doors.pipe import META
@@ -34,7 +35,7 @@ async def house(workspace: Path, home: Path, *packs: Pack, **flags: str) -> Asyn
 async def over_http(one: House) -> AsyncGenerator[Served]:
     """Without our door in front: whoever asks is the person whose process this is."""
     bound = listening("127.0.0.1", 0)
-    app = application(one.server, one.law.policy.menus, lambda: True)
+    app = application(one.server, one.law.policy.menus, Limits(), lambda: True)
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[bound]))
