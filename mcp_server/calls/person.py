@@ -23,7 +23,7 @@ class Reached:
     client: Client
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
-        return await self.store.leave_message(self.session.id, message, tuple(attachments))
+        return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
 
     def reachable(self) -> bool:
         return self.client.can("elicitation")

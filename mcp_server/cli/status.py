@@ -239,7 +239,7 @@ def run_messages(arguments: argparse.Namespace) -> int:
     elif state is None:
         say(NOT_YET)
     else:
-        show(found, arguments.all)
+        show(found, arguments.all, settings.person)
     new = [one.id for one in found if not one.read]
     if new and not arguments.keep:
         # Who closed the pipe has not read them.
@@ -248,11 +248,12 @@ def run_messages(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show(found: Sequence["Message"], every: bool) -> None:
+def show(found: Sequence["Message"], every: bool, reader: str) -> None:
     if not found:
         say("There are no messages." if every else "There is nothing new; --all shows what you have read.")
     for one in found:
-        head = f"{when(one.at) if one.at else 'at a start'}  {one.session or 'menugate'}"
+        whose = f"{one.principal}  " if one.principal not in ("", reader) else ""
+        head = f"{when(one.at) if one.at else 'at a start'}  {whose}{one.session or 'menugate'}"
         say((head, "dim"), "" if one.read else ("  new", "yellow"))
         say(one.text)
         for path in one.attachments:
@@ -265,6 +266,7 @@ def fields_of(one: "Message") -> dict[str, Any]:
         "id": one.id,
         "at": when(one.at) if one.at else None,
         "session": one.session or None,
+        "principal": one.principal or None,
         "text": one.text,
         "attachments": one.attachments,
         "read": one.read,

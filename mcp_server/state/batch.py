@@ -55,22 +55,37 @@ class View:
         return next(iter(self.all(sql, **values)), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """Where the ledger ends."""
+
+    seq: int
+    hash: str
+    checkpoint: Checkpoint | None
+    version: int = -1
+    """What the file's version was then; another one means that somebody else wrote since."""
+
+
+def read_tip(link: "Link") -> Tip:
+    head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
+    last = link.cursor.execute(
+        "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    return Tip(*(head or (0, GENESIS)), Checkpoint(*last) if last else None)
+
+
 class Transaction(View):
     """One batch on its way into the file. Rows of the ledger are gathered here and written together at the end."""
 
-    def __init__(self, link: "Link", key: Key, clock: Clock, process: str) -> None:
+    def __init__(self, link: "Link", key: Key, clock: Clock, process: str, tip: "Tip | None" = None) -> None:
         super().__init__(link, key)
         self.seal = key
         self.clock = clock
         self.process = process
         self.changed = False
         self.changes: int = 0
-        head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
-        self.seq, self.hash = head or (0, GENESIS)
-        last = link.cursor.execute(
-            "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        self.checkpoint = Checkpoint(*last) if last else None
+        tip = tip or read_tip(link)
+        self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
         self.rows: list[tuple[int, str, str]] = []
         self._epochs: dict[str, int] = {}
 
@@ -157,14 +172,19 @@ class Workspace:
     condition: Condition
     full: bool = False
     """The disk is: nothing new is taken on until the reserve could be put back."""
+    tip: Tip | None = None
+    """As this process left it, which saves looking for it as long as nobody else wrote."""
 
     def begin(self) -> Transaction:
         self.link.begin()
-        return Transaction(self.link, self.key, self.clock, self.process)
+        version, tip, self.tip = self.link.data_version(), self.tip, None
+        known = tip if tip is not None and tip.version == version else None
+        return Transaction(self.link, self.key, self.clock, self.process, known)
 
     def commit(self, tx: Transaction) -> None:
         tx.write()
         self.link.commit()
+        self.tip = Tip(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
 
     def put_anchor(self, tx: Transaction) -> None:
         """Name the newest row beside the file. After the commit, and under the same lock."""

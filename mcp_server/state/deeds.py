@@ -234,7 +234,8 @@ def forget(tx: Transaction, before_ns: int) -> None:
 def leave_message(tx: Transaction, message: Message) -> str:
     fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
     # Not `canonical`, which clips: the person gets all of it.
-    body = json.dumps(fields | {"attachments": list(message.attachments)})
+    fields |= {"attachments": list(message.attachments), "principal": message.principal}
+    body = json.dumps(fields)
     tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)
     return message.id
 
@@ -243,7 +244,10 @@ def messages(view: View) -> Sequence[Message]:
     rows = view.all("SELECT id, read, body FROM messages ORDER BY number")
     found = ((row["id"], bool(row["read"]), json.loads(row["body"])) for row in rows)
     return [
-        Message(id, one["at"], one["session"], one["text"], tuple(one["attachments"]), read) for id, read, one in found
+        Message(
+            id, one["at"], one["session"], one["text"], tuple(one["attachments"]), read, str(one.get("principal", ""))
+        )
+        for id, read, one in found
     ]
 
 

@@ -207,6 +207,8 @@ class Message:
     attachments: tuple[str, ...] = ()
     read: bool = False
     """The person has seen it."""
+    principal: str = ""
+    """Whose agent left it."""
 
 
 @dataclass(frozen=True, slots=True)

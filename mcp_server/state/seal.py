@@ -21,7 +21,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,8 +128,9 @@ class Anchor:
     checkpoints: int
 
     def line(self, key: Key) -> bytes:
-        fields = asdict(self)
-        return _encode(fields | {"mac": key.mac(_encode(fields))}).encode().ljust(SLOT - 1) + b"\n"
+        # Every part is a number or hex, so the canonical text can be put down as it is.
+        text = f'{{"at":{self.at},"checkpoints":{self.checkpoints},"hash":"{self.hash}","seq":{self.seq}}}'
+        return f'{text[:-1]},"mac":"{key.mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
 
     @classmethod
     def read(cls, line: bytes, key: Key) -> "Anchor | None":

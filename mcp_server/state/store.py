@@ -163,8 +163,9 @@ class Store:
 
     # Messages to the person, and what a session has read.
 
-    async def leave_message(self, session: str, text: str, attachments: Sequence[str] = ()) -> str:
-        message = Message(self._new_id(), self._clock.now_ns(), session, text, tuple(attachments))
+    async def leave_message(self, session: str, text: str, attachments: Sequence[str] = (), principal: str = "") -> str:
+        id, now = self._new_id(), self._clock.now_ns()
+        message = Message(id, now, session, text, tuple(attachments), principal=principal)
         return await self._write(partial(deeds.leave_message, message=message))
 
     async def read_messages(self, ids: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Real SDK clients, by era and transport, that keep what they were told."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,5 +71,6 @@ async def over_http(served: Served, path: str = "") -> AsyncGenerator[Any, None]
         yield streams
 
 
-def over_sse(served: Served) -> Any:
-    return sse_client(served.url.removesuffix("/mcp") + "/sse", headers=served.headers)
+def over_sse(served: Served, named: Callable[[str], None] | None = None) -> Any:
+    """`named` is told the id of the session once there is one."""
+    return sse_client(served.url.removesuffix("/mcp") + "/sse", headers=served.headers, on_session_created=named)

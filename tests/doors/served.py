@@ -34,7 +34,7 @@ class Served:
     url: str
     token: str
     workspace: Path
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
 
     @property
     def headers(self) -> dict[str, str]:
