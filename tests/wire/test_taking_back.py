@@ -295,6 +295,7 @@ def busy(here: Served, mark: Path) -> Generator[list[Line]]:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_over_http(workspace: Path, home: Path, mark: Path, signum: int) -> None:
     with served(workspace, home, "--mode", MODE, run=RUN) as here, busy(here, mark):
+        assert here.process is not None
         since = time.monotonic()
         here.process.send_signal(signum)
         assert here.process.wait(PATIENCE) == 0
@@ -324,6 +325,7 @@ def test_a_signal_ends_a_server_over_stdio(workspace: Path, home: Path, mark: Pa
 @pytest.mark.heavy
 def test_a_second_signal_does_not_cut_the_end_short(workspace: Path, home: Path, mark: Path) -> None:
     with served(workspace, home, "--mode", MODE, run=RUN) as here, busy(here, mark):
+        assert here.process is not None
         for _ in range(20):
             here.process.send_signal(signal.SIGINT)
             time.sleep(0.01)
