@@ -65,7 +65,8 @@ def read_tip(link: "Link") -> Tip:
     last = link.cursor.execute(
         "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
     ).fetchone()
-    return Tip(*(head or (0, GENESIS)), Checkpoint(*last) if last else None)
+    seq, digest = head or (0, GENESIS)
+    return Tip(seq, digest, Checkpoint(*last) if last else None)
 
 
 class Transaction(View):
