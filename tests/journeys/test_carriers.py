@@ -67,6 +67,8 @@ def notes(ground: Ground) -> Path:
 
 
 WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}"]
+SOME_SLOW = [pytest.param(way, marks=pytest.mark.heavy) if way.startswith("stdio") else way for way in WAYS]
+"""A process for every call takes its time."""
 READ = {"tool": "Read", "arguments": {"file_path": "notes.md"}}
 PLANT = {"tool": "fs_write_file", "arguments": {"path": "planted.txt", "content": "x"}}
 EDIT = {"tool": "Edit", "arguments": {"file_path": "notes.md", "old_string": "first", "new_string": "second"}}
@@ -81,7 +83,7 @@ def code(result: dict[str, Any]) -> str:
     return said(result).removeprefix("Error ").partition(":")[0]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME_SLOW)
 def test_with_a_mode_its_tools_run_and_nothing_else_does(ground: Ground, way: str) -> None:
     call = ground.alone(way)
     assert "first" in said(call("menu_read", **READ, mode="swe"))
@@ -94,7 +96,7 @@ def test_with_a_mode_its_tools_run_and_nothing_else_does(ground: Ground, way: st
     assert not (ground.work / "planted.txt").exists()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME_SLOW)
 def test_with_the_handle_too_and_what_was_read_stays_read(ground: Ground, way: str) -> None:
     call = ground.alone(way)
     menu = call("menu_enter", mode="swe")["structuredContent"]["menu"]

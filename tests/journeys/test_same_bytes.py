@@ -48,6 +48,7 @@ def list_bytes(one: Raw) -> bytes:
     return body.partition(b'"result":')[2]
 
 
+@pytest.mark.heavy
 def test_over_modern_http_a_hundred_rounds_a_second_process_and_a_restart_change_no_byte(
     place: Path, here: Served
 ) -> None:
