@@ -16,19 +16,23 @@ class Postures:
     ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     """Lower ones, for principals the operator set one for."""
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
+    _assumed: set[str] = field(default_factory=set[str])
+    """Whose posture was learned by a glimpse, which is good enough for a list and not for a call."""
     _moved: set[str] = field(default_factory=set[str])
 
     async def of(self, principal: str) -> Posture:
         """From memory, once asked for: the store says when it changed."""
-        return self._known.get(principal) or await self._read(principal)
+        known = None if principal in self._assumed else self._known.get(principal)
+        return known or await self._read(principal)
 
     def known(self, principal: str) -> Posture:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
     def assume(self, principal: str, chosen: Posture | None) -> None:
-        """What was learned before the state was open."""
+        """What was learned before the state was open, for whoever only looks."""
         self._take(principal, chosen)
+        self._assumed.add(principal)
 
     async def refresh(self) -> None:
         """Read again what everybody seen so far has chosen."""
@@ -42,7 +46,9 @@ class Postures:
         return moved
 
     async def _read(self, principal: str) -> Posture:
-        return self._take(principal, await self.store.posture(principal))
+        chosen = await self.store.posture(principal)
+        self._assumed.discard(principal)
+        return self._take(principal, chosen)
 
     def _take(self, principal: str, chosen: Posture | None) -> Posture:
         ceiling = self.ceilings.get(principal, self.ceiling)

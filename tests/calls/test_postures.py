@@ -1,0 +1,26 @@
+"""Which posture does a call run under, when the list was shown before the state was open?"""
+
+from pathlib import Path
+
+import pytest
+
+from mcp_server.calls.postures import Postures
+from mcp_server.model.posture import Posture, Profile
+from tests.state.parts import Hands, Place
+
+ME = "somebody"
+
+
+@pytest.mark.anyio
+async def test_a_call_does_not_run_under_what_was_only_a_glimpse(tmp_path: Path) -> None:
+    """Two servers start at once: what one glimpses while the other makes the file is good for a list, not for a call."""
+    hands = Hands()
+    try:
+        postures = Postures(await hands.open(Place(tmp_path)), Posture(), Profile.UNRESTRICTED)
+        postures.assume(ME, Posture.most_restricted())
+        assert postures.known(ME) == Posture.most_restricted()
+        assert await postures.of(ME) == Posture()
+        assert postures.known(ME) == Posture()
+        assert postures.moved() == {ME}
+    finally:
+        await hands.close()
