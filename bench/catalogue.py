@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Done
 from mcp_server.model.pack import Pack
+from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool

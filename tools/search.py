@@ -6,9 +6,9 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from anyio import to_thread
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Done, Ending
-from mcp_server.model.files import Files, Found, Search, secret
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Files, Found, Search, secret
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool

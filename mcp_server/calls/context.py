@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mcp_server.calls.sessions import Seat
-from mcp_server.model.context import Client, Desk, Person, Progress
-from mcp_server.model.files import Files
+from mcp_server.model.ports.context import Client, Desk, Person, Progress
+from mcp_server.model.ports.files import Files
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Demand, Tool
 

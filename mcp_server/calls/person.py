@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from mcp_server.model.context import Client
 from mcp_server.model.ending import Code, Refusal
+from mcp_server.model.ports.context import Client
 from mcp_server.model.session import Session
 from mcp_server.state import Store
 

@@ -17,10 +17,10 @@ from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, measured
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
-from mcp_server.model.context import Client, Person
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.files import Files
 from mcp_server.model.policy import Call, Decision, Policy, Verdict
+from mcp_server.model.ports.context import Client, Person
+from mcp_server.model.ports.files import Files
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand

@@ -25,6 +25,10 @@ class Postures:
         known = None if principal in self._assumed else self._known.get(principal)
         return known or await self._read(principal)
 
+    async def seen(self, principal: str) -> Posture:
+        """For whoever only looks at what there is, which does not wait for the state to be open."""
+        return self._known.get(principal) or await self._read(principal)
+
     def known(self, principal: str) -> Posture:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()

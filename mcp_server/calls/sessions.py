@@ -14,7 +14,7 @@ import anyio
 
 from mcp_server.calls.spending import Spending
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.files import Stamp
+from mcp_server.model.ports.files import Stamp
 from mcp_server.model.session import Session
 from mcp_server.state import Store
 

@@ -140,7 +140,7 @@ def search_engine(settings: "Settings") -> str:
 
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.search import Finder, find_ripgrep
-    from mcp_server.model.files import Search
+    from mcp_server.model.ports.files import Search
 
     with tempfile.TemporaryDirectory(prefix="menugate-") as folder:
         (Path(folder) / "one.txt").write_text("one\n")

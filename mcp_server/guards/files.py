@@ -17,7 +17,7 @@ from mcp_server.guards.grant import Grant
 from mcp_server.guards.jail import Jail, Place, kind
 from mcp_server.guards.placing import Trash, discard, draft, keep_attributes, rename_to_free, settle
 from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
-from mcp_server.model.files import Entry, Found, Search, Snapshot, Stamp
+from mcp_server.model.ports.files import Entry, Found, Search, Snapshot, Stamp
 from mcp_server.model.tool import Demand
 
 MOST_ENTRIES = 100_000

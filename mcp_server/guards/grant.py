@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_server.guards.jail import Place
 from mcp_server.guards.refusals import not_granted, unconfirmed
-from mcp_server.model.files import protected, secret
+from mcp_server.model.ports.files import protected, secret
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Demand, Effect
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.model.context import Client
+from mcp_server.model.ports.context import Client
 from mcp_server.model.tool import Tool
 
 

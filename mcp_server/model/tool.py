@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mcp_server.model.posture import Profile, Stage
 
 if TYPE_CHECKING:
-    from mcp_server.model.context import Context
     from mcp_server.model.ending import Ending
+    from mcp_server.model.ports.context import Context
 
 Arguments: TypeAlias = Mapping[str, Any]
 Schema: TypeAlias = Mapping[str, Any]

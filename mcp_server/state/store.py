@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
-from mcp_server.model.files import Stamp
+from mcp_server.model.ports.files import Stamp
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.state import deeds
@@ -71,7 +71,7 @@ class Store:
         self._writer.start()
 
     async def ready(self) -> Condition:
-        return await self._read(lambda _view: self._writer.condition)
+        return await self.read(lambda _view: self._writer.condition)
 
     async def close(self) -> None:
         """Put down what is still in hand. Bounded: what cannot be written by then is lost, and was never promised."""
@@ -89,7 +89,7 @@ class Store:
 
     async def intend(self, intent: Intent) -> int | Moved:
         """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
-        found = await self._write(partial(deeds.intend, intent=intent))
+        found = await self.write(partial(deeds.intend, intent=intent))
         if isinstance(found, Moved):
             self._postures.pop(intent.session.principal, None)
         return found
@@ -99,7 +99,7 @@ class Store:
         self._writer.later(partial(deeds.conclude, outcome=outcome))
 
     async def record(self, judged: Refused | Asked) -> int:
-        return await self._write(partial(deeds.record, judged=judged))
+        return await self.write(partial(deeds.record, judged=judged))
 
     # The person's posture.
 
@@ -108,7 +108,7 @@ class Store:
         if principal in self._postures:
             return self._postures[principal]
         generation = self._generation
-        found = await self._read(partial(deeds.posture, principal=principal))
+        found = await self.read(partial(deeds.posture, principal=principal))
         if generation == self._generation:
             _bound(self._postures)[principal] = found
         return found
@@ -117,7 +117,7 @@ class Store:
         self, principal: str, posture: Posture, reason: str, scope: str = "now", session: str = ""
     ) -> Posture | Changed:
         """`posture.epoch` is the one that is being replaced; what comes back is one further."""
-        return await self._write(
+        return await self.write(
             lambda tx: deeds.set_posture(tx, principal, posture, {"reason": reason, "scope": scope, "session": session})
         )
 
@@ -153,12 +153,12 @@ class Store:
 
     async def put_session(self, session: Session, handle_digest: str | None = None) -> Session:
         """Make a session known, or give a known one its handle; as it stands in the store."""
-        kept = await self._write(lambda tx: deeds.put_session(tx, session, handle_digest))
+        kept = await self.write(lambda tx: deeds.put_session(tx, session, handle_digest))
         return kept.session
 
     async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | Changed:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
-        found = await self._write(lambda tx: deeds.move(tx, before, after, {"reason": reason, "scope": scope}))
+        found = await self.write(lambda tx: deeds.move(tx, before, after, {"reason": reason, "scope": scope}))
         return found.session if isinstance(found, Kept) else found
 
     # Messages to the person, and what a session has read.
@@ -166,11 +166,11 @@ class Store:
     async def leave_message(self, session: str, text: str, attachments: Sequence[str] = (), principal: str = "") -> str:
         id, now = self._new_id(), self._clock.now_ns()
         message = Message(id, now, session, text, tuple(attachments), principal=principal)
-        return await self._write(partial(deeds.leave_message, message=message))
+        return await self.write(partial(deeds.leave_message, message=message))
 
     async def read_messages(self, ids: Sequence[str]) -> None:
         """The person has seen them."""
-        await self._write(partial(deeds.read_messages, ids=ids))
+        await self.write(partial(deeds.read_messages, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Known at once, written with the next batch. Any thread may call it."""
@@ -192,10 +192,12 @@ class Store:
 
     # To the writer and back.
 
-    async def _read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[View], T]) -> T:
+        """What a deed finds; it runs in the writer's thread, on what is committed."""
         return await self._ask(Wish(work, writes=False))
 
-    async def _write(self, work: Callable[[Transaction], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        """What a deed answers, once what it did is durable."""
         return await self._ask(Wish(work))
 
     async def _ask(self, wish: Wish) -> Any:
@@ -205,7 +207,7 @@ class Store:
 
     async def _remember(self, work: Callable[[View], Kept | None]) -> Kept | None:
         generation = self._generation
-        kept = await self._read(work)
+        kept = await self.read(work)
         if kept and generation == self._generation:
             self._keep(kept)
         return kept

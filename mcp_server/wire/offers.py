@@ -15,8 +15,8 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.context import Client
 from mcp_server.model.pack import Pack, Prompt, Resource, Template
+from mcp_server.model.ports.context import Client
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100

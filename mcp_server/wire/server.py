@@ -95,7 +95,7 @@ class Front:
         one_page(params)
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
-        posture = await self.pipeline.postures.of(who.principal)
+        posture = await self.pipeline.postures.seen(who.principal)
         ready = self.listings.tools_list(who, watch.seat.session, posture)
         watch.listed(ready["tools"].names)
         return ready
@@ -130,7 +130,7 @@ class Front:
 
         async def moved(seat: Seat, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
-            await self.pipeline.postures.of(who.principal)
+            await self.pipeline.postures.seen(who.principal)
             await self.notices.moved(seat, before, watch, aside(ctx, who))
 
         asked = Asked(
@@ -164,7 +164,7 @@ class Front:
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
-        await self.pipeline.postures.of(who.principal)
+        await self.pipeline.postures.seen(who.principal)
         return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:

@@ -13,7 +13,7 @@ ME = "somebody"
 
 @pytest.mark.anyio
 async def test_a_call_does_not_run_under_what_was_only_a_glimpse(tmp_path: Path) -> None:
-    """Two servers start at once: what one glimpses while the other makes the file is good for a list, not for a call."""
+    """What is glimpsed while another server makes the file is good for a list, not for a call."""
     hands = Hands()
     try:
         postures = Postures(await hands.open(Place(tmp_path)), Posture(), Profile.UNRESTRICTED)

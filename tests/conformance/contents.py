@@ -5,8 +5,8 @@ import struct
 import zlib
 from typing import Any
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Picture, Problem, Raw
+from mcp_server.model.ports.context import Context
 from mcp_server.model.tool import Tool
 from tests.conformance.shape import fixture
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ports.context import Context
 from mcp_server.model.tool import Run, Tool
 from tests.conformance.shape import ROOTS, elicit, fixture, form, outcome, sample
 

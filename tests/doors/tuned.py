@@ -15,9 +15,9 @@ import anyio
 
 from mcp_server import cli, compose
 from mcp_server.compose import House
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.pack import Pack
+from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, Effect, Hints, Tool
 from mcp_server.settings import Settings

@@ -14,7 +14,7 @@ from mcp_server.guards.files import MOST_ENTRIES, WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Spot, Trash
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.files import Found, Search, Stamp
+from mcp_server.model.ports.files import Found, Search, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand, Effect
 

@@ -8,8 +8,8 @@ from mcp_server.law import DATA
 from mcp_server.library import Faults, Library, load
 from mcp_server.library.faults import Findings
 from mcp_server.library.modes import Drafts, drafts_in
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Done, Ending
+from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, Effect, Hints, Tool
 

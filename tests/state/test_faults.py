@@ -43,7 +43,7 @@ async def limit(store: Store, pages: int) -> None:
     def work(tx: Transaction) -> None:
         tx.link.cursor.execute(f"PRAGMA max_page_count = {pages}")
 
-    await store._write(work)  # pyright: ignore[reportPrivateUsage]  # no person can ask for this; a disk can
+    await store.write(work)
 
 
 async def test_when_the_disk_is_full_nothing_runs_and_reading_goes_on(place: Place, hands: Hands) -> None:
@@ -77,7 +77,7 @@ async def limit_lifted(store: Store) -> None:
     def work(view: View) -> None:
         view.link.cursor.execute("PRAGMA max_page_count = 1000000")
 
-    await store._read(work)  # pyright: ignore[reportPrivateUsage]  # the way that needs no room
+    await store.read(work)
 
 
 @pytest.mark.heavy
@@ -324,7 +324,7 @@ async def test_a_commit_reaches_the_disk(store: Store) -> None:
     def work(view: View) -> tuple[int]:
         return view.link.cursor.execute("PRAGMA synchronous").fetchone()
 
-    assert await store._read(work) == (2,), "FULL"  # pyright: ignore[reportPrivateUsage]  # not visible from outside
+    assert await store.read(work) == (2,), "FULL"
 
 
 async def test_an_engine_that_is_not_there_is_told(tmp_path: Path, place: Place) -> None:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.files import Stamp
+from mcp_server.model.ports.files import Stamp
 from mcp_server.model.posture import Stage
 from mcp_server.model.session import Session
 from mcp_server.state import Changed, Store

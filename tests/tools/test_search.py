@@ -13,9 +13,9 @@ import pytest
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import Spill
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Done, Refusal
-from mcp_server.model.files import Found, Search
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Found, Search
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect
 from tests.guards.search.ground import finder

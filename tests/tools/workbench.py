@@ -12,9 +12,9 @@ from mcp_server.guards.beneath import Resolve, chosen
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.files import Files, Found, Search, Stamp
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Files, Found, Search, Stamp
 from mcp_server.model.tool import Demand, Tool
 from tools.data import DATA
 from tools.files import FILES

@@ -1,6 +1,6 @@
 """Which paths does the person have to be asked about, and in which words?"""
 
-from mcp_server.model.files import protected, secret
+from mcp_server.model.ports.files import protected, secret
 
 
 def to_read(path: str) -> str | None:

@@ -5,9 +5,9 @@ from typing import Annotated, NotRequired, TypedDict
 
 from anyio import to_thread
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.files import Entry, Files, Snapshot, Stamp
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Entry, Files, Snapshot, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool

@@ -4,9 +4,9 @@ from typing import Annotated, NotRequired, TypedDict
 
 from anyio import to_thread
 
-from mcp_server.model.context import Context
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Refusal
-from mcp_server.model.files import Files, Snapshot
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Files, Snapshot
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool

@@ -16,7 +16,7 @@ from mcp_server.guards.search.plain import Plain
 from mcp_server.guards.search.ripgrep import Filter, Ripgrep
 from mcp_server.guards.search.showing import grepped, page
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.files import Found, Search
+from mcp_server.model.ports.files import Found, Search
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import difflib
 from functools import lru_cache
 
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.files import secret
+from mcp_server.model.ports.files import secret
 
 TYPES: dict[str, tuple[str, ...]] = {
     "c": ("*.c", "*.h"),

@@ -10,7 +10,7 @@ from mcp_server.guards.jail import Jail, Place
 from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, shortened
 from mcp_server.guards.search.walking import Walk
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.files import Search
+from mcp_server.model.ports.files import Search
 
 if TYPE_CHECKING:
     import regex

@@ -14,7 +14,7 @@ from mcp_server.guards.search.plain import HEAD, bad_pattern, is_binary
 from mcp_server.guards.search.running import THREADS, Reach, Said, run
 from mcp_server.guards.search.walking import Walk, above
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.files import Search
+from mcp_server.model.ports.files import Search
 
 NAME = "ripgrep"
 ALWAYS = (

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.harvest import Harvest, Line, parts
-from mcp_server.model.files import Found, Search
+from mcp_server.model.ports.files import Found, Search
 
 Entry = TypeVar("Entry")
 BETWEEN = "--"

@@ -11,7 +11,7 @@ import pytest
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.files import Search
+from mcp_server.model.ports.files import Search
 from tests.guards.search.ground import PRIVATE
 
 Plant = Callable[[dict[str, str | bytes]], None]

@@ -17,7 +17,7 @@ from mcp_server.guards.search.globs import BadGlob, Globs, alternatives, compile
 from mcp_server.guards.search.ignoring import Ignored
 from mcp_server.guards.search.kinds import TYPES, globs_of, holds_secrets
 from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.files import secret
+from mcp_server.model.ports.files import secret
 
 HOUSE = Path(__file__).parents[3]
 TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "globs.yaml").read_text())

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_server.guards.search import Finder
 from mcp_server.model.ending import Refusal
-from mcp_server.model.files import Found, Search
+from mcp_server.model.ports.files import Found, Search
 from tests.guards.search.ground import PRIVATE
 
 CANARY = "canary-7f3a"

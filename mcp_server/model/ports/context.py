@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending
-from mcp_server.model.files import Files
+from mcp_server.model.ports.files import Files
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 

@@ -1,0 +1,51 @@
+"""What is put on record, and how does what was recorded become hard to deny?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mcp_server.state.batch import Transaction, View
+from mcp_server.state.record import Intent, Judged, Moved, Outcome, RowKind
+from mcp_server.state.seal import Checkpoint
+
+
+def intend(tx: Transaction, intent: Intent) -> int | Moved:
+    """Put on record what is about to run, if the posture it was decided under still holds."""
+    epoch = tx.epoch(intent.session.principal)
+    return Moved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
+
+
+def record(tx: Transaction, judged: Judged) -> int:
+    return tx.append(judged.kind, judged.fields())
+
+
+def conclude(tx: Transaction, outcome: Outcome) -> int:
+    return tx.append(RowKind.OUTCOME, outcome.fields())
+
+
+def sign_checkpoint(tx: Transaction) -> bool:
+    """Sign the head, if there is anything new to sign."""
+    before = tx.checkpoint
+    if tx.seq <= (before.seq if before else 0):
+        return False
+    draft = Checkpoint((before.number if before else 0) + 1, tx.seq, tx.hash, tx.clock.now_ns())
+    made = replace(draft, key=tx.seal.public, signature=tx.seal.sign(draft.statement(before)))
+    tx.run(
+        "INSERT INTO checkpoints (number, seq, hash, at, key, signature)"
+        " VALUES (:number, :seq, :hash, :at, :key, :signature)",
+        **{name: getattr(made, name) for name in ("number", "seq", "hash", "at", "key", "signature")},
+    )
+    tx.checkpoint = made
+    return True
+
+
+def changes(view: View) -> int:
+    """A number that moves whenever posture or sessions do."""
+    row = view.one("SELECT changes FROM workspace")
+    return row["changes"] if row else 0
+
+
+def transition(tx: Transaction, before: Mapping[str, Any], after: Mapping[str, Any], why: Mapping[str, Any]) -> None:
+    """One thing became another, for a reason: a row, and news for every process that has the file open."""
+    tx.append(RowKind.TRANSITION, {"from": before, "to": after, **why})
+    tx.changed = True
