@@ -8,20 +8,24 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
 import mcp_server
+from mcp_server.calls.approving.approvals import Approvals, Trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions
+from mcp_server.calls.running.course import ADDRESS, Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, uncommitted
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions, seen_from
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
@@ -30,15 +34,16 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.library import Approvals as Asking
 from mcp_server.library import Faults
-from mcp_server.model.pack import Pack
+from mcp_server.model.pack import Artifact, Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, glimpse
+from mcp_server.state import Clock, Store, deeds, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -94,6 +99,7 @@ class House:
         settle()
         while await changed.wait():
             changed.clear()
+            await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
@@ -128,13 +134,14 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    sessions = Sessions(store, new_id, new_handle)
+    holds = Holds(store)
+    sessions = Sessions(store, new_id, new_handle, holds)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
+    pipeline = gate(found, settings, Rooms(store, sessions, holds, postures, redactor, clock or Wall()), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -142,7 +149,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs),
+        offers=Offers(found.packs, reports(store, redactor)),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -160,8 +167,10 @@ class Rooms:
 
     store: Store
     sessions: Sessions
+    holds: Holds
     postures: Postures
     redactor: Redactor
+    clock: Clock
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
@@ -172,8 +181,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
+    course = running(rooms)
+
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -186,6 +197,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
+        approvals=approving(found, settings, rooms),
+        course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         person=partial(Reached, store),
@@ -194,12 +207,46 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     )
 
 
+def running(rooms: Rooms) -> Course:
+    store = rooms.store
+    # A reviewer that asks a model would be one more line here, and todos and git are looked at where there are any.
+    checks = (("refused and failed calls", unanswered), ("tests", last_tests), ("git", uncommitted(lambda _: None)))
+    return Course(store, rooms.sessions, rooms.holds, rooms.postures.known, rooms.redactor, Review(store, checks))
+
+
+def reports(store: Store, redactor: Redactor) -> tuple[Artifact, ...]:
+    """What was found when a run was over, each for whose run it was."""
+
+    async def read(principal: str, holes: Mapping[str, str]) -> str | None:
+        found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
+        return redactor.redact(found.as_text()) if found else None
+
+    about = (
+        "report",
+        "What was found when a run was over: issues, missing steps, next actions.",
+        "text/markdown",
+        read,
+    )
+    return (Artifact(ADDRESS, *about), Artifact(ADDRESS + "/{run}", *about))
+
+
+def approving(found: Law, settings: Settings, rooms: Rooms) -> Approvals:
+    config = found.library.config
+    trust = Trust(config.approvals is Asking.ELICIT, config.out_of_band)
+    return Approvals(rooms.store, rooms.clock, rooms.redactor, trust, approval_id, settings.approval_seconds)
+
+
+def approval_id() -> str:
+    """Short enough to be typed, and not one that anybody guesses while it is open."""
+    return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
+
+
 def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     """How many tools are seen from where: the same for every call from there, so counted once."""
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

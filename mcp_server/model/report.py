@@ -29,14 +29,13 @@ class Report:
         ]
         if self.unchecked:
             parts.append(("Not checked", self.unchecked))
-        return "\n".join(
-            f"## {title}\n\n" + "\n".join(f"- {one}" for one in said or ("none",)) + "\n" for title, said in parts
-        )
+        lines = {title: "\n".join(f"- {one}" for one in said or ("none",)) for title, said in parts}
+        return "\n".join(f"## {title}\n\n{said}\n" for title, said in lines.items())
 
 
 def report_of(found: Mapping[str, Any]) -> Report:
     """The report that was written down."""
-    known = {one.name for one in fields(Report)}
-    return Report(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in known}
-    )
+    values: dict[str, Any] = {one.name: found[one.name] for one in fields(Report) if one.name in found}
+    for name in ("issues", "missing_steps", "suggested_next_actions", "unchecked"):
+        values[name] = tuple(str(one) for one in values.get(name, ()))
+    return Report(**values)

@@ -31,6 +31,8 @@ class Hold:
     run: str = ""
     """The one run it is about, with which it ends; empty where it outlives the run."""
     at: int = 0
+    stopped: bool = False
+    """The run was not only paused: what it had come to is cleared, and another one begins after it."""
 
 
 @dataclass(frozen=True, slots=True)

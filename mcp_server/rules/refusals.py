@@ -25,8 +25,9 @@ STAGES = {
         f"{', '.join(HEADINGS)}, then make this call again."
     ),
     Stage.MICRO_STEP: (
-        f"A unit is done and only reading goes on without a thought. Call `think` with {FEWEST_POINTS} to {MOST_POINTS} "
-        "points, each on a line beginning with `- `: what happened, what is next and why. Then make this call again."
+        "A unit is done, and only reading goes on without a thought. Call `think` with "
+        f"{FEWEST_POINTS} to {MOST_POINTS} points, each on a line beginning with `- `: what happened, what is next and "
+        "why. Then make this call again."
     ),
     Stage.DELIVERY_CHECK: "The answer is being delivered and no tools run. Calling `complete` again begins a new run.",
     Stage.QA_REVIEW: "The run is delivered and only read over. Calling `complete` again begins a new run.",
@@ -133,7 +134,10 @@ def unclear(tool: Tool) -> Decision:
 
 def spent(limit: str) -> Decision:
     reason = f"This run has used up its budget of {limit}."
-    way_out = "Finish with `complete` and say what is left to do, or tell the person with `message_user`."
+    way_out = (
+        "Finish with `complete` and say what is left to do, or tell the person with `message_user`; "
+        "they can let it go on with `menugate next`."
+    )
     return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
 
 

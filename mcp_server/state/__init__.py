@@ -5,6 +5,7 @@ The reader for a person's commands is not named here: a server that starts has n
 
 from mcp_server.state.record import (
     Asked,
+    Begun,
     Changed,
     Clock,
     Condition,
@@ -25,6 +26,7 @@ from mcp_server.state.store import Store, glimpse
 
 __all__ = [
     "Asked",
+    "Begun",
     "Changed",
     "Clock",
     "Condition",

@@ -6,7 +6,7 @@ A row of the ledger never holds arguments or results: their digest and their siz
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
@@ -168,6 +168,10 @@ class Paused:
     """The run was paused since the decision was made: nothing was written, decide again."""
 
     hold: Hold
+
+
+Begun: TypeAlias = int | Moved | Lapsed | Paused
+"""The number of the row that a call begins with, or why it does not begin."""
 
 
 @dataclass(frozen=True, slots=True)

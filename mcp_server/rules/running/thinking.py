@@ -60,7 +60,8 @@ def _opening(text: str) -> ReasoningOutcome | str:
 def _between(text: str) -> ReasoningOutcome | str:
     points = [found[1].strip() for found in POINT.finditer(text)]
     if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
-        return f"it has {len(points)} points, each on a line beginning with `- `, where {FEWEST_POINTS} to {MOST_POINTS} are asked for"
+        wanted = f"{FEWEST_POINTS} to {MOST_POINTS} are asked for, each on a line beginning with `- `"
+        return f"it has {len(points)} points, where {wanted}"
     concrete = sum(map(_concrete, points))
     if concrete < FEWEST_CONCRETE:
         return f"only {concrete} of its points say anything; at least {FEWEST_CONCRETE} have to"

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way, read
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.runs import take_unit
-from mcp_server.state.record import Asked, Intent, Lapsed, Moved, Paused, RowKind
+from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
 
 KEPT_NS = 24 * 3600 * 10**9
 """How long a question stays to be looked at after it expired."""
@@ -69,7 +69,7 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
     return settled
 
 
-def commence(tx: Transaction, intent: Intent, terms: Terms) -> int | Moved | Lapsed | Paused:
+def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     """Put on record what is about to run, and burn the yes it stands on, or neither."""
     epoch = tx.epoch(intent.session.principal)
     if epoch != intent.posture.epoch:

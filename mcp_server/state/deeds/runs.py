@@ -34,7 +34,7 @@ def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
     if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
         return held
     settled = replace(hold, at=tx.clock.now_ns())
-    _put(tx, principal, session, {"by": settled.by, "reason": settled.reason, "run": settled.run})
+    _put(tx, principal, session, {name: value for name, value in asdict(settled).items() if name != "at"})
     _told(tx, principal, session, ("running", "paused"), settled.reason)
     return settled
 
@@ -80,7 +80,7 @@ def stop(tx: Transaction, principal: str, session: str | None, run: str, reason:
         move(tx, one, after, {"reason": "stop", "scope": "now"})
         tx.run("DELETE FROM thoughts WHERE session = :session", session=one.id)
     _clear(tx, principal, session)
-    pause(tx, principal, session or "", Hold(Holder.PERSON, reason))
+    pause(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
     return count
 
 
@@ -170,7 +170,8 @@ def _hold(row: Mapping[str, Any]) -> Hold | None:
         body = json.loads(row["body"])
         if body["by"] == "":
             return None
-        return Hold(Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), whole(row["at"]))
+        stopped = body.get("stopped") is True
+        return Hold(Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), whole(row["at"]), stopped)
     except (ValueError, TypeError, KeyError):
         return Hold(Holder.PERSON, "what paused it cannot be read", at=whole(row["at"]))
 
