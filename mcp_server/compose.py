@@ -8,7 +8,7 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +22,9 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
-from mcp_server.calls.running.course import ADDRESS, Course
+from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, uncommitted
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions, seen_from
 from mcp_server.calls.showing import Showing
@@ -36,14 +37,14 @@ from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import DATA, Law, Unbuildable, law
 from mcp_server.library import Approvals as Asking
 from mcp_server.library import Faults
-from mcp_server.model.pack import Artifact, Pack
+from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, deeds, glimpse
+from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -212,22 +213,6 @@ def running(rooms: Rooms) -> Course:
     # A reviewer that asks a model would be one more line here, and todos and git are looked at where there are any.
     checks = (("refused and failed calls", unanswered), ("tests", last_tests), ("git", uncommitted(lambda _: None)))
     return Course(store, rooms.sessions, rooms.holds, rooms.postures.known, rooms.redactor, Review(store, checks))
-
-
-def reports(store: Store, redactor: Redactor) -> tuple[Artifact, ...]:
-    """What was found when a run was over, each for whose run it was."""
-
-    async def read(principal: str, holes: Mapping[str, str]) -> str | None:
-        found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
-        return redactor.redact(found.as_text()) if found else None
-
-    about = (
-        "report",
-        "What was found when a run was over: issues, missing steps, next actions.",
-        "text/markdown",
-        read,
-    )
-    return (Artifact(ADDRESS, *about), Artifact(ADDRESS + "/{run}", *about))
 
 
 def approving(found: Law, settings: Settings, rooms: Rooms) -> Approvals:

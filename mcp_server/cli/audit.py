@@ -46,7 +46,10 @@ menugate audit export > ledger.jsonl            a line per row, oldest first
 menugate audit export --output ledger.jsonl     into a new file that only you can read
 menugate audit export --since 2026-11-01        from that day on
 """
-KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "alarm")
+KINDS = (
+    *("start", "stop", "intent", "outcome", "refusal", "question", "answer", "redeemed"),
+    *("transition", "delivery", "report", "alarm"),
+)
 COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""

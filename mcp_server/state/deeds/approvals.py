@@ -65,7 +65,8 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
     scope = reply.scope if found.wanted.lasting else Scope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
     _put(tx, settled)
-    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": reply.reason})
+    said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
+    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
     return settled
 
 
@@ -84,7 +85,7 @@ def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     seq = tx.append(intent.kind, intent.fields() | {"approval": terms.approval or None})
     if found is not None:
         _put(tx, replace(found, used=found.used + 1))
-        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way})
+        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})
     return seq
 
 

@@ -108,7 +108,7 @@ def thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
 def deliver(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
     """From here on the run is delivered, whatever comes."""
     whose = {"principal": session.principal, "session": session.id, "run": session.run}
-    return tx.append(RowKind.DELIVERY, whose | dict(fields))
+    return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
 
 
 def calls_of(view: View, session: Session) -> Sequence[Row]:
@@ -136,7 +136,7 @@ def put_report(tx: Transaction, report: Report) -> None:
         at=at,
         body=json.dumps(asdict(replace(report, at=at))),
     )
-    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "summary": report.summary}
+    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
     whose = {"principal": report.principal, "session": report.session, "run": report.run}
     tx.append(RowKind.REPORT, whose | found)
 
