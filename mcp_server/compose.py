@@ -25,7 +25,7 @@ from mcp_server.calls.recording import Recorder
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
-from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, uncommitted
+from mcp_server.calls.running.reviewing import Review, last_tests, risks, unanswered, uncommitted
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions, seen_from
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
@@ -211,7 +211,12 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
 def running(rooms: Rooms) -> Course:
     store = rooms.store
     # A reviewer that asks a model would be one more line here, and todos and git are looked at where there are any.
-    checks = (("refused and failed calls", unanswered), ("tests", last_tests), ("git", uncommitted(lambda _: None)))
+    checks = (
+        ("refused and failed calls", unanswered),
+        ("tests", last_tests),
+        ("git", uncommitted(lambda _session: None)),
+        ("risks", risks(store)),
+    )
     return Course(store, rooms.sessions, rooms.holds, rooms.postures.known, rooms.redactor, Review(store, checks))
 
 

@@ -89,8 +89,9 @@ class Recorder:
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
         session = found.seat.session
+        stage = stage_now(session, posture)
         return kind(
-            session=replace(session, stage=stage_now(session, posture)),
+            session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,

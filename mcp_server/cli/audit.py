@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
-from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, when
+from mcp_server.cli.paper import KINDS, Trouble, as_json, note, progress, say, table, when
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -46,10 +46,6 @@ menugate audit export > ledger.jsonl            a line per row, oldest first
 menugate audit export --output ledger.jsonl     into a new file that only you can read
 menugate audit export --since 2026-11-01        from that day on
 """
-KINDS = (
-    *("start", "stop", "intent", "outcome", "refusal", "question", "answer", "redeemed"),
-    *("transition", "delivery", "report", "alarm"),
-)
 COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""

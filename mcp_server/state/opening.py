@@ -221,6 +221,12 @@ def unfit(path: Path, found: int | None) -> Refusal:
             f"`{path}` is a database, but not menugate's; nothing was written to it.",
             "Move it away, or keep the state elsewhere.",
         )
+    if found < CURRENT:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            "Start menugate here once; it brings the state up to date.",
+        )
     return refused(
         Code.STORE_UNAVAILABLE,
         f"`{path}` comes from a newer menugate (layout {found}; known here: {CURRENT}); nothing was written to it.",

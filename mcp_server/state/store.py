@@ -230,8 +230,9 @@ class Store:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
-            if isinstance(wish.value, Kept):
-                self._keep(wish.value)
+            for kept in wish.value if isinstance(wish.value, tuple) else (wish.value,):
+                if isinstance(kept, Kept):
+                    self._keep(kept)
             if wish.future and not wish.future.done():
                 _settle(wish.future, wish)
         if delivery.changed:

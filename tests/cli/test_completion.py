@@ -14,12 +14,16 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages audit completion"),
+        (
+            "''",
+            "serve menus check explain call status messages approvals approve deny "
+            "pause next stop report audit completion",
+        ),
         ("m", "menus messages"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
-        ("audit tail --kind re", "refusal"),
+        ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
         ("menus ''", "swe data"),

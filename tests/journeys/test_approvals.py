@@ -153,6 +153,34 @@ async def test_a_client_that_cannot_ask_is_told_what_the_person_types(ground: Gr
     assert ground.menugate("approve", id).code == 1
 
 
+@pytest.mark.parametrize("way", ["silent", "failing"])
+async def test_who_does_not_answer_has_not_said_yes(workspace: Path, home: Path, way: str) -> None:
+    async def nobody(_ctx: Any, _params: ElicitRequestParams) -> ElicitResult:
+        if way == "silent":
+            await anyio.sleep_forever()
+        raise ValueError("the form broke")
+
+    one = over_stdio(workspace, home)
+    flags = [*tuned(answer=0.2)[1:], "--workspace", str(workspace), *DATA]
+    target = one.model_copy(update={"args": flags})
+    async with held(target, "legacy", elicitation_callback=nobody) as client:
+        assert refused(await client.call("fs_delete", path="notes.md"), "APPROVAL_DENIED")
+        assert (workspace / "notes.md").exists()
+        assert not (await client.call("fs_read_file", path="notes.md")).is_error
+
+
+def test_a_call_from_the_command_line_is_redeemed_by_the_next(workspace: Path, home: Path) -> None:
+    ground = Ground(workspace, home)
+    line = ("call", "fs_delete", '{"path": "notes.md"}', "--profile", "trusted")
+    assert ground.menugate(*line).code == 1
+    (waiting,) = ground.waiting()
+    assert "once" in ground.menugate("approve", waiting["id"]).out
+    assert ground.menugate(*line).code == 0
+    assert not (workspace / "notes.md").exists()
+    assert ground.waiting() == []
+    assert [entry["standing"] for entry in ground.waiting("--all")] == ["used"]
+
+
 # What a modern question carries back and forth.
 
 

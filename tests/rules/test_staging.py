@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -188,9 +189,11 @@ def fitting(tool: Tool) -> dict[str, object]:
 
 
 def plain_value(schema: Mapping[str, object]) -> object:
-    if isinstance(choices := schema.get("enum"), list):
+    choices = cast(list[object], schema.get("enum", []))
+    if choices:
         return choices[0]
-    return {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}[str(schema["type"])]
+    plain: dict[str, object] = {"string": "x", "integer": 1, "number": 1, "boolean": False}
+    return plain.get(str(schema["type"]), [] if schema["type"] == "array" else {})
 
 
 @pytest.mark.heavy

@@ -105,6 +105,17 @@ async def last_tests(run: Run) -> Seen:
     return Seen(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
 
 
+def risks(store: Store) -> Check:
+    """What the agent itself thought could go wrong, where the person wanted it to think."""
+
+    async def check(run: Run) -> Seen:
+        kept = await store.read(partial(deeds.thoughts, session=run.session.id, run=run.session.run))
+        named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
+        return Seen(suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks]))
+
+    return check
+
+
 def uncommitted(processes: Callable[[Session], Processes | None]) -> Check:
     """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
 

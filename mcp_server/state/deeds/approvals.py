@@ -15,6 +15,8 @@ from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused,
 
 KEPT_NS = 24 * 3600 * 10**9
 """How long a question stays to be looked at after it expired."""
+MOST_KEPT = 500
+"""Questions of one principal. What a flood pushes out is asked anew, yes or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,12 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
     if known is None or known.answer is not Answer.OPEN:
         known = approval
         _put(tx, approval)
+        tx.run(
+            "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
+            " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
+            principal=plain(approval.wanted.principal),
+            most=MOST_KEPT,
+        )
     tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
     return known
 
