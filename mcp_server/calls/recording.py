@@ -11,7 +11,7 @@ import anyio
 
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
-from mcp_server.calls.running.testing import tested
+from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.model.approval import Wanted
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Verdict
@@ -82,7 +82,7 @@ class Recorder:
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
-                tested=tested(found.tool, found.arguments, shown),
+                tested=ending_of_tests(found.tool, found.arguments, shown),
             )
         )
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
@@ -230,7 +230,8 @@ class Store:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
-            for kept in wish.value if isinstance(wish.value, tuple) else (wish.value,):
+            values = cast(tuple[Any, ...], wish.value if isinstance(wish.value, tuple) else (wish.value,))
+            for kept in values:
                 if isinstance(kept, Kept):
                     self._keep(kept)
             if wish.future and not wish.future.done():

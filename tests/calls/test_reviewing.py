@@ -19,7 +19,7 @@ from mcp_server.calls.running.reviewing import (
     unanswered,
     uncommitted,
 )
-from mcp_server.calls.running.testing import tested
+from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.processes import Child, Command, Ran
 from mcp_server.model.session import Session
@@ -94,9 +94,9 @@ async def test_open_todos_are_missing_steps() -> None:
     ],
 )
 def test_which_commands_are_tests(command: str, ending: Ending, said: str) -> None:
-    assert tested(tools()["bash"], {"command": command}, ending) == said
-    assert tested(tools()["Read"], {"file_path": command}, ending) == ""
-    assert tested(tools()["bash"], {"command": command}, None) == ""
+    assert ending_of_tests(tools()["bash"], {"command": command}, ending) == said
+    assert ending_of_tests(tools()["Read"], {"file_path": command}, ending) == ""
+    assert ending_of_tests(tools()["bash"], {"command": command}, None) == ""
 
 
 @dataclass
