@@ -230,8 +230,8 @@ class Store:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
-            values = cast(tuple[Any, ...], wish.value if isinstance(wish.value, tuple) else (wish.value,))
-            for kept in values:
+            found: Any = wish.value
+            for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
                 if isinstance(kept, Kept):
                     self._keep(kept)
             if wish.future and not wish.future.done():
