@@ -13,15 +13,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, jsonrpc_message_adapter
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
-from mcp_server.wire.listings import Prepared
+from mcp_server.wire.outright import encoded
 from mcp_server.wire.transports.lines import LONGEST_LINE, Lines, Overlong
 from mcp_server.wire.transports.strict import NotStrict, message
 
@@ -183,29 +183,6 @@ async def _writer(fd: int) -> Sink:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
     return asyncio.StreamWriter(transport, protocol, None, loop)
-
-
-def encoded(message: Any) -> bytes:
-    """A message as one line. A prepared list goes out as the bytes it was prepared as."""
-    if isinstance(message, JSONRPCResponse):
-        head = b'{"jsonrpc":"2.0","id":' + to_json(message.id) + b',"result":'
-        tools = message.result.get("tools")
-        if isinstance(tools, Prepared):
-            rest = {key: value for key, value in message.result.items() if key != "tools"}
-            tail = b"," + to_json(rest)[1:] if rest else b"}"
-            return head + b'{"tools":' + tools.json + tail + b"}\n"
-        return head + _json(message.result) + b"}\n"
-    return _json(message.model_dump(by_alias=True, exclude_unset=True)) + b"\n"
-
-
-def _json(value: Any) -> bytes:
-    try:
-        return to_json(value)
-    except PydanticSerializationError:
-        # A lone surrogate somewhere: the standard encoder writes it as an escape that every JSON reader takes.
-        import json
-
-        return json.dumps(value, separators=(",", ":")).encode()
 
 
 async def _chunk(reader: Source) -> bytes:
