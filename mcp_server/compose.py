@@ -17,6 +17,8 @@ from itertools import count
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
@@ -190,6 +192,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         files=files_of,
         person=partial(Reached, store),
         desk=desk,
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
         failed=failed,
     )
 
@@ -199,7 +203,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
+        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()
