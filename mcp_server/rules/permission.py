@@ -20,8 +20,9 @@ from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
-from mcp_server.rules import phases, refusals
+from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
+from mcp_server.rules.running import phases
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})

@@ -13,8 +13,8 @@ from mcp_server.model.phase import KIND, Log
 from mcp_server.model.policy import Policy
 from mcp_server.model.ports.records import Document, Overtaken, Why
 from mcp_server.model.tool import Demand
-from mcp_server.rules.phases import begun, counting, ended, tests
 from mcp_server.rules.refusals import phase_spent
+from mcp_server.rules.running.phases import begun, counting, ended, tests
 from mcp_server.state import Store
 
 ATTEMPTS = 50
