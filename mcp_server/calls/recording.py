@@ -12,10 +12,10 @@ import anyio
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.running.testing import ending_of_tests
-from mcp_server.model.approval import Wanted
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
+from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.running.staging import stage_now
@@ -103,7 +103,10 @@ class Recorder:
 
     def _origin(self, asked: Asked) -> Origin:
         return Origin(
-            conversation=self.conversation, client=asked.client.name[:LONGEST_NAME], transport=asked.transport
+            conversation=self.conversation,
+            client=asked.client.name[:LONGEST_NAME],
+            transport=asked.transport,
+            within=asked.within.record if asked.within else None,
         )
 
 

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from mcp_server.calls.running.reviewing import (
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.processes import Child, Command, Ran
+from mcp_server.model.ports.records import Document, Why
 from mcp_server.model.session import Session
-from mcp_server.state import Row
+from mcp_server.state import Row, deeds
 from tests.rules.world import tools
+from tests.state.parts import Hands, Place
 
 pytestmark = pytest.mark.anyio
 SESSION = Session("s1", "me", run="r1")
@@ -71,12 +74,17 @@ async def test_the_last_test_run_decides(ends: list[str], issue: bool) -> None:
     assert bool(seen.issues) is issue
 
 
-async def test_open_todos_are_missing_steps() -> None:
-    async def titles(session: Session) -> list[str]:
-        assert session is SESSION
-        return ["write the page"]
-
-    assert (await open_todos(titles)(run())).missing == ("still to do: write the page",)
+async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
+    hands = Hands()
+    try:
+        store = await hands.open(Place(tmp_path))
+        for title, mark in (("write the page", "in_progress"), ("read the page", "verified")):
+            document = Document("todo", title, {"content": title}, mark)
+            writing = deeds.Writing(deeds.of_session("s1"), document, Why("created", {}))
+            await store.write(partial(deeds.put_document, writing=writing))
+        assert (await open_todos(store)(run())).missing == ("still in progress: write the page",)
+    finally:
+        await hands.close()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,7 @@ async def test_git_says_what_no_commit_holds(workspace: Path) -> None:
         pytest.skip("git is not installed here")
 
     async def seen(program: str | None = git) -> Seen:
-        return await uncommitted(lambda _session: Here(workspace, program))(run())
+        return await uncommitted(lambda: Here(workspace, program))(run())
 
     assert await seen() == Seen(), "no repository is no finding"
     about = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
@@ -148,4 +156,3 @@ async def test_git_says_what_no_commit_holds(workspace: Path) -> None:
     await seen()
     assert not (workspace / "spied").exists()
     assert (await seen(None)).unchecked == ("uncommitted changes: git is not at hand",)
-    assert (await uncommitted(lambda _session: None)(run())).unchecked

@@ -4,9 +4,9 @@ import pytest
 
 from mcp_server.calls.approving.wording import MOST_ARGUMENTS, form, question
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approval import Approval, Wanted
 from mcp_server.model.policy import Call, Decision
 from mcp_server.model.posture import Posture, Profile, RunControl
+from mcp_server.model.runs.approval import Approval, Wanted
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Demand, Effect
 from mcp_server.rules.permission import decide

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.report import Report
+from mcp_server.model.runs.report import Report
 from mcp_server.state import Wanted
 from mcp_server.state.reader import Reader
 from tests.doors.clients import MODERN

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.model.ending import Refusal
 from mcp_server.model.posture import Posture, Profile, Stage
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.model.session import Hold, Holder
 from mcp_server.model.tool import Demand, Effect
 from mcp_server.rules.running.thinking import ReasoningOutcome
@@ -303,8 +303,8 @@ async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, s
     await store.put_session(SESSION)
     await store.close()
     place.sql(
-        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports")),
-        "ALTER TABLE sessions DROP COLUMN reasoned",
+        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records")),
+        *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),
         "UPDATE workspace SET schema_version = 1",
     )
     with pytest.raises(Refusal, match="older menugate"):

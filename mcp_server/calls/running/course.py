@@ -14,7 +14,7 @@ from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.posture import Posture, Stage
-from mcp_server.model.report import Report
+from mcp_server.model.runs.report import Report
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.staging import DUTIES, FINAL, Duty, reasons, stage_after, stage_now
 from mcp_server.rules.running.thinking import HEADINGS, ReasoningOutcome, thought

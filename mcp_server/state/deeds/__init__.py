@@ -8,6 +8,19 @@ from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, app
 from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
+from mcp_server.state.deeds.records import (
+    Full,
+    Writing,
+    as_text,
+    document,
+    documents,
+    forget_records,
+    of_principal,
+    of_session,
+    owned,
+    put_document,
+    tally,
+)
 from mcp_server.state.deeds.runs import (
     calls_of,
     deliver,
@@ -34,11 +47,14 @@ from mcp_server.state.deeds.sessions import (
 
 __all__ = [
     "AXES",
+    "Full",
     "Reply",
     "Terms",
+    "Writing",
     "answer",
     "approval",
     "approvals",
+    "as_text",
     "ask",
     "axes",
     "calls_of",
@@ -46,7 +62,10 @@ __all__ = [
     "commence",
     "conclude",
     "deliver",
+    "document",
+    "documents",
     "forget",
+    "forget_records",
     "go_on",
     "holds",
     "intend",
@@ -54,10 +73,14 @@ __all__ = [
     "leave_message",
     "messages",
     "move",
+    "of_principal",
+    "of_session",
+    "owned",
     "pass_by",
     "pause",
     "posture",
     "postures",
+    "put_document",
     "put_report",
     "put_session",
     "read_messages",
@@ -72,6 +95,7 @@ __all__ = [
     "sign_checkpoint",
     "standing",
     "stop",
+    "tally",
     "thoughts",
     "touch",
     "transition",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way, read
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way, read
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.runs import take_unit
 from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mcp_server.model.posture import Stage
-from mcp_server.model.report import Report, report_of
+from mcp_server.model.runs.report import Report, report_of
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.thinking import ReasoningOutcome
 from mcp_server.state.batch import Transaction, View, plain, whole
