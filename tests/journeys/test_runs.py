@@ -220,6 +220,7 @@ def test_a_finished_run_is_on_record_and_looked_over(workspace: Path, home: Path
         assert "error" in one.request("resources/read", {"uri": "menugate://report/another"})
         for heading in ("Summary", "Issues", "Missing steps", "Suggested next actions"):
             assert f"## {heading}\n" in read
+        assert "Ended as partial after 2 calls that ran and 1 that did not" in read
         assert "`fs_read_file` failed (NOT_FOUND)" in read
         assert "`fs_delete` was refused (PROFILE_TOO_LOW)" in read
         assert "`fs_write_file`" not in read

@@ -13,6 +13,7 @@ import anyio
 
 from mcp_server.calls.running.testing import FAILED
 from mcp_server.model.ending import Refusal
+from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.ports.processes import Command, Processes
 from mcp_server.model.ports.records import MOST_DOCUMENTS
 from mcp_server.model.posture import Profile
@@ -72,7 +73,7 @@ class Review:
         rows = await self.store.read(partial(deeds.calls_of, session=session))
         run = Run(session, status, rows)
         seen = [await self._seen(name, check, run) for name, check in self.checks]
-        ran = len([row for row in rows if row.kind == "intent"])
+        ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
         return Report(
