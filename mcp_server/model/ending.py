@@ -45,7 +45,6 @@ class Code(StrEnum):
     NOT_TEXT = "NOT_TEXT"
     TOO_LARGE = "TOO_LARGE"
     NOT_READY = "NOT_READY"
-    UNSAFE_REPOSITORY = "UNSAFE_REPOSITORY"
     TOOL_FAILED = "TOOL_FAILED"
     INTERNAL = "INTERNAL"
 
@@ -83,7 +82,6 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_TEXT: "the file is not text",
     Code.TOO_LARGE: "the file, argument or result is over its limit",
     Code.NOT_READY: "the repository is not in a state for that: nothing staged, conflicts, or changes not committed",
-    Code.UNSAFE_REPOSITORY: "the repository names programs for git to run, and nothing here could contain them",
     Code.TOOL_FAILED: "the tool ran and failed; the message says how",
     Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
 }
