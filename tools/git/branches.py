@@ -11,8 +11,7 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
 from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
-from tools.git.opening import opened
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.records import Status
 from tools.git.revisions import branch, commit, head, nearest, tip
 
@@ -24,7 +23,9 @@ MOST_BRANCHES = 200
 
 class ListArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
-    show_remote: NotRequired[Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]]
+    show_remote: NotRequired[
+        Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]
+    ]
     offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
 
 
@@ -162,7 +163,9 @@ async def _differing(git: Git, start: str | None, target: str) -> list[str]:
 
 
 def _dirty(now: Status) -> Problem:
-    names = ", ".join(f"`{plain.inline(one.path)}`" for one in now.entries[:5]) + (", ..." if len(now.entries) > 5 else "")
+    names = ", ".join(f"`{plain.inline(one.path)}`" for one in now.entries[:5]) + (
+        ", ..." if len(now.entries) > 5 else ""
+    )
     are = plain.count(len(now.entries), "file has", "files have")
     return Problem(
         Code.NOT_READY,

@@ -12,9 +12,8 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
 from tools.git.diffs import RepoPath, source
-from tools.git.opening import opened
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, summary, told
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.records import Change
 from tools.git.repository import hooks, operation
 from tools.git.revisions import head

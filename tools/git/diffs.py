@@ -9,9 +9,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.files import consent
-from tools.git.opening import opened
 from tools.git.patches import PAGE, Asked, Shown, shown
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.revisions import compared
 
 READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
@@ -83,7 +82,9 @@ def source(git: Git) -> str:
 
 def demand(args: Arguments) -> Demand:
     paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, next((why for path in paths if (why := consent.to_read(path))), None))
+    return Demand(
+        Effect.READ_LOCAL, Profile.RESTRICTED, next((why for path in paths if (why := consent.to_read(path))), None)
+    )
 
 
 DIFF_UNSTAGED = Tool(

@@ -14,10 +14,9 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import Effect, Subject, Tool
 from tools.git import plain, records
 from tools.git.diffs import EVERYWHERE, MOST_CHARS, READING_ONLY, ContextLines, Offset, Paths, RepoPath, demand, source
-from tools.git.opening import opened
 from tools.git.patches import Asked, shown
 from tools.git.places import located
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.revisions import commit, head
 
 MOST_COUNT = 500
@@ -127,7 +126,7 @@ async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     sha = await commit(git, args["revision"])
     listed = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
-    found = [_commit(row) for row in records.rows(listed, len(FIELDS))][0]
+    found = next(_commit(row) for row in records.rows(listed, len(FIELDS)))
     one = ("show", "--no-notes", "--format=")
     # Of a merge, the files as they are told apart from its first parent, and the lines that neither parent had.
     around = f"--unified={args.get('context_lines', 3)}"

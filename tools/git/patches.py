@@ -1,4 +1,4 @@
-"""What is different, file by file and line by line? Shown in pages, and never more of it in memory than a page needs."""
+"""What is different, file by file and line by line? Shown in pages, with no more of it in memory than they need."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -119,8 +119,10 @@ def _unshown(hidden: Sequence[str]) -> list[str]:
     if not hidden:
         return []
     names = ", ".join(f"`{plain.inline(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
-    return [f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
-            " asked.]"]
+    return [
+        f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
+        " asked.]"
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ checked branch name, a checked path behind `--`, or the value glued to its own o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from anyio import to_thread
+
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.processes import Command, Ran
 from tools.git.plain import plain
-from tools.git.repository import Repository
+from tools.git.repository import Repository, find
 
 MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
@@ -100,7 +102,9 @@ class Git:
     async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """From a git that may write in its own folder, and in the worktree as the grant says."""
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
-        command = replace(self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=ENVIRONMENT | dict(env or {}))
+        command = replace(
+            self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=ENVIRONMENT | dict(env or {})
+        )
         return _fine(await self.ctx.processes.run(command), arguments[0])
 
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
@@ -119,8 +123,24 @@ class Git:
             folder=here.top,
             env=ENVIRONMENT,
             seconds=SECONDS,
+            sees_secrets=True,
             most_output=MOST_OUTPUT,
         )
+
+
+async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
+    """Git for the repository of this folder.
+
+    What no option switches off, the filters that a repository's configuration names, is left to the door of all
+    processes: it starts nothing where it cannot be shut in as the person's profile says.
+    """
+    repository = await to_thread.run_sync(find, ctx.files, repo_path)
+    binary = ctx.processes.find("git")
+    if binary is None:
+        raise Refusal(
+            Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
+        )
+    return Git(ctx, repository, binary, run_hooks)
 
 
 def _fine(ran: Ran, verb: str) -> Ran:
@@ -129,7 +149,7 @@ def _fine(ran: Ran, verb: str) -> Ran:
             Problem(Code.TIMEOUT, f"git {verb} did not finish within {SECONDS:g} s and was stopped.", "Ask for less.")
         )
     # Stopped because it said more than is kept: what was kept is as good as it gets.
-    if ran.code == 0 or (ran.cut and ran.code < 0):
+    if ran.code == 0 or (ran.cut and ran.code >= 128):
         return ran
     raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}"))
 

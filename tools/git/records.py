@@ -96,9 +96,7 @@ def _number(field: bytes) -> int | None:
 
 def _with(change: Change, counts: tuple[int | None, int | None] | None) -> Change:
     added, removed = counts or (None, None)
-    return Change(
-        change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob
-    )
+    return Change(change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,22 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
 from tools.git.diffs import RepoPath, source
-from tools.git.opening import opened
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, told
 from tools.git.places import guarded, located
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.records import Change
 
-STAGED = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames", "--raw", "--numstat", "-z", "--no-abbrev")
+STAGED = (
+    "diff",
+    "--cached",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--raw",
+    "--numstat",
+    "-z",
+    "--no-abbrev",
+)
 
 
 class AddArguments(TypedDict):

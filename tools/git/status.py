@@ -13,8 +13,7 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import Effect, Subject, Tool
 from tools.git import plain, records
 from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
-from tools.git.opening import opened
-from tools.git.program import Git
+from tools.git.program import Git, opened
 from tools.git.records import CONFLICTS, WORDS, Entry, Status
 from tools.git.repository import operation
 
