@@ -54,7 +54,7 @@ PINNED = (
     "i18n.commitEncoding=UTF-8",
     "i18n.logOutputEncoding=UTF-8",
     "color.ui=false",
-    "column.ui=false",
+    "column.ui=never",
     "advice.detachedHead=false",
 )
 ENVIRONMENT: dict[str, str] = {
