@@ -29,7 +29,7 @@ from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -217,7 +217,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),

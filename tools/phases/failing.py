@@ -99,7 +99,7 @@ def _why(now: Seen, before: Seen | None) -> str:
     return "It fails now, and could not be run as of the last commit."
 
 
-ANALYZE = Tool(
+ANALYZE_FAILURE = Tool(
     name="analyze_test_failure",
     title="Look into a failing test",
     description=(

@@ -29,7 +29,8 @@ class AdvanceArguments(TypedDict):
 
 
 async def advance(ctx: Context, args: AdvanceArguments) -> Ending:
-    phase, said = ctx.session.phase, {name: args[name] for name in OUTPUTS if args.get(name)}
+    phase = ctx.session.phase
+    said: dict[str, Any] = {name: args[name] for name in OUTPUTS if args.get(name)}
     if phase is None:
         return await _begin(ctx, said)
     step = step_of(phase)
@@ -207,7 +208,7 @@ async def _keep(ctx: Context, document: Document, event: str) -> Problem | None:
 
 
 QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
-ADVANCE = Tool(
+ADVANCE_PHASE = Tool(
     name="advance_phase",
     title="Go on to the next phase",
     description=(
@@ -224,7 +225,7 @@ ADVANCE = Tool(
     stages=ACTING,
     run=advance,
 )
-RETURN = Tool(
+RETURN_TO_FIX = Tool(
     name="return_to_fix_phase",
     title="Go back to the fix",
     description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
@@ -235,7 +236,7 @@ RETURN = Tool(
     stages=ACTING,
     run=back,
 )
-STATUS = Tool(
+PHASE_STATUS = Tool(
     name="get_phase_status",
     title="Show the phase",
     description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",

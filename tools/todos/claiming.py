@@ -59,7 +59,7 @@ def demand_claiming(args: Arguments) -> Demand:
     return Demand(Effect.SESSION, Profile.NORMAL if args.get("auto_verify") else Profile.RESTRICTED)
 
 
-CLAIM = Tool(
+TODO_CLAIM = Tool(
     name="TodoClaim",
     title="Claim that a todo is done",
     description=(
@@ -128,7 +128,7 @@ def _outcome(kept: Kept, results: Sequence[Result]) -> str:
     return "Not verified; it stays claimed, because not all of it could be checked."
 
 
-VERIFY = Tool(
+TODO_VERIFY = Tool(
     name="TodoVerify",
     title="Check whether a todo is done",
     description=(

@@ -144,4 +144,3 @@ def said_of(criterion: Criterion) -> str:
     what = params.get("command") or params.get("test") or params.get("path", "")
     inside = params.get("text") or params.get("pattern")
     return f"{criterion.type} {shlex.quote(what)[:120]}" + (f" {inside[:60]!r}" if inside else "")
-

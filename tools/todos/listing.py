@@ -45,7 +45,7 @@ def demand_creating(args: Arguments) -> Demand:
     return Demand(Effect.SESSION, Profile.NORMAL if runs else Profile.RESTRICTED)
 
 
-CREATE = Tool(
+TODO_CREATE = Tool(
     name="TodoCreate",
     title="Add a todo",
     description=(
@@ -101,7 +101,7 @@ def _head(tally: Mapping[str, Tally]) -> str:
     return f"{said}; {counted['changes']:,} changes on record."
 
 
-READ = Tool(
+TODO_READ = Tool(
     name="TodoRead",
     title="Show the todos",
     description=(
@@ -130,7 +130,7 @@ async def begin(ctx: Context, args: StartArguments) -> Ending:
     return Done(f"{line(kept)}\n{NEXT[State.IN_PROGRESS]}", data(kept))
 
 
-START = Tool(
+TODO_START = Tool(
     name="TodoStart",
     title="Begin a todo",
     description="Begin a pending todo: it is in progress from then on.",

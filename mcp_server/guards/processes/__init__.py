@@ -6,9 +6,10 @@ from mcp_server.guards.processes.launching import Sandbox
 from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground
+from mcp_server.guards.processes.signature import signature
 from mcp_server.guards.processes.starting import Granted, Nursery, Workshop
 
-__all__ = ["Granted", "Ground", "Limits", "Nursery", "Sandbox", "Workshop", "workshop"]
+__all__ = ["Granted", "Ground", "Limits", "Nursery", "Sandbox", "Workshop", "signature", "workshop"]
 
 
 def workshop(ground: Ground, jail: Jail, limits: Limits | None = None) -> Workshop:

@@ -25,6 +25,9 @@ class Command:
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
     """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    sees_secrets: bool = False
+    """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
+    to tell which one changed. Whoever shows what it says leaves their content out."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
 
