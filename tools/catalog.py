@@ -20,6 +20,9 @@ from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, ME
 from tools.phases.failing import ANALYZE_FAILURE
 from tools.phases.walking import ADVANCE_PHASE, PHASE_STATUS, RETURN_TO_FIX
 from tools.search import GLOB, GREP
+from tools.shell.bash import BASH
+from tools.shell.watching import KILL, OUTPUT, WAIT
+from tools.shell.watching import WRITE as WRITE_TO_SHELL
 from tools.todos.claiming import TODO_CLAIM, TODO_VERIFY
 from tools.todos.listing import TODO_CREATE, TODO_READ, TODO_START
 
@@ -38,6 +41,13 @@ CATALOG: tuple[Tool, ...] = (
     READ,
     EDIT,
     WRITE,
+    # Commands.
+    BASH,
+    OUTPUT,
+    WRITE_TO_SHELL,
+    KILL,
+    WAIT,
+    # Searching.
     GREP,
     GLOB,
     # Version control.

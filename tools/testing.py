@@ -8,6 +8,7 @@ from enum import StrEnum
 from anyio import to_thread
 
 from mcp_server.model.ending import Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -62,6 +63,15 @@ class Seen:
     text: str
     refused: Problem | None = None
     """Why it was not run at all."""
+
+
+async def run_line(ctx: Context, line: str, seconds: int, folder: str = "") -> Ending:
+    """By `bash`, through the gate. What is not over in time is ended, and does not go on behind the answer."""
+    where = {"exec_dir": folder} if folder else {}
+    ending = await ctx.through("bash", {"command": line, "timeout": seconds * 1000, **where})
+    if isinstance(ending, Done) and exit_code(ending) is None:
+        await ctx.through("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
+    return ending
 
 
 def exit_code(ending: Ending) -> int | None:

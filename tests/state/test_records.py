@@ -122,7 +122,7 @@ async def test_every_change_is_on_record_and_nothing_of_what_it_says(place: Plac
 
 
 async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deeds.records, "MOST_DOCUMENTS", 3)
+    monkeypatch.setattr("mcp_server.state.deeds.records.MOST_DOCUMENTS", 3)
     for id in "abc":
         assert isinstance(await put(store, Document("todo", id, {}, "pending")), Document)
     assert isinstance(await put(store, Document("todo", "d", {}, "pending")), deeds.Full)

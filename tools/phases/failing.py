@@ -12,7 +12,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, Effect, Hints, Tool
 from tools.phases.baseline import at_last_commit
-from tools.testing import Look, Seen, command_for, look, named_wrongly, python_of
+from tools.testing import Look, Seen, command_for, look, named_wrongly, python_of, run_line
 
 SECONDS = 120
 SHOWN = 2000
@@ -55,9 +55,7 @@ async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
 
 
 async def _seen(ctx: Context, test: str, command: str, folder: str = "") -> Seen:
-    where = {"exec_dir": folder} if folder else {}
-    ending = await ctx.through("bash", {"command": command, "timeout": SECONDS * 1000, **where})
-    return look(test, ending)
+    return look(test, await run_line(ctx, command, SECONDS, folder))
 
 
 def _not_run(refused: Problem) -> Problem:
@@ -86,7 +84,7 @@ def _told(runs: list[Seen], before: Seen | None) -> Done:
     if before is not None:
         lines += [f"--- at the last commit: {before.look}", before.text[-SHOWN:]]
     data = {"verdict": found, "runs": [str(one.look) for one in runs], "baseline": str(before.look) if before else None}
-    return Done("\n".join(lines), data)
+    return Done("\n".join(lines), data, outside="a test of this workspace")
 
 
 def _why(now: Seen, before: Seen | None) -> str:

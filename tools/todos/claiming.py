@@ -10,7 +10,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.todo import Evidence, Result, State, Todo, Verdict, claim, judge
 from mcp_server.model.tool import ACTING, REVIEWING, Arguments, Demand, Effect, Hints, Tool
-from tools.todos.criteria import check
+from tools.todos.criteria import RUNS, check
 from tools.todos.keeping import Kept, data, found, line, step
 from tools.todos.listing import Id
 
@@ -100,7 +100,9 @@ async def verified(ctx: Context, kept: Kept) -> Ending:
     if isinstance(settled, Problem):
         return settled
     lines = [line(settled), *(f"- {one.type} {one.verdict}: {one.said}" for one in results)]
-    return Done("\n".join([*lines, _outcome(settled, results)]), data(settled))
+    text = "\n".join([*lines, _outcome(settled, results)])
+    printed = any(one.type in RUNS and one.verdict is Verdict.FAILED for one in results)
+    return Done(text, data(settled), outside="what the criteria ran" if printed else None)
 
 
 async def _settled(ctx: Context, kept: Kept, results: Sequence[Result]) -> Kept | Problem:

@@ -12,7 +12,7 @@ from mcp_server.model.ending import Code, Done, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.schema import Is
 from mcp_server.model.todo import Criterion, Result, Verdict
-from tools.testing import command_for, exit_code, named_wrongly, python_of
+from tools.testing import command_for, exit_code, named_wrongly, python_of, run_line
 
 SECONDS = 30
 MOST_SECONDS = 600
@@ -91,10 +91,11 @@ async def _test(ctx: Context, params: Mapping[str, Any]) -> Answer:
 
 async def _ran(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
     seconds = params.get("seconds", SECONDS)
-    ending = await ctx.through("bash", {"command": command, "timeout": seconds * 1000})
+    ending = await run_line(ctx, command, seconds)
     code = exit_code(ending)
     if code is None:
-        return _unclear(ending) if isinstance(ending, Problem) else (Verdict.UNCLEAR, "it did not end in time", None)
+        late = (Verdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
+        return _unclear(ending) if isinstance(ending, Problem) else late
     if code == 0:
         return Verdict.PASSED, f"`{command}` exited with 0", None
     return Verdict.FAILED, f"`{command}` exited with {code}: {ending.text.strip()[-SHOWN:]}", None

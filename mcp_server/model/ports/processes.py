@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mcp_server.model.posture import Profile
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -73,6 +75,11 @@ class Processes(Protocol):
     def sandbox(self) -> str:
         """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
         which it is from the first start on."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """The person's, whose sandbox it is."""
         ...
 
     def find(self, program: str) -> str | None:
