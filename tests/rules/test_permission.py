@@ -116,7 +116,9 @@ def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None
             assert ways <= seen
             step = step_of(phase)
             allowed = (step.tools if step else set[str]()) | REACHABLE | meta
-            elsewhere = {name for one in menus() for name in one.tools} - set(menus().modes[0].tools) if flat else set()
+            elsewhere = (
+                {name for one in menus() for name in one.tools} - set(menus().modes[0].tools) if flat else set[str]()
+            )
             assert seen == seen_free & (allowed | elsewhere)
         else:
             assert seen == seen_free
