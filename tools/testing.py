@@ -87,10 +87,12 @@ def exit_code(ending: Ending) -> int | None:
 
 
 def look(test: str, ending: Ending) -> Seen:
-    code = exit_code(ending)
+    code, text = exit_code(ending), ending.text
+    if isinstance(ending, Done) and ending.data and isinstance(ending.data.get("output"), str):
+        text = ending.data["output"]
     if code is None:
-        return Seen(Look.UNCLEAR, ending.text, ending if isinstance(ending, Problem) else None)
-    return Seen(_by_unittest(code, ending.text) if by_unittest(test) else _by_pytest(code, ending.text), ending.text)
+        return Seen(Look.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
+    return Seen(_by_unittest(code, text) if by_unittest(test) else _by_pytest(code, text), text)
 
 
 def _by_pytest(code: int, text: str) -> Look:

@@ -12,7 +12,7 @@ from mcp_server.model.ending import Code, Done, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.schema import Is
 from mcp_server.model.todo import Criterion, Result, Verdict
-from tools.testing import command_for, exit_code, named_wrongly, python_of, run_line
+from tools.testing import command_for, exit_code, look, named_wrongly, python_of, run_line
 
 SECONDS = 30
 MOST_SECONDS = 600
@@ -69,7 +69,7 @@ def wrong(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
 async def check(ctx: Context, criterion: Criterion) -> Result:
     verdict, said, refused = await CHECKS[criterion.type](ctx, criterion.params)
     if refused is None:
-        return Result(criterion.type, verdict, said[:SHOWN])
+        return Result(criterion.type, verdict, said[: 3 * SHOWN])
     layer = str((refused.data or {}).get("layer", ""))
     return Result(criterion.type, verdict, refused.message[:SHOWN], str(refused.code), layer)
 
@@ -98,7 +98,8 @@ async def _ran(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
         return _unclear(ending) if isinstance(ending, Problem) else late
     if code == 0:
         return Verdict.PASSED, f"`{command}` exited with 0", None
-    return Verdict.FAILED, f"`{command}` exited with {code}: {ending.text.strip()[-SHOWN:]}", None
+    printed = look("", ending).text.strip()
+    return Verdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
 
 
 async def _exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
