@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mcp_server.calls.sessions import Seat
-from mcp_server.model.ports.context import Client, Desk, Person, Progress
+from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Progress
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Demand, Tool
 
@@ -53,6 +54,8 @@ class ToolContext:
     session: Session
     demand: Demand
     files: Files
+    processes: Processes
+    belongings: Belongings
     progress: Progress
     client: Client
     person: Person

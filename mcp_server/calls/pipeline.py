@@ -19,9 +19,10 @@ from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Policy, Verdict
-from mcp_server.model.ports.context import Client, Person
+from mcp_server.model.ports.context import Belongings, Client, Person
 from mcp_server.model.ports.files import Files
-from mcp_server.model.posture import Posture
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.rules.arguments import normalised
@@ -36,6 +37,8 @@ class Pipeline:
     recorder: Recorder
     showing: Showing
     files: Callable[[Session, Demand], Files]
+    processes: Callable[[Session, Demand, Profile], Processes]
+    belongings: Callable[[Session], Belongings]
     person: Callable[[Session, Client], Person]
     desk: Callable[[Seat], MenuDesk]
     failed: Callable[[str, BaseException], None]
@@ -58,7 +61,7 @@ class Pipeline:
                     return await self.ask(found, posture, decision)
                 record = await self.recorder.intend(found, posture, decision)
                 if isinstance(record, int):
-                    return await self.act(found, decision, record)
+                    return await self.act(found, posture, decision, record)
                 # The person changed the posture since; what was decided under the old one does not count.
                 await self.postures.refresh()
         except Refusal as trouble:
@@ -95,14 +98,15 @@ class Pipeline:
         await self.recorder.question(found, posture, decision)
         return self.showing.problem(refusal(decision))
 
-    async def act(self, found: Found, decision: Decision, record: int) -> Ending:
+    async def act(self, found: Found, posture: Posture, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
         desk = self.desk(found.seat)
+        context = self._context(found, posture, decision, desk)
         found.seat.spending.begin()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._ended(found, decision, desk)
+            ending = await self._ended(found, context)
             shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
             self.recorder.conclude(found, record, interruption.recorded_as, started)
@@ -122,13 +126,13 @@ class Pipeline:
         found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
         found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
-    async def _ended(self, found: Found, decision: Decision, desk: MenuDesk) -> Ending:
+    async def _ended(self, found: Found, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.move_on_after(seconds):
                 arguments = normalised(tool.arguments, found.arguments)
-                ending = await tool.run(self._context(found, decision, desk), arguments)
+                ending = await tool.run(context, arguments)
                 return checked(ending)
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
@@ -144,13 +148,15 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _context(self, found: Found, decision: Decision, desk: MenuDesk) -> ToolContext:
+    def _context(self, found: Found, posture: Posture, decision: Decision, desk: MenuDesk) -> ToolContext:
         session, client = found.seat.session, found.asked.client
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         return ToolContext(
             session=session,
             demand=demand,
             files=self.files(session, demand),
+            processes=self.processes(session, demand, posture.capped(self.policy.ceiling).profile),
+            belongings=self.belongings(session),
             progress=found.asked.progress,
             client=client,
             person=self.person(session, client),

@@ -30,6 +30,8 @@ class Seat:
     written: bool = False
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
+    found_again: bool = False
+    """Somebody came back to it by its handle, and may do so again when its connection is gone."""
     spending: Spending = field(default_factory=Spending)
 
     @cached_property
@@ -50,8 +52,12 @@ UNKNOWN = Problem(
 
 
 class Sessions:
-    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str], left: Callable[[str], None]
+    ) -> None:
+        """`left` is told the session whose things nobody will ask for again."""
         self._store = store
+        self._left = left
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
@@ -75,6 +81,8 @@ class Sessions:
     def stand_up(self, seat: Seat) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
         self._seats.pop(seat.session.id, None)
+        if not seat.found_again:
+            self._left(seat.session.id)
 
     async def found(self, handle: str, principal: str) -> Seat | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
@@ -86,6 +94,7 @@ class Sessions:
             seat = Seat(session, handle=handle, written=True)
         elif session.version > seat.session.version:
             seat.take(session)
+        seat.found_again = seat.found_again or session.id not in self._seats
         self._keep(seat)
         return seat
 

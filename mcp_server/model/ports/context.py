@@ -1,10 +1,11 @@
 """What is a tool given? The session, what it was granted, and the ports it may reach; nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 
@@ -77,6 +78,25 @@ class Desk(Protocol):
     async def complete(self, answer: str, status: str) -> Ending: ...
 
 
+class Belongings(Protocol):
+    """What lives as long as the session does: a shell, a language server. Nobody else's session finds it."""
+
+    def get(self, name: str) -> Any | None:
+        """What is kept under that name; asking for it also counts as using it."""
+        ...
+
+    def names(self) -> Sequence[str]: ...
+
+    def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
+        """Keep it under a name that is free. It is closed, once, when it is dropped, when nobody used it for so many
+        seconds, when the session ends, or when the server stops."""
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Close it and forget it; nothing where there is none."""
+        ...
+
+
 class Context(Protocol):
     @property
     def session(self) -> Session: ...
@@ -84,6 +104,10 @@ class Context(Protocol):
     def demand(self) -> Demand: ...
     @property
     def files(self) -> Files: ...
+    @property
+    def processes(self) -> Processes: ...
+    @property
+    def belongings(self) -> Belongings: ...
     @property
     def progress(self) -> Progress: ...
     @property
