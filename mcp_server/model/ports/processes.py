@@ -25,6 +25,8 @@ class Command:
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
     """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    apart: bool = False
+    """For one that goes on running and speaks a protocol: its errors do not come among its output."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
 
@@ -51,9 +53,14 @@ class Child(Protocol):
         """None while it runs."""
         ...
 
+    @property
+    def last_words(self) -> str:
+        """The end of its errors, where they came apart."""
+        ...
+
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes, errors among it, in pieces, until it ends. A program that prints without end is slowed down
-        to what a reader can bear, and waits where there is no reader."""
+        """What it writes, its errors among it unless they come apart, in pieces, until it ends. A program that
+        prints without end is slowed down to what a reader can bear, and waits where there is no reader."""
         ...
 
     async def write(self, data: bytes) -> None: ...
