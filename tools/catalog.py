@@ -10,6 +10,7 @@ from tools.data.looking import FILE_INFO, LIST_DIRECTORY, READ_FILE
 from tools.files.edit import EDIT
 from tools.files.read import READ
 from tools.files.write import WRITE
+from tools.lsp.tool import LSP
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.search import GLOB, GREP
 
@@ -30,6 +31,7 @@ CATALOG: tuple[Tool, ...] = (
     WRITE,
     GREP,
     GLOB,
+    LSP,
     # Other files and folders.
     READ_FILE,
     WRITE_FILE,

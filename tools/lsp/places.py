@@ -87,15 +87,16 @@ class Sorted:
     outside: tuple[str, ...]
 
 
-def by_file(root: str, asked: str, places: Sequence[Range]) -> Sorted:
-    """The file asked about first, then the others by their path; in each from top to bottom, every place once."""
-    found: dict[tuple[str, tuple[int, int]], int] = {}
+def by_file(root: str, asked: str, places: Sequence[tuple[Range, str]]) -> Sorted:
+    """The file asked about first, then the others by their path; in each from top to bottom. Every place is there
+    once, or once for each thing that is said of it."""
+    found: dict[tuple[str, tuple[int, int], str], int] = {}
     outside: list[str] = []
-    for index, place in enumerate(places):
+    for index, (place, says) in enumerate(places):
         path = inside(root, place.uri)
         if path is None:
             outside.append(file_name(place.uri))
         else:
-            found.setdefault((path, place.order), index)
+            found.setdefault((path, place.order, says), index)
     order = sorted(found, key=lambda key: (key[0] != asked, key))
     return Sorted(tuple((key[0], found[key]) for key in order), tuple(outside))

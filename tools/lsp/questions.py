@@ -77,7 +77,7 @@ async def workspace_symbols(subject: Subject, _: str) -> Answer:
 async def diagnostics(subject: Subject, _: str) -> Answer:
     uri = subject.document["textDocument"]["uri"]
     running = subject.running
-    if running.capabilities.get("diagnosticProvider"):
+    if running.able("diagnosticProvider"):
         report = await running.request("textDocument/diagnostic", subject.document)
     else:
         report = await _announced(subject, uri)
@@ -114,7 +114,7 @@ async def _asked(subject: Subject, what: str, more: Mapping[str, object]) -> obj
 
 
 def _able(subject: Subject, capability: str, what: str) -> None:
-    if not subject.running.capabilities.get(capability):
+    if not subject.running.able(capability):
         message = f"The language server for `{subject.path}` does not do that (`{what}`)."
         raise Refusal(Problem(Code.TOOL_FAILED, message, "Look with `grep` instead."))
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 KINDS = """
 file module namespace package class method property field constructor enum interface function variable constant string
 number boolean array object key null enum-member struct event operator type-parameter
-""".split()
+"""
 SEVERITIES = ("error", "warning", "information", "hint")
 DEEPEST = 50
 
@@ -116,7 +116,8 @@ def _symbols(result: list[object], uri: str, above: str, depth: int) -> Iterator
 
 
 def kind(value: object) -> str:
-    return KINDS[value - 1] if type(value) is int and 1 <= value <= len(KINDS) else "symbol"
+    names = KINDS.split()
+    return names[value - 1] if type(value) is int and 1 <= value <= len(names) else "symbol"
 
 
 def complaints(result: object, uri: str) -> list[Complaint]:

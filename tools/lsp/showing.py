@@ -43,7 +43,7 @@ def told(question: Question, answer: Answer) -> Done:
 
 
 def listed(question: Question, answer: Answer, shelf: Shelf) -> Done:
-    places = by_file(question.root, shelf.asked, [entry.place for entry in answer.entries])
+    places = by_file(question.root, shelf.asked, [(entry.place, entry.says or "") for entry in answer.entries])
     total = len(places.within)
     page = places.within[question.offset : question.offset + question.limit]
     lines = [line for path, index in page for line in rendered(answer.entries[index], path, shelf)]
@@ -53,6 +53,8 @@ def listed(question: Question, answer: Answer, shelf: Shelf) -> Done:
         notes.append(_outside(places, answer))
     if hidden:
         notes.append(f"{hidden:,} cannot be shown (a link, a secret, or no text).")
+    if any(entry.edits for entry in answer.entries):
+        notes.append("Nothing was written; `Edit` does that.")
     notes.append(_source(question))
     if question.offset + len(page) < total:
         call = json.dumps({**question.arguments, "offset": question.offset + len(page)}, ensure_ascii=False)
@@ -97,7 +99,7 @@ def _counted(question: Question, answer: Answer, places: Sorted, page: int) -> s
     total, files = len(places.within), len({path for path, _ in places.within})
     if not total:
         about = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
-        return f"No {answer.many}{about}{' in the workspace' if places.outside else ''}."
+        return f"No {answer.many}{about} in the workspace."
     said = f"{total:,} {answer.one if total == 1 else answer.many} in {files:,} file{'' if files == 1 else 's'}"
     if page < total:
         first = question.offset + 1
@@ -109,7 +111,8 @@ def _outside(places: Sorted, answer: Answer) -> str:
     names = list(dict.fromkeys(f"`{name}`" for name in places.outside if name))
     named = f" ({', '.join(names[:MOST_NAMED])}{', …' if len(names) > MOST_NAMED else ''})" if names else ""
     count = len(places.outside)
-    return f"{count:,} more {answer.one if count == 1 else answer.many} outside the workspace{named} left out."
+    what, are = (answer.one, "lies") if count == 1 else (answer.many, "lie")
+    return f"{count:,} {what}{named} {are} outside of it and cannot be shown."
 
 
 def _source(question: Question) -> str:

@@ -9,7 +9,7 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.files import consent
 from tools.files.lines import visible
-from tools.lsp.asking import ask
+from tools.lsp.asking import Choice, ask
 from tools.lsp.questions import COMMANDS
 from tools.lsp.servers import BY_NAME, LANGUAGES, Language, Server, language_of
 from tools.lsp.showing import MOST_PAGE, PAGE
@@ -45,11 +45,11 @@ async def lsp(ctx: Context, args: LspArguments) -> Ending:
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
         return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with it.")
-    server = chosen(ctx, language, args.get("server"))
-    return server if isinstance(server, Problem) else await ask(ctx, server, language, args)
+    choice = chosen(ctx, language, args.get("server"))
+    return choice if isinstance(choice, Problem) else await ask(ctx, choice, args)
 
 
-def chosen(ctx: Context, language: Language, wanted: str | None) -> Server | Problem:
+def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Problem:
     """The best that is installed, of those that this call may start."""
     fitting = [server for server in language.servers if wanted in (None, server.name)]
     if not fitting:
@@ -57,13 +57,13 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> Server | Pro
         return Problem(
             Code.INVALID_ARGUMENTS, f"`{wanted}` is no server for {language.name}.", f"Leave it out, or name {names}."
         )
-    there = [server for server in fitting if ctx.processes.find(server.name)]
+    there = [(server, found) for server in fitting if (found := ctx.processes.find(server.name))]
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)
-    best = next((server for server in there if server.inert or trusted), None)
-    if best is not None:
-        return best
+    for server, found in there:
+        if server.inert or trusted:
+            return Choice(server, found, language)
     if there:
-        return forward(there[0], language)
+        return forward(there[0][0], language)
     ways = "; ".join(f"`{server.name}` ({server.install})" for server in fitting)
     return Problem(
         Code.TOOL_FAILED,

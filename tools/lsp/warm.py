@@ -1,7 +1,7 @@
 """Is there a server for this, and is it ready? Started when first asked, kept while it is used, gone when it is not."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,8 @@ from tools.lsp.shapes import fields, number, words
 from tools.lsp.text import ENCODINGS
 
 MOST_TASKS = 1000
+COMPUTING = 4 * 3600.0
+"""Seconds of a processor that one server may use up in its life."""
 POLITELY = 2.0
 CAPABILITIES: Mapping[str, Any] = {
     "general": {"positionEncodings": ["utf-8", "utf-16"]},
@@ -87,6 +89,10 @@ class Running:
     def busy(self) -> bool:
         return bool(self.tasks)
 
+    def able(self, capability: str) -> bool:
+        """Options stand for a yes, even where there are none in them."""
+        return self.capabilities.get(capability) not in (None, False)
+
     def heard(self, method: str, params: Any) -> None:
         told = fields(params)
         if method == "$/progress":
@@ -119,10 +125,13 @@ class Running:
 
     async def end(self) -> None:
         """First politely, as the protocol has it."""
+        with anyio.CancelScope(shield=True), suppress(Gone, Silent, Declined):
+            await self.conversation.request("shutdown", None, POLITELY)
+            await self.conversation.notify("exit", None, POLITELY)
+        await self.cut()
+
+    async def cut(self) -> None:
         with anyio.CancelScope(shield=True):
-            with suppress(Gone, Silent, Declined):
-                await self.conversation.request("shutdown", None, POLITELY)
-                await self.conversation.notify("exit", None, POLITELY)
             await self.child.kill()
             await self.conversation.close()
 
@@ -134,65 +143,55 @@ class Warm:
         self.server, self.language, self.patience = server, language, patience
         self.lock = asyncio.Lock()
         """Who holds it alone speaks with the server: what is open must not change under a question."""
+        self.closed = False
         self._running: Running | None = None
-        self._later: asyncio.TimerHandle | None = None
-        self._ending: asyncio.Task[None] | None = None
 
-    async def running(self, ctx: Context) -> Running:
-        """Call it with the lock held, and `rest` when done."""
-        if self._later is not None:
-            self._later.cancel()
+    @property
+    def greeted(self) -> bool:
+        """Did it get as far as to say what it can do?"""
+        return self._running is not None and bool(self._running.capabilities)
+
+    async def running(self, ctx: Context, program: str) -> Running:
+        """Call it with the lock held."""
         if self._running is not None and self._running.over:
             await self.drop()
         if self._running is None:
-            self._running = await self._start(ctx)
+            self._running = await self._start(ctx, program)
         return self._running
 
-    def rest(self) -> None:
-        """Done for now: if nobody asks for a while, it ends."""
-        if self._running is not None:
-            self._later = asyncio.get_running_loop().call_later(self.patience.idle, self._idle)
-
-    def _idle(self) -> None:
-        if not self.lock.locked():
-            self._ending = asyncio.get_running_loop().create_task(self.close())
-
     async def close(self) -> None:
+        """For good: nobody needs it any more."""
         async with self.lock:
-            await self._finish(lambda running: running.end())
+            self.closed = True
+            running, self._running = self._running, None
+            if running is not None:
+                await running.end()
 
-    async def drop(self) -> None:
-        """It is of no use any more: no farewell."""
-
-        async def gone(running: Running) -> None:
-            with anyio.CancelScope(shield=True):
-                await running.child.kill()
-                await running.conversation.close()
-
-        await self._finish(gone)
-
-    async def _finish(self, how: Callable[[Running], Awaitable[None]]) -> None:
-        if self._later is not None:
-            self._later.cancel()
+    async def drop(self) -> str:
+        """It is of no use any more, so it gets no farewell; what it said last."""
         running, self._running = self._running, None
-        if running is not None:
-            await how(running)
+        if running is None:
+            return ""
+        await running.cut()
+        return running.child.last_words
 
-    async def _start(self, ctx: Context) -> Running:
+    async def _start(self, ctx: Context, program: str) -> Running:
         root = ctx.files.root
         # What is seen before it starts is what it reads by itself; what changes from here on it is told.
         seen, _ = await to_thread.run_sync(sight, ctx.files, self.language)
-        child = await ctx.processes.start(Command(self.server.argv, env=self.server.env, read_only=True))
-        running = Running(child, self.patience)
+        argv = (program, *self.server.argv[1:])
+        command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
+        child = await ctx.processes.start(command)
+        running = self._running = Running(child, self.patience)
         folder = {"uri": address(root, ""), "name": root.rpartition("/")[2] or "workspace"}
         running.conversation = Conversation(child, folder, self.server.settings, running.heard)
         running.mirror = Mirror(root, self.language, running.conversation, seen)
         try:
             await self._greet(running, root, folder)
+        except (Gone, Silent, Declined):
+            raise
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await child.kill()
-                await running.conversation.close()
+            await self.drop()
             raise
         return running
 

@@ -55,7 +55,9 @@ def _field(line: bytes) -> tuple[bytes, bytes]:
 
 def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
     if not target.lower().startswith("http://"):
-        raise Unreadable("this is a proxy: it answers CONNECT and addresses beginning with http://, no pages of its own")
+        raise Unreadable(
+            "this is a proxy: it answers CONNECT and addresses beginning with http://, no pages of its own"
+        )
     try:
         parts = urlsplit(target)
     except ValueError:
@@ -63,7 +65,9 @@ def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
     if "@" in parts.netloc or parts.fragment or not parts.netloc or re.search(r"[\x00-\x20\x7f\\]", target):
         raise Unreadable("its address cannot be read")
     host, port = _authority(parts.netloc, 80)
-    named = {name.strip().lower() for key, value in fields if key.lower() == b"connection" for name in value.split(b",")}
+    named = {
+        name.strip().lower() for key, value in fields if key.lower() == b"connection" for name in value.split(b",")
+    }
     kept = [(name, value) for name, value in fields if name.lower() not in FOR_US | named]
     _one_length(kept)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -77,6 +77,8 @@ class Reach:
     """Below the workspace: read, not changed, not moved."""
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
+    entrusted: tuple[str, ...]
+    """Of those, what a program keeps that is trusted with it."""
     hidden: tuple[str, ...]
     """Not even read."""
 
@@ -103,6 +105,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
+        entrusted=tuple(whole(one) for one in held if writable and {one, GIT}.intersection(command.writable)),
         hidden=tuple(_hidden(ground, places)),
     )
 
