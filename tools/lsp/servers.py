@@ -22,6 +22,10 @@ class Server:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it hears when it asks, by section."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    encodings: tuple[str, ...] = ("utf-8", "utf-16")
+    """What columns it is asked to count in, the best first."""
+    ready: str = ""
+    """How its log says that it has seen which files there are, where it does not announce that otherwise."""
     note: str = ""
     """What its answers leave out, for whoever reads them."""
 
@@ -51,6 +55,7 @@ PYRIGHT = Server(
     "pip install 'pyright[nodejs]', or npm install -g pyright",
     inert=True,
     settings={"python.analysis": {"diagnosticMode": "openFilesOnly"}},
+    ready=r"Found \d+ source file|No source files found",
     # Its launcher would look for a newer one.
     env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
 )
@@ -58,6 +63,8 @@ JEDI = Server(
     ("jedi-language-server",),
     "pip install 'menugate[lsp]', or pip install jedi-language-server",
     options={"diagnostics": {"enable": True}, "workspace": {"environmentPath": None}},
+    # It counts in characters, whatever it says when it is asked for less.
+    encodings=("utf-32", "utf-16"),
     note="it knows syntax errors only",
 )
 GOPLS = Server(

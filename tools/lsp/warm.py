@@ -1,6 +1,7 @@
 """Is there a server for this, and is it ready? Started when first asked, kept while it is used, gone when it is not."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ COMPUTING = 4 * 3600.0
 """Seconds of a processor that one server may use up in its life."""
 POLITELY = 2.0
 CAPABILITIES: Mapping[str, Any] = {
-    "general": {"positionEncodings": ["utf-8", "utf-16"]},
     "window": {"workDoneProgress": True, "showDocument": {"support": False}},
     "workspace": {
         "applyEdit": False,
@@ -72,6 +72,8 @@ class Running:
 
     child: Child
     patience: Patience
+    ready: str = ""
+    """What its log says once it has seen which files there are."""
     conversation: Conversation = field(init=False)
     mirror: Mirror = field(init=False)
     encoding: str = "utf-16"
@@ -107,6 +109,8 @@ class Running:
             uri, version = words(told.get("uri")), told.get("version")
             if uri in {address(self.mirror.root, path) for path in self.mirror.opened}:
                 self.published[uri] = Said(self.conversation.said, number(version) if version else None, told)
+        elif method == "window/logMessage" and self.ready and re.search(self.ready, words(told.get("message"))):
+            self.tasks.discard(self.ready)
         elif method != OVER:
             return
         self.moved.set()
@@ -182,7 +186,8 @@ class Warm:
         argv = (program, *self.server.argv[1:])
         command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
         child = await ctx.processes.start(command)
-        running = self._running = Running(child, self.patience)
+        running = self._running = Running(child, self.patience, self.server.ready)
+        running.tasks.update({self.server.ready} - {""})
         folder = {"uri": address(root, ""), "name": root.rpartition("/")[2] or "workspace"}
         running.conversation = Conversation(child, folder, self.server.settings, running.heard)
         running.mirror = Mirror(root, self.language, running.conversation, seen)
@@ -202,7 +207,7 @@ class Warm:
             "rootUri": folder["uri"],
             "rootPath": root,
             "workspaceFolders": [folder],
-            "capabilities": CAPABILITIES,
+            "capabilities": {**CAPABILITIES, "general": {"positionEncodings": list(self.server.encodings)}},
             "initializationOptions": dict(self.server.options),
         }
         answer = await running.conversation.request("initialize", greeting, self.patience.start)

@@ -244,7 +244,9 @@ async def test_what_it_asks_of_us_does_not_happen(
 
 async def test_its_settings_are_ours(started: Started) -> None:
     asked = ["ask", "workspace/configuration", {"items": [{"section": "python.analysis"}, {}]}]
-    async with started(name="pyright-langserver", on={"textDocument/hover": [asked, ["heard"]]}) as one:
+    scanned = ["say", "window/logMessage", {"type": 3, "message": "Found 1 source file"}]
+    on = {"initialized": [scanned], "textDocument/hover": [asked, ["heard"]]}
+    async with started(name="pyright-langserver", on=on) as one:
         ending = await one.text("hover_symbol", symbol="greet", line=1, server="pyright-langserver")
         assert '"result": [{"diagnosticMode": "openFilesOnly"}, null]' in ending
 
@@ -323,6 +325,9 @@ async def test_it_says_so_while_the_project_is_still_looked_through(
     begin = ["say", "$/progress", {"token": 1, "value": {"kind": "begin", "title": "indexing"}}]
     async with started(on={"initialized": [begin]}) as one:
         assert "still indexing" in await one.text("goto_references", symbol="greet", line=1)
+    async with started(name="pyright-langserver") as one:
+        known = await one.text("goto_references", symbol="greet", line=1, server="pyright-langserver")
+        assert "still indexing" in known
     end = ["say", "$/progress", {"token": 1, "value": {"kind": "end"}}]
     async with started(on={"initialized": [begin, end]}) as one:
         assert "indexing" not in await one.text("goto_references", symbol="greet", line=1)
