@@ -6,7 +6,9 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -186,7 +188,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 

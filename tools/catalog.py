@@ -16,6 +16,7 @@ from tools.git.diffs import DIFF, DIFF_STAGED, DIFF_UNSTAGED
 from tools.git.history import LOG, SHOW
 from tools.git.staging import ADD, RESET
 from tools.git.status import STATUS
+from tools.lsp.tool import LSP
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.phases.failing import ANALYZE_FAILURE
 from tools.phases.walking import ADVANCE_PHASE, PHASE_STATUS, RETURN_TO_FIX
@@ -50,6 +51,7 @@ CATALOG: tuple[Tool, ...] = (
     # Searching.
     GREP,
     GLOB,
+    LSP,
     # Version control.
     STATUS,
     DIFF_UNSTAGED,
