@@ -92,7 +92,7 @@ def look(test: str, ending: Ending) -> Seen:
         text = ending.data["output"]
     if code is None:
         return Seen(Look.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
-    return Seen(_by_unittest(code, text) if by_unittest(test) else _by_pytest(code, text), text)
+    return Seen(_by_unittest(test, code, text) if by_unittest(test) else _by_pytest(code, text), text)
 
 
 def _by_pytest(code: int, text: str) -> Look:
@@ -106,7 +106,9 @@ def _by_pytest(code: int, text: str) -> Look:
     return Look.MISSING if code in (4, 5) else Look.UNCLEAR
 
 
-def _by_unittest(code: int, text: str) -> Look:
+def _by_unittest(test: str, code: int, text: str) -> Look:
+    if "Failed to import test module" in text and f"No module named '{test.partition('.')[0]}" not in text:
+        return Look.FAILED
     if "_FailedTest" in text or code == 5 or "Ran 0 tests" in text:
         return Look.MISSING
     if code == 0:
