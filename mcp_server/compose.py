@@ -6,7 +6,9 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -34,7 +36,7 @@ from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -194,7 +196,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 
@@ -229,7 +232,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),

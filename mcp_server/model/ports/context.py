@@ -64,6 +64,10 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
+    async def signature(self) -> tuple[str, str] | None:
+        """The name and address that the person's own git signs commits with, None where it has none."""
+        ...
+
     def reachable(self) -> bool:
         """Can this person be asked through the client, now?"""
         ...
