@@ -166,12 +166,12 @@ def test_refused_calls_cost_nothing_and_a_spent_budget_leaves_every_way_open(pro
     with pipe(project, home) as one:
         opened(one)
         at(one, "fix")
-        for refused in (
-            {"tool": "bash", "command": "ls"},
-            {"tool": "Edit", "file_path": 1},
-            {"tool": "Write", "file_path": "x", "content": "y"},
+        for tool, arguments in (
+            ("bash", {"command": "ls"}),
+            ("Edit", {"file_path": 1}),
+            ("Write", {"file_path": "x", "content": "y"}),
         ):
-            assert one.call(refused.pop("tool"), **refused)["isError"]
+            assert one.call(tool, **arguments)["isError"]
         for _ in range(5):
             one.call("think", content="hm")
             one.call("TodoRead")

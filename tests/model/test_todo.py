@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mcp_server.model.ending import Problem
-from mcp_server.model.todo import (
+from mcp_server.model.work.todo import (
     KEPT,
     Criterion,
     Evidence,

@@ -10,7 +10,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from mcp_server.model.tool import ACTING, REVIEWING, Effect, Hints, Tool
 from tools.phases.baseline import at_last_commit
 from tools.testing import Look, Seen, command_for, look, named_wrongly, python_of, run_line
 
@@ -110,7 +110,7 @@ ANALYZE_FAILURE = Tool(
     profile=Profile.TRUSTED,
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=ACTING,
+    stages=ACTING | REVIEWING,
     run=analyze,
     timeout=3 * SECONDS + 120.0,
 )

@@ -8,8 +8,8 @@ from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.todo import Evidence, Result, State, Todo, Verdict, claim, judge
 from mcp_server.model.tool import ACTING, REVIEWING, Arguments, Demand, Effect, Hints, Tool
+from mcp_server.model.work.todo import Evidence, Result, State, Todo, Verdict, claim, judge
 from tools.todos.criteria import RUNS, check
 from tools.todos.keeping import Kept, data, found, line, step
 from tools.todos.listing import Id

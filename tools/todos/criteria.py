@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from mcp_server.model.ending import Code, Done, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.schema import Is
-from mcp_server.model.todo import Criterion, Result, Verdict
+from mcp_server.model.work.todo import Criterion, Result, Verdict
 from tools.testing import command_for, exit_code, look, named_wrongly, python_of, run_line
 
 SECONDS = 30

@@ -7,7 +7,7 @@ from typing import Any
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.records import Document, Overtaken, Why
-from mcp_server.model.todo import KIND, SIGNS, State, Todo
+from mcp_server.model.work.todo import KIND, SIGNS, State, Todo
 from tools.todos.criteria import said_of
 
 ATTEMPTS = 5

@@ -8,8 +8,8 @@ from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.records import Tally
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.todo import KIND, NEXT, Criterion, State, Todo, start
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Tool
+from mcp_server.model.work.todo import KIND, NEXT, Criterion, State, Todo, start
 from tools.todos.criteria import RUNS, CriterionArgument, wrong
 from tools.todos.keeping import Kept, add, data, found, line, step, whole
 
