@@ -150,7 +150,7 @@ def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
         notes.append(f"[exit code {code}{MEANINGS.get(code, '')}]")
     data = {"output": shown, "exit_code": code, "bash_id": shell.id, "running": shell.code is None}
     body = "\n\n".join(part for part in (shown, "\n".join(notes)) if part) or "[no output]"
-    return Done(body, data, outside="a command of this workspace")
+    return Done(body, data, printed=True)
 
 
 MEANINGS = {

@@ -106,7 +106,11 @@ class Shell:
 
 async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> Shell:
     """Start a line of shell. It goes on after the call only once it is kept."""
-    argv = ("bash", "--noprofile", "--norc", "-c", line) if line else ("bash", "--noprofile", "--norc", "-i")
+    argv = (
+        ("bash", "--noprofile", "--norc", "-c", line)
+        if line
+        else ("bash", "--noprofile", "--norc", "--noediting", "-i")
+    )
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
     command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
     child = await ctx.processes.start(command, terminal)

@@ -80,7 +80,7 @@ def said(shell: Shell, text: str, start: int) -> Done:
         "offset": start,
         "next_offset": shell.screen.total,
     }
-    return Done(f"{body}[{state(shell)}]", data, outside="a command of this workspace")
+    return Done(f"{body}[{state(shell)}]", data, printed=True)
 
 
 def state(shell: Shell) -> str:
@@ -109,10 +109,7 @@ async def kill_shell(ctx: Context, args: KillArguments) -> Ending:
     text = readable(shell.screen.new()).strip("\n")
     await shells.forget(ctx, shell)
     note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
-    return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, outside=SHELL_TEXT)
-
-
-SHELL_TEXT = "a command of this workspace"
+    return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
 
 async def wait(ctx: Context, args: WaitArguments) -> Ending:
@@ -131,7 +128,7 @@ async def wait(ctx: Context, args: WaitArguments) -> Ending:
     shown = readable(shell.screen.new())
     ending = said(shell, shown, start)
     head = f"`{expression}` was found" if found and expression else why
-    return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, outside=SHELL_TEXT)
+    return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, printed=True)
 
 
 async def _waited(ctx: Context, seconds: float) -> None:

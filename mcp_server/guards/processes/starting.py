@@ -12,6 +12,7 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
 from mcp_server.guards.processes.choosing import Ladder, Want
 from mcp_server.guards.processes.landlock import beside
+from mcp_server.guards.processes.launching import Start
 from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
@@ -97,11 +98,6 @@ class Granted:
             return found
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
-    def _terminal(self, wanted: bool) -> tuple[str, ...]:
-        """Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
-        setsid = self.find("setsid") if wanted else None
-        return (setsid, "--ctty", "--wait") if setsid else ()
-
     async def run(self, command: Command) -> Ran:
         child = await self._start(command, terminal=False, apart=True)
         out, err = Kept(command.most_output), Kept(command.most_output)
@@ -134,13 +130,13 @@ class Granted:
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-        argv = (*self._terminal(terminal), self._program(command.argv[0]), *command.argv[1:])
+        argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            launch = beside(argv, {})
+            launch = beside(argv, terminal)
         else:
-            launch = sandbox.launch(argv, within, shop.limits, command.seconds)
+            launch = sandbox.launch(Start(argv, within, shop.limits, command.seconds, terminal))
         env = {**shop.ground.variables, **command.env, **launch.variables}
         child = spawn(launch, env, folder if sandbox is None else "/", terminal, apart)
         shop.nursery.take(child)
