@@ -196,6 +196,7 @@ BASH = Tool(
     stages=ACTING,
     run=bash,
     demand=demand,
+    shut_in=True,
     subject=("command", Subject.COMMAND),
     timeout=LONGEST + 30,
     large=True,

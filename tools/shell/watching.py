@@ -204,6 +204,7 @@ WRITE = _tool(
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     demand=typed,
+    shut_in=True,
 )
 KILL = _tool(
     "kill_shell",

@@ -19,6 +19,7 @@ from typing import Any
 
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import bounds
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "landlock"
@@ -46,15 +47,15 @@ class Landlock:
 
     def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
-        bounds = start.limits.bounds(start.seconds)
+        most = bounds(start.limits, start.seconds)
         # Counted by user and not by child: what runs already is let be.
-        bounds[resource.RLIMIT_NPROC] += running()
+        most[resource.RLIMIT_NPROC] += running()
         plan = {
             "open": opened(start.reach, private.name),
             "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
             "filter": seccomp.program(()) or b"",
             "folder": start.reach.folder,
-            "bounds": bounds,
+            "bounds": most,
         }
         launch = beside(start.argv, start.terminal, plan, private)
         return replace(launch, counted=True, variables={"TMPDIR": private.name, "XDG_CACHE_HOME": private.name})
