@@ -40,6 +40,8 @@ async def test_a_crowd_that_prints_without_end_is_borne(box: Sandbox, work: Path
         processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         children = [await processes.start(Command(("yes",), seconds=60)) for _ in range(SHELLS)]
         screens = [Screen() for _ in children]
+        before = after = 0
+        crowded = 0.0
         async with anyio.create_task_group() as tasks:
             for child, screen in zip(children, screens, strict=True):
                 tasks.start_soon(drink, child, screen)

@@ -216,6 +216,13 @@ def test_where_a_sandbox_is_required_and_there_is_none_nothing_runs(folders: tup
         assert text(client.call("bash", command="cat a.txt")) == "one\ntwo"
 
 
+def test_what_a_sandbox_takes_away_is_said_where_it_hurts(at: Pipe) -> None:
+    said = bash(
+        at, "curl -sS http://example.invalid || python3 -c 'import socket; socket.getaddrinfo(\"x.invalid\", 80)'"
+    )
+    assert "[commands have no network at the profile `trusted` here]" in said
+
+
 def test_a_file_number_is_not_handed_on(at: Pipe) -> None:
     assert bash(at, "ls /proc/self/fd | wc -l") in ("4", "5")
     assert os.path.exists("/proc/self/fd")
