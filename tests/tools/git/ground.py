@@ -81,6 +81,8 @@ class Bench:
         variables = {"PATH": PATH, "HOME": str(home)}
         self.shop = workshop(Ground(root, home, (state,), PATH, variables), jail)
         self.person = Person()
+        self.bare: Processes | None = None
+        """A door in the place of the real one."""
         self._runner = asyncio.Runner()
 
     def close(self) -> None:
@@ -96,7 +98,8 @@ class Bench:
             return Problem(Code.PROFILE_TOO_LOW, name)
         if demand.confirm and not yes:
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
-        given = Given(self.files.granted(demand), self.shop.granted(demand, profile), demand, self.person)
+        door = self.bare or self.shop.granted(demand, profile)
+        given = Given(self.files.granted(demand), door, demand, self.person)
         ending = self._runner.run(_ended(tool, cast(Context, given), arguments))
         ending.text.encode()  # what cannot be sent is no answer
         return ending
