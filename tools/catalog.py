@@ -18,6 +18,9 @@ from tools.git.staging import ADD, RESET
 from tools.git.status import STATUS
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.search import GLOB, GREP
+from tools.shell.bash import BASH
+from tools.shell.watching import KILL, OUTPUT, WAIT
+from tools.shell.watching import WRITE as WRITE_TO_SHELL
 
 CATALOG: tuple[Tool, ...] = (
     # Always there.
@@ -34,6 +37,13 @@ CATALOG: tuple[Tool, ...] = (
     READ,
     EDIT,
     WRITE,
+    # Commands.
+    BASH,
+    OUTPUT,
+    WRITE_TO_SHELL,
+    KILL,
+    WAIT,
+    # Searching.
     GREP,
     GLOB,
     # Version control.

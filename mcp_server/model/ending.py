@@ -45,6 +45,7 @@ class Code(StrEnum):
     NOT_TEXT = "NOT_TEXT"
     TOO_LARGE = "TOO_LARGE"
     NOT_READY = "NOT_READY"
+    UNSAFE_REPOSITORY = "UNSAFE_REPOSITORY"
     TOOL_FAILED = "TOOL_FAILED"
     INTERNAL = "INTERNAL"
 
@@ -82,6 +83,7 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_TEXT: "the file is not text",
     Code.TOO_LARGE: "the file, argument or result is over its limit",
     Code.NOT_READY: "the repository is not in a state for that: nothing staged, conflicts, or changes not committed",
+    Code.UNSAFE_REPOSITORY: "the repository names programs for git to run, and nothing here holds them",
     Code.TOOL_FAILED: "the tool ran and failed; the message says how",
     Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
 }
@@ -111,6 +113,8 @@ class Done:
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
     """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    printed: bool = False
+    """A program printed it for a terminal: what a terminal or a model would obey unseen is taken out."""
     verbatim: bool = False
     """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
     merely looks like one stays."""

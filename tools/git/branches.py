@@ -1,7 +1,10 @@
 """Which branches are there, how does one come to be, and how does one get onto it?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
@@ -134,13 +137,24 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     obeyed = [path for path in changed if protected(path)]
     if obeyed and not args.get("obeyed_files"):
         return _asking(obeyed)
-    unlocked = tuple(git.repository.below(path) for path in obeyed)
-    going = Git(ctx, git.repository, git.binary, unlocked=unlocked)
+    await to_thread.run_sync(_none_elsewhere, git, changed)
+    unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
+    going = replace(git, unlocked=unlocked)
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
     files = plain.count(len(changed), "file")
     along = f" {plain.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
     text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{plain.inline(name)}` ({target[:12]}); "
     return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
+
+
+def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
+    """Every file that is written lies where a tool may write at all; menugate's own state is no place for a branch's."""
+    for path in changed:
+        try:
+            git.ctx.files.info(git.repository.below(path))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_FOUND:
+                raise
 
 
 def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.processes import Command, Ran
+from tools.git.filters import harmless
 from tools.git.plain import plain
 from tools.git.repository import Repository, find
 
@@ -19,6 +20,10 @@ MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
 MOST_SAID = 1200
 
+HOLDING = ("bubblewrap", "seatbelt")
+"""Sandboxes in which a program that git runs cannot write where git itself may."""
+WANTED_NONE = "none"
+"""What the door says where the person wants no sandbox."""
 HOOKS_OFF = "core.hooksPath=/dev/null"
 PINNED = (
     # What would start a program.
@@ -85,27 +90,42 @@ class Git:
     unlocked: tuple[str, ...] = ()
     """Protected files of the worktree that this call may change as well, as the person was told."""
 
-    async def read(self, *arguments: str, magic: bool = False, most: int = MOST_OUTPUT) -> bytes:
+    async def read(self, *arguments: str, magic: bool = False) -> bytes:
         """What it answers, from a git that can write nowhere."""
-        return (await self.asked(*arguments, magic=magic, most=most)).out
+        return (await self.asked(*arguments, magic=magic)).out
 
-    async def asked(self, *arguments: str, magic: bool = False, most: int = MOST_OUTPUT) -> Ran:
+    async def asked(self, *arguments: str, magic: bool = False) -> Ran:
         """The same, with whether there was more."""
-        command = replace(self._command(arguments, magic), read_only=True, most_output=most)
-        return _fine(await self.ctx.processes.run(command), arguments[0])
+        return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
 
     async def test(self, *arguments: str) -> Ran:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
-        ran = await self.ctx.processes.run(replace(self._command(arguments), read_only=True))
+        ran = await self._shut(self._command(arguments))
         return ran if ran.code in (0, 1) else _fine(ran, arguments[0])
+
+    async def _shut(self, command: Command) -> Ran:
+        try:
+            return await self.ctx.processes.run(replace(command, read_only=True))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_GRANTED:
+                raise
+        # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
+        # says whether this profile may start one.
+        await self._harmless()
+        return await self.ctx.processes.run(replace(command, argv=_not_looking_into_submodules(command.argv)))
 
     async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """From a git that may write in its own folder, and in the worktree as the grant says."""
+        if self.ctx.processes.sandbox not in (*HOLDING, WANTED_NONE):
+            await self._harmless()
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
         command = replace(
             self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=ENVIRONMENT | dict(env or {})
         )
         return _fine(await self.ctx.processes.run(command), arguments[0])
+
+    async def _harmless(self) -> None:
+        await to_thread.run_sync(harmless, self.ctx.files, self.repository)
 
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository
@@ -131,8 +151,8 @@ class Git:
 async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
     """Git for the repository of this folder.
 
-    What no option switches off, the filters that a repository's configuration names, is left to the door of all
-    processes: it starts nothing where it cannot be shut in as the person's profile says.
+    What no option switches off are the filters that a repository's configuration names. They run shut in; and where
+    there is nothing to shut them in, nothing runs.
     """
     repository = await to_thread.run_sync(find, ctx.files, repo_path)
     binary = ctx.processes.find("git")
@@ -141,6 +161,15 @@ async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
             Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
         )
     return Git(ctx, repository, binary, run_hooks)
+
+
+def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Each is a repository with a configuration of its own."""
+    for verb in ("status", "diff"):
+        if verb in words:
+            at = words.index(verb) + 1
+            return (*words[:at], "--ignore-submodules=dirty", *words[at:])
+    return words
 
 
 def _fine(ran: Ran, verb: str) -> Ran:

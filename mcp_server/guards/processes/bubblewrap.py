@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -13,8 +14,8 @@ from pathlib import Path
 import anyio
 
 from mcp_server.guards.processes import seccomp
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits, lay_on
+from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -31,8 +32,7 @@ class Bubblewrap:
     program: str
     name: str = NAME
 
-    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
-        assert reach is not None, "whoever needs no sandbox does not come here"
+    def launch(self, start: Start) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -41,9 +41,20 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
-        tether = Shut(status, block, limits.bounds(seconds))
+        tether = Shut(status, block, start.limits.bounds(start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
-        return Launch([*words(self.program, reach, lent), *argv], tether, tuple(lent), counted=os.geteuid() == 0)
+        return Launch(
+            [*words(self.program, start.reach, lent), *leading(start.terminal), *start.argv],
+            tether,
+            tuple(lent),
+            counted=os.geteuid() == 0,
+        )
+
+
+def leading(terminal: bool) -> tuple[str, ...]:
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it."""
+    setsid = shutil.which("setsid", path=os.defpath) if terminal else None
+    return (setsid, "--ctty") if setsid else ()
 
 
 def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
@@ -81,6 +92,7 @@ class Shut:
     status: int
     block: int
     bounds: dict[int, int]
+    reason: str = ""
     _said: bytes = b""
     _first: int | None = None
 
@@ -105,7 +117,7 @@ class Shut:
         with suppress(OSError):
             signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
-    def code(self, ended: int) -> int | None:
+    def code(self, ended: int, /) -> int | None:
         """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mcp_server.model.posture import Profile
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -24,7 +26,8 @@ class Command:
     read_only: bool = False
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
-    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`; or the
+    folder, `.` for all of it, in which it is trusted to put files in the place of others."""
     sees_secrets: bool = False
     """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
     to tell which one changed. Whoever shows what it says leaves their content out."""
@@ -73,6 +76,11 @@ class Processes(Protocol):
     def sandbox(self) -> str:
         """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
         which it is from the first start on."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """The person's, whose sandbox it is."""
         ...
 
     def find(self, program: str) -> str | None:
