@@ -148,7 +148,7 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
 
 
 def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
-    """Every file that is written lies where a tool may write at all; menugate's own state is no place for a branch's."""
+    """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
     for path in changed:
         try:
             git.ctx.files.info(git.repository.below(path))

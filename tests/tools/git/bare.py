@@ -1,4 +1,4 @@
-"""A door to processes that holds nothing back: what does not happen behind it is kept from happening by git's options."""
+"""A door to processes that holds nothing back: what does not happen behind it is stopped by git's options alone."""
 
 import asyncio
 import subprocess

@@ -85,6 +85,12 @@ class Bench:
         """A door in the place of the real one."""
         self._runner = asyncio.Runner()
 
+    def only(self, sandbox: str) -> bool:
+        """Use this sandbox and no other; False where it is not to be had here."""
+        ladder = self.shop.ladder
+        ladder.rungs = tuple(rung for rung in ladder.rungs if rung.name == sandbox)
+        return bool(ladder.rungs)
+
     def close(self) -> None:
         self._runner.run(self.shop.nursery.close())
         self._runner.close()

@@ -1,4 +1,4 @@
-"""Repositories that grew by chance: what hypothesis draws is done by git itself, and what git refuses is left undone."""
+"""Repositories that grew by chance: git itself does what hypothesis draws, and what it refuses is left undone."""
 
 import os
 import shutil

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 
 from mcp_server.model.ending import Code, Done, Problem
 from mcp_server.model.ports.processes import Processes
@@ -91,19 +91,27 @@ CLASHING: list[Step] = [
 ]
 
 
+@pytest.mark.parametrize("taken", [EVERYTHING, CLASHING], ids=["everything", "clashing"])
+def test_on_two_repositories(tmp_path: Path, taken: list[Step]) -> None:
+    agrees(Grown(tmp_path, taken, bare=True))
+
+
+@pytest.mark.heavy
 @AT_RANDOM
 @given(steps)
-@example(EVERYTHING)
-@example(CLASHING)
 def test_on_every_repository(ground: Path, taken: list[Step]) -> None:
     for folder in folders(ground):
         agrees(Grown(folder, taken, bare=True))
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("taken", [EVERYTHING, CLASHING], ids=["everything", "clashing"])
-def test_shut_in_as_well(tmp_path: Path, taken: list[Step]) -> None:
-    agrees(Grown(tmp_path, taken, bare=False))
+def test_shut_in_as_well(tmp_path: Path, taken: list[Step], sandbox: str) -> None:
+    grown = Grown(tmp_path, taken, bare=False)
+    if not grown.bench.only(sandbox):
+        pytest.skip(f"there is no {sandbox} here")
+    agrees(grown)
 
 
 def agrees(grown: Grown) -> None:
@@ -221,7 +229,7 @@ def both(grown: Grown, tool: str, words: Sequence[str], **arguments: Any) -> Don
 
 
 def staging(grown: Grown) -> None:
-    before = {path for path in index(grown.top).split(b"\0")}
+    before = set(index(grown.top).split(b"\0"))
     told = both(grown, "git_add", ("add", "."), files=["."])
     assert isinstance(told, Done), told
     assert told.data is not None
