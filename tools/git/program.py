@@ -98,10 +98,10 @@ class Git:
         """The same, with whether there was more."""
         return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
 
-    async def test(self, *arguments: str) -> Ran:
+    async def test(self, *arguments: str, no: int = 1) -> Ran:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
         ran = await self._shut(self._command(arguments))
-        return ran if ran.code in (0, 1) else _fine(ran, arguments[0])
+        return ran if ran.code == no and not ran.timed_out else _fine(ran, arguments[0])
 
     async def _shut(self, command: Command) -> Ran:
         try:

@@ -1,5 +1,6 @@
 """What goes into the next commit, and what leaves it again?"""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -18,6 +19,7 @@ from tools.git.places import guarded, located
 from tools.git.program import Git, opened
 from tools.git.records import Change
 
+MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
 STAGED = (
     "diff",
     "--cached",
@@ -48,7 +50,7 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     paths = await to_thread.run_sync(located, ctx.files, git.repository, args["files"])
     await _nothing_unasked(git, args["files"], paths)
     before = await staged(git)
-    await git.change("add", "--", *paths)
+    await _stage(git, paths)
     after = await staged(git)
     entered = [change for path, change in after.items() if before.get(path) != change]
     # What was staged before and is now as in the last commit has left the index again.
@@ -61,6 +63,17 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if undone:
         lines += ["No longer different from the last commit:", *_listed(undone)]
     return Done("\n".join(lines), _data(entered, len(after)), outside=source(git), meta={"files": len(entered)})
+
+
+async def _stage(git: Git, paths: Sequence[str]) -> None:
+    try:
+        await git.change("add", "--", *paths)
+    except Refusal as refusal:
+        missing = MISSING.search(refusal.problem.message)
+        if missing is None:
+            raise
+        message = f"There is no file `{plain.inline(missing[1])}`, and git knows none of that name; nothing was staged."
+        raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
 
 
 async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str]) -> None:

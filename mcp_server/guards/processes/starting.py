@@ -17,6 +17,7 @@ from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.strays import obeyed, take_away, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.processes import Command, Ran
@@ -99,6 +100,8 @@ class Granted:
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
     async def run(self, command: Command) -> Ran:
+        workspace = self.shop.ground.workspace
+        before = obeyed(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
         out, err = Kept(command.most_output), Kept(command.most_output)
         timed_out = True
@@ -115,7 +118,10 @@ class Granted:
         finally:
             await child.kill()
             child.close()
+            strays = take_away(before, workspace, command.writable)
         _say_if_broken(child, err.data)
+        if strays:
+            raise told(strays)
         assert child.code is not None
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 

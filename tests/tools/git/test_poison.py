@@ -1,6 +1,6 @@
 """Does a hostile repository run anything, through any tool, at any profile?"""
 
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,10 +31,8 @@ def den(tmp_path: Path) -> Den:
 
 
 @pytest.fixture
-def bench(den: Den, home: Path) -> Generator[Bench]:
-    bench = Bench(den.root, home)
-    yield bench
-    bench.close()
+def bench(den: Den, opened: Callable[[Path], Bench]) -> Bench:
+    return opened(den.root)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=names(TABLE))
