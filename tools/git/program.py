@@ -105,14 +105,16 @@ class Git:
 
     async def _shut(self, command: Command) -> Ran:
         try:
-            return await self.ctx.processes.run(replace(command, read_only=True))
+            return await self.ctx.processes.run(replace(command, read_only=True, no_more=True))
         except Refusal as refusal:
             if refusal.problem.code is not Code.NOT_GRANTED:
                 raise
         # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
         # says whether this profile may start one.
         await self._harmless()
-        return await self.ctx.processes.run(replace(command, argv=_not_looking_into_submodules(command.argv)))
+        return await self.ctx.processes.run(
+            replace(command, no_more=True, argv=_not_looking_into_submodules(command.argv))
+        )
 
     async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """From a git that may write in its own folder, and in the worktree as the grant says."""

@@ -107,7 +107,7 @@ class Granted:
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fill, out, child.out)
+                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
                 tasks.start_soon(_fill, err, child.err)
                 tasks.start_soon(_feed, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
@@ -185,9 +185,11 @@ class Kept:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: Kept, source: Source | None) -> None:
+async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
+        if kept.cut and ending is not None:
+            return await ending.kill()
 
 
 async def _feed(child: Running, data: bytes | None) -> None:

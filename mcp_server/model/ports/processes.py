@@ -33,6 +33,8 @@ class Command:
     to tell which one changed. Whoever shows what it says leaves their content out."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
+    no_more: bool = False
+    """Ended once it has said more than that, where what it would go on saying is of no use to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
