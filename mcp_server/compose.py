@@ -17,6 +17,8 @@ from itertools import count
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
@@ -217,6 +219,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
         failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
 
@@ -226,7 +230,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
+        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

@@ -99,7 +99,7 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     base = await commit(git, args["base_branch"]) if "base_branch" in args else await head(git)
     if base is None:
         message = "There is no commit yet that a branch could begin at."
-        return Problem(Code.NOT_READY, message, "Make the first commit with git_commit.")
+        return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
     began = f" (`{plain.inline(args['base_branch'])}`)" if "base_branch" in args else ""
     text = f"Created the branch `{plain.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
@@ -182,7 +182,7 @@ def _dirty(now: Status) -> Problem:
     )
     are = plain.count(len(now.entries), "file has", "files have")
     return Problem(
-        Code.NOT_READY,
+        Code.WRONG_STATE,
         f"{are} changes that are not committed ({names}); the branch was not changed.",
         "Commit them first with git_commit, or set `keep_changes` to take them along, which git refuses where they "
         "would be lost.",

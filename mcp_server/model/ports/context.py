@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from mcp_server.model.ending import Ending
+from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.processes import Processes
+from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
+from mcp_server.model.tool import Arguments, Demand
 
 
 class Progress(Protocol):
@@ -81,6 +82,10 @@ class Desk(Protocol):
 
     async def complete(self, answer: str, status: str) -> Ending: ...
 
+    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        """Take the run from one phase to another, None being none; why not, where it is in a third one by now."""
+        ...
+
 
 class Belongings(Protocol):
     """What lives as long as the session does: a shell, a language server. Nobody else's session finds it."""
@@ -120,3 +125,14 @@ class Context(Protocol):
     def person(self) -> Person: ...
     @property
     def desk(self) -> Desk: ...
+    @property
+    def records(self) -> Records: ...
+
+    async def through(self, tool: str, arguments: Arguments) -> Ending:
+        """Call another tool on the way to this one's answer, through the same gate, under the posture of now.
+
+        Every layer decides, the mode alone does not ask whether that tool is listed where the caller stands. What is
+        refused comes back as a value; the ledger tells both calls, and which was made by which. Meta-tools and
+        carriers cannot be reached, and calls within calls end at a depth.
+        """
+        ...

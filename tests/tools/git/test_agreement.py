@@ -249,7 +249,7 @@ def committing(grown: Grown) -> None:
     told = both(grown, "git_commit", ("commit", "-q", "-m", "done"), message="done")
     assert isinstance(told, Done) == ready, told
     if isinstance(told, Problem):
-        assert told.code is Code.NOT_READY
+        assert told.code is Code.WRONG_STATE
         return
     assert told.data is not None
     assert told.data["sha"] == git(grown.top, "rev-parse", "HEAD").decode().strip()

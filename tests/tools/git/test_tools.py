@@ -45,10 +45,10 @@ def test_the_first_steps_of_a_repository(tmp_path: Path, opened: Opened) -> None
     assert "no commit yet" in bench.done("git_status").text
     assert bench.data("git_log")["commits"] == []
     assert bench.data("git_branch_list")["branches"] == []
-    assert bench.problem("git_create_branch", branch_name="x").code is Code.NOT_READY
+    assert bench.problem("git_create_branch", branch_name="x").code is Code.WRONG_STATE
     assert bench.problem("git_show", revision="HEAD").code is Code.NOT_FOUND
     told = bench.problem("git_commit", message="empty")
-    assert told.code is Code.NOT_READY
+    assert told.code is Code.WRONG_STATE
     assert "git_add" in told.way_out
     (root / "a").write_text("a\n")
     assert paths(bench.done("git_add", files=["a"])) == ["a"]
@@ -64,7 +64,7 @@ def test_the_first_steps_of_a_repository(tmp_path: Path, opened: Opened) -> None
 def test_nobody_commits_without_a_name(bench: Bench) -> None:
     bench.person.who = None
     told = bench.problem("git_commit", message="x")
-    assert told.code is Code.NOT_READY
+    assert told.code is Code.WRONG_STATE
     assert "user.email" in told.way_out
     git(bench.root, "config", "user.name", "Repo")
     git(bench.root, "config", "user.email", "repo@example.org")
@@ -94,7 +94,7 @@ def test_a_merge_under_way_is_not_lost(bench: Bench) -> None:
     told = bench.done("git_status")
     assert "A merge is under way" in told.text
     assert "both modified" in told.text
-    assert bench.problem("git_commit", message="x").code is Code.NOT_READY
+    assert bench.problem("git_commit", message="x").code is Code.WRONG_STATE
     assert bench.problem("git_checkout", branch_name="other", keep_changes=True).code is Code.TOOL_FAILED
     (bench.root / "a.txt").write_text("resolved\n")
     bench.done("git_add", files=["a.txt"])
@@ -142,7 +142,7 @@ def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: Bench) ->
 
 def test_going_to_a_branch_and_back(bench: Bench) -> None:
     told = bench.problem("git_checkout", branch_name="other")
-    assert told.code is Code.NOT_READY
+    assert told.code is Code.WRONG_STATE
     assert "keep_changes" in told.way_out
     bench.done("git_add", files=["a.txt"])
     bench.done("git_commit", message="done")
