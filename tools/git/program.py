@@ -65,6 +65,10 @@ PINNED = (
 ENVIRONMENT: dict[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
+    # The same wherever it runs: of the person's home no sandbox shows anything, and some forbid even the question.
+    "HOME": "/dev/null",
+    "XDG_CONFIG_HOME": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ASKPASS": "false",
@@ -122,12 +126,16 @@ class Git:
             await self._harmless()
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
         command = replace(
-            self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=ENVIRONMENT | dict(env or {})
+            self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=self._environment() | dict(env or {})
         )
         return _fine(await self.ctx.processes.run(command), arguments[0])
 
     async def _harmless(self) -> None:
         await to_thread.run_sync(harmless, self.ctx.files, self.repository)
+
+    def _environment(self) -> dict[str, str]:
+        # A hook is started as the person's git would start it, with a home to keep its own things in.
+        return {name: value for name, value in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")}
 
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository
@@ -143,7 +151,7 @@ class Git:
                 *arguments,
             ),
             folder=here.top,
-            env=ENVIRONMENT,
+            env=self._environment(),
             seconds=SECONDS,
             sees_secrets=True,
             most_output=MOST_OUTPUT,

@@ -20,6 +20,8 @@ from tools.git.program import Git, opened
 from tools.git.records import Change
 
 MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
+UNFILTERED = ("unspecified", "unset", "set", "")
+MOST_ASKED = 2_000
 STAGED = (
     "diff",
     "--cached",
@@ -84,6 +86,7 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
         raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder after the other."))
     entries = records.status(ran.out).entries
     names = [one.path.decode("utf-8", "surrogateescape") for one in entries if one.untracked or one.unstaged != "D"]
+    await _nothing_unfiltered(git, names[:MOST_ASKED])
     own_names = [word for word in words if secret(word)]
     spoken = await to_thread.run_sync(located, git.ctx.files, git.repository, own_names)
     if unasked := guarded(names, spoken):
@@ -96,6 +99,29 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
                 "staged when the person says yes.",
             )
         )
+
+
+async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
+    """What the repository keeps through a filter that is not set up would enter the history as it is, whole."""
+    if not names:
+        return
+    fields = (await git.read("check-attr", "-z", "filter", "--", *names)).decode("utf-8", "surrogateescape").split("\0")
+    kept = {value: name for name, _, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)}
+    for value, name in sorted(kept.items()):
+        if value not in UNFILTERED and not await _set_up(git, value):
+            raise Refusal(
+                Problem(
+                    Code.WRONG_STATE,
+                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in this "
+                    "repository's own configuration; nothing was staged.",
+                    "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",
+                )
+            )
+
+
+async def _set_up(git: Git, value: str) -> bool:
+    found = [await git.test("config", "--get", f"filter.{value}.{name}") for name in ("clean", "process")]
+    return any(one.code == 0 for one in found)
 
 
 async def staged(git: Git) -> dict[bytes, Change]:

@@ -137,6 +137,18 @@ def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: Bench) ->
     assert "value" not in bench.done("git_diff_staged").text
 
 
+def test_a_file_is_not_staged_past_its_filter(bench: Bench) -> None:
+    (bench.root / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (bench.root / "large.bin").write_text("large\n")
+    told = bench.problem("git_add", files=["large.bin"])
+    assert told.code is Code.WRONG_STATE
+    assert "`lfs`" in told.message
+    assert "git lfs install --local" in told.way_out
+    git(bench.root, "config", "filter.lfs.clean", "sed s/large/pointer/")
+    bench.done("git_add", files=["large.bin"])
+    assert git(bench.root, "show", ":large.bin") == b"pointer\n"
+
+
 # Branches
 
 
