@@ -97,6 +97,8 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
+    shut_in: bool = False
+    """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
     """What of a result is shown; the rest goes to a file that `Read` may open."""

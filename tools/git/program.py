@@ -126,7 +126,10 @@ class Git:
             await self._harmless()
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
         command = replace(
-            self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=self._environment() | dict(env or {})
+            self._command(arguments),
+            writable=own + self.unlocked,
+            stdin=stdin,
+            env=self._environment() | dict(env or {}),
         )
         return _fine(await self.ctx.processes.run(command), arguments[0])
 

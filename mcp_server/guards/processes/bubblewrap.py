@@ -15,7 +15,7 @@ import anyio
 
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
-from mcp_server.guards.processes.limits import lay_on
+from mcp_server.guards.processes.limits import bounds, lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -41,7 +41,7 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
-        tether = Shut(status, block, start.limits.bounds(start.seconds))
+        tether = Shut(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
         return Launch(
             [*words(self.program, start.reach, lent), *leading(start.terminal), *start.argv],

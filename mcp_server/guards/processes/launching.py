@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.reach import Reach
+from mcp_server.model.ports.processes import Limits
 
 
 class Tether(Protocol):

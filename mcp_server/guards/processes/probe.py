@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 
 from mcp_server.guards.processes.launching import Launch, Sandbox, Start
-from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.reach import Reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.model.ports.processes import Limits
 
 SECONDS = 10.0
 HELD = "all of it holds"

@@ -10,17 +10,17 @@ import anyio
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.choosing import Ladder, Want
+from mcp_server.guards.processes.choosing import Ladder
 from mcp_server.guards.processes.landlock import beside
 from mcp_server.guards.processes.launching import Start
-from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
 from mcp_server.guards.processes.strays import obeyed, take_away, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.policy import Shelter
+from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
@@ -80,6 +80,11 @@ class Granted:
     def sandbox(self) -> str:
         return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
 
+    @property
+    def network(self) -> bool:
+        # At `trusted` a reach says that it may; nothing carries it out of the sandbox yet.
+        return self.profile is Profile.UNRESTRICTED or (self.shop.ladder.shelter() is Shelter.MISSING)
+
     def find(self, program: str) -> str | None:
         folders = [one for one in self.shop.ground.search_path.split(os.pathsep) if one.startswith("/")]
         found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
@@ -91,7 +96,8 @@ class Granted:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
         if within is None:
             return
-        if self.shop.ladder.want is Want.REQUIRED or command.read_only or not above(self.demand.profile, self.profile):
+        enough = self.profile.covers(self.demand.profile.above)
+        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
             raise unsheltered(self.shop.ladder)
 
     def _program(self, name: str) -> str:
@@ -155,13 +161,9 @@ class Granted:
         return child
 
 
-def above(needed: Profile, given: Profile) -> bool:
-    return given.rank > needed.rank
-
-
 def unsheltered(ladder: Ladder) -> Refusal:
     tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
-    why = "the operator switched it off" if ladder.want is Want.OFF else tried or "there is none for this system"
+    why = "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
