@@ -52,7 +52,7 @@ class Code(StrEnum):
     WRONG_STATE = "WRONG_STATE"
     NO_EVIDENCE = "NO_EVIDENCE"
     TOO_LARGE = "TOO_LARGE"
-    NOT_READY = "NOT_READY"
+    UNSAFE_REPOSITORY = "UNSAFE_REPOSITORY"
     TOOL_FAILED = "TOOL_FAILED"
     INTERNAL = "INTERNAL"
 
@@ -96,7 +96,7 @@ MEANINGS: dict[Code, str] = {
     Code.WRONG_STATE: "what was asked does not follow from how far the thing is; the answer says what does",
     Code.NO_EVIDENCE: "what was claimed is not borne out by anything on record, or by nothing new",
     Code.TOO_LARGE: "the file, argument, result or number of things is over its limit",
-    Code.NOT_READY: "the repository is not in a state for that: nothing staged, conflicts, or changes not committed",
+    Code.UNSAFE_REPOSITORY: "the repository names programs for git to run, and nothing here holds them",
     Code.TOOL_FAILED: "the tool ran and failed; the message says how",
     Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
 }

@@ -78,7 +78,7 @@ class Reach:
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
     entrusted: tuple[str, ...]
-    """Of those, what a program keeps that is trusted with it."""
+    """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
     """Not even read."""
 
@@ -105,7 +105,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        entrusted=tuple(whole(one) for one in held if writable and {one, GIT}.intersection(command.writable)),
+        entrusted=tuple(str(ground.workspace / one) for one in command.writable) if writable else (),
         hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
     )
 
@@ -116,7 +116,7 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
     guarded = [one for one in places.guarded if one not in opened]
     held: list[str] = []
     for one in places.repositories:
-        if trusted or one in opened or GIT in opened:
+        if trusted or one in opened:
             held.append(one)
             guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
         else:
