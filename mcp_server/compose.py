@@ -12,7 +12,7 @@ import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
@@ -89,6 +89,7 @@ class House:
         else:
             await self.store.ready()
         tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
+        self.shop.ladder.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
         try:
             yield
         finally:
@@ -98,6 +99,10 @@ class House:
             await self.shop.nursery.close()
             self.notices.close()
             await self.store.close()
+
+    async def _unsheltered(self) -> None:
+        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
+        await self.notices.elsewhere((), self.postures.everybody())
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
@@ -136,7 +141,10 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
-    policy = found.policy
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    shop = workshop(ground(settings), jail, found.library.config.sandbox, found.library.config.limits)
+    policy = replace(found.policy, shelter=shop.ladder.shelter)
+    found = replace(found, policy=policy)
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     keeping = Keeping(failed)
@@ -146,8 +154,6 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail)
     rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)

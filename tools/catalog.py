@@ -13,6 +13,9 @@ from tools.files.write import WRITE
 from tools.lsp.tool import LSP
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.search import GLOB, GREP
+from tools.shell.bash import BASH
+from tools.shell.watching import KILL, OUTPUT, WAIT
+from tools.shell.watching import WRITE as WRITE_TO_SHELL
 
 CATALOG: tuple[Tool, ...] = (
     # Always there.
@@ -29,6 +32,13 @@ CATALOG: tuple[Tool, ...] = (
     READ,
     EDIT,
     WRITE,
+    # Commands.
+    BASH,
+    OUTPUT,
+    WRITE_TO_SHELL,
+    KILL,
+    WAIT,
+    # Searching.
     GREP,
     GLOB,
     LSP,

@@ -27,6 +27,7 @@ from mcp_server.library.shape import (
 )
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
+from mcp_server.model.ports.processes import Limits, Sandboxing
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 
 
@@ -58,6 +59,8 @@ class Config:
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    sandbox: Sandboxing = Sandboxing.PREFERRED
+    limits: Limits = field(default_factory=Limits)
     tokens: tuple[Token, ...] = ()
 
 
@@ -90,6 +93,7 @@ AXES = {
     "ai_mode": (AiMode, "`chat` asks before any write"),
 }
 PROFILES = Choice(tuple(Profile))
+MEGABYTE = 1 << 20
 LIMIT = Whole(1, 1_000_000_000)
 CONFIG = Record(
     {
@@ -135,6 +139,22 @@ CONFIG = Record(
             "further people who may come in over HTTP, each with a token of their own",
         ),
         "approvals": Key(Choice(tuple(Approvals)), "`out_of_band` where the client is not trusted to ask"),
+        "sandbox": Key(
+            Choice(tuple(Sandboxing)),
+            "commands run shut in; where no sandbox holds, `required` refuses them, and otherwise they need one "
+            "profile more",
+        ),
+        "limits": Key(
+            Record(
+                {
+                    "processes": Key(Whole(8, 100_000), "how many processes one command may start"),
+                    "memory_mb": Key(Whole(64, 1_000_000), "megabytes of memory for one process"),
+                    "file_mb": Key(Whole(1, 1_000_000), "megabytes of one file"),
+                },
+                "How much a command may use.",
+            ),
+            "how much a command may use",
+        ),
     },
     "What the operator of menugate decides.",
 )
@@ -157,6 +177,8 @@ def config_in(path: Path, findings: Findings) -> Config:
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
+        limits=_limits(fields),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
@@ -204,6 +226,18 @@ def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
         ai_mode=AiMode(text(fields, "ai_mode") or usual.ai_mode),
         reasoning=flag(fields, "reasoning", usual.reasoning),
     ).capped(ceiling)
+
+
+def _limits(fields: Fields) -> Limits:
+    given, usual = fields.fields.get("limits"), Limits()
+    if not isinstance(given, Fields):
+        return usual
+    memory, file = number(given, "memory_mb"), number(given, "file_mb")
+    return Limits(
+        processes=number(given, "processes") or usual.processes,
+        memory=memory * MEGABYTE if memory else usual.memory,
+        file=file * MEGABYTE if file else usual.file,
+    )
 
 
 def _budget(fields: Fields) -> Budget:

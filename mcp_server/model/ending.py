@@ -117,6 +117,8 @@ class Done:
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
     """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    printed: bool = False
+    """A program printed it for a terminal: what a terminal or a model would obey unseen is taken out."""
     verbatim: bool = False
     """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
     merely looks like one stays."""

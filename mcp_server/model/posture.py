@@ -24,6 +24,12 @@ class Profile(Ordered):
     TRUSTED = "trusted"
     UNRESTRICTED = "unrestricted"
 
+    @property
+    def above(self) -> "Profile":
+        """The next one up; the highest is its own."""
+        order = tuple(Profile)
+        return order[min(self.rank + 1, len(order) - 1)]
+
 
 class WorkMode(StrEnum):
     CHAT = "chat"

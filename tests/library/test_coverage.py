@@ -47,7 +47,7 @@ def test_a_menu_entry_without_a_tool_is_found_with_its_place() -> None:
     faults = validate_tool_coverage(tools, shipped_drafts())
     assert [(Path(fault.file).name, fault.key, fault.nearest) for fault in faults] == [
         ("data.yaml", "tools[7]", "greb"),
-        ("swe.yaml", "tools[3]", "greb"),
+        ("swe.yaml", "tools[4]", "greb"),
         ("samples.py", "greb", "grep"),
     ]
     swe = (SHIPPED / "swe.yaml").read_text().splitlines()

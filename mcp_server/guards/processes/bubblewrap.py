@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -13,8 +14,8 @@ from pathlib import Path
 import anyio
 
 from mcp_server.guards.processes import seccomp
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits, lay_on
+from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import bounds, lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -31,7 +32,7 @@ class Bubblewrap:
     program: str
     name: str = NAME
 
-    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
+    def launch(self, start: Start) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -40,9 +41,20 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
-        tether = Shut(status, block, limits.bounds(seconds))
+        tether = Shut(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
-        return Launch([*words(self.program, reach, lent), *argv], tether, tuple(lent), counted=os.geteuid() == 0)
+        return Launch(
+            [*words(self.program, start.reach, lent), *leading(start.terminal), *start.argv],
+            tether,
+            tuple(lent),
+            counted=os.geteuid() == 0,
+        )
+
+
+def leading(terminal: bool) -> tuple[str, ...]:
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it."""
+    setsid = shutil.which("setsid", path=os.defpath) if terminal else None
+    return (setsid, "--ctty") if setsid else ()
 
 
 def words(program: str, reach: Reach, fds: list[int]) -> list[str]:

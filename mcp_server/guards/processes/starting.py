@@ -12,15 +12,15 @@ import anyio
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.choosing import Ladder, Want
+from mcp_server.guards.processes.choosing import Ladder
 from mcp_server.guards.processes.landlock import beside
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.launching import Start
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
@@ -95,18 +95,14 @@ class Granted:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
         if within is None:
             return
-        if self.shop.ladder.want is Want.REQUIRED or command.read_only or not above(self.demand.profile, self.profile):
+        enough = self.profile.covers(self.demand.profile.above)
+        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
             raise unsheltered(self.shop.ladder)
 
     def _program(self, name: str) -> str:
         if found := name if "/" in name else self.find(name):
             return found
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
-
-    def _terminal(self, wanted: bool) -> tuple[str, ...]:
-        """Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
-        setsid = self.find("setsid") if wanted else None
-        return (setsid, "--ctty", "--wait") if setsid else ()
 
     async def run(self, command: Command) -> Ran:
         child = await self._start(command, terminal=False, apart=True)
@@ -143,13 +139,13 @@ class Granted:
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-        argv = (*self._terminal(terminal), self._program(command.argv[0]), *command.argv[1:])
+        argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            launch = beside(argv, {})
+            launch = beside(argv, terminal)
         else:
-            launch = sandbox.launch(argv, within, shop.limits, command.seconds)
+            launch = sandbox.launch(Start(argv, within, shop.limits, command.seconds, terminal))
         env = {**shop.ground.variables, **command.env, **launch.variables}
         child = spawn(launch, env, folder if sandbox is None else "/", terminal, apart)
         shop.nursery.take(child)
@@ -162,13 +158,9 @@ class Granted:
         return child
 
 
-def above(needed: Profile, given: Profile) -> bool:
-    return given.rank > needed.rank
-
-
 def unsheltered(ladder: Ladder) -> Refusal:
     tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
-    why = "the operator switched it off" if ladder.want is Want.OFF else tried or "there is none for this system"
+    why = "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
     return Refusal(
         Problem(
             Code.NOT_GRANTED,

@@ -7,7 +7,32 @@ cannot be contained as its grant demands, nothing starts and `Refusal` says why.
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
+
+from mcp_server.model.posture import Profile
+
+
+class Sandboxing(StrEnum):
+    """What the operator says about sandboxes."""
+
+    REQUIRED = "required"
+    """Where none holds, what needs one does not run."""
+    PREFERRED = "preferred"
+    """Where none holds, what needs one asks for one profile more."""
+    OFF = "off"
+    """None is used, and so as if none held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one child and all it starts may use."""
+
+    processes: int = 256
+    memory: int = 4 << 30
+    """Bytes one process may have for itself. Room merely reserved is not counted; interpreters reserve a lot."""
+    file: int = 1 << 30
+    """Bytes of one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +102,11 @@ class Processes(Protocol):
     def sandbox(self) -> str:
         """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
         which it is from the first start on."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """The person's, whose sandbox it is."""
         ...
 
     def find(self, program: str) -> str | None:
