@@ -175,10 +175,10 @@ class Policy:
     rules: Rules = field(default_factory=Rules)
     ceiling: Profile = Profile.UNRESTRICTED
     budget: Budget = field(default_factory=Budget)
-    shelter: Callable[[], Shelter] = lambda: Shelter.THERE
-    """As far as it is known now."""
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
     """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
+    shelter: Callable[[], Shelter] = lambda: Shelter.THERE
+    """As far as it is known now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,30 +47,37 @@ class Landlock:
 
     def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
-        most = bounds(start.limits, start.seconds)
-        # Counted by user and not by child: what runs already is let be.
-        most[resource.RLIMIT_NPROC] += running()
-        plan = {
-            "open": opened(start.reach, private.name),
-            "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
-            "filter": seccomp.program(()) or b"",
-            "folder": start.reach.folder,
-            "bounds": most,
-        }
-        launch = beside(start.argv, start.terminal, plan, private)
+        try:
+            launch = beside(start.argv, start.terminal, plan(start, private.name), private)
+        except BaseException:
+            private.cleanup()
+            raise
         return replace(launch, counted=True, variables={"TMPDIR": private.name, "XDG_CACHE_HOME": private.name})
+
+
+def plan(start: Start, private: str) -> dict[str, Any]:
+    most = bounds(start.limits, start.seconds)
+    # Counted by user and not by child: what runs already is let be.
+    most[resource.RLIMIT_NPROC] += running()
+    return {
+        "open": opened(start.reach, private),
+        "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
+        "filter": seccomp.program(()) or b"",
+        "folder": start.reach.folder,
+        "bounds": most,
+    }
 
 
 def beside(
     argv: tuple[str, ...],
     terminal: bool,
-    plan: Mapping[str, Any] | None = None,
+    walls: Mapping[str, Any] | None = None,
     private: "tempfile.TemporaryDirectory[str] | None" = None,
 ) -> Launch:
     """With somebody beside it, who ends all of it; shut in or not."""
     control, holding = os.pipe()
     status, saying = os.pipe()
-    file = planned({**(plan or {}), "keep": (saying, control, os.getpid(), terminal)})
+    file = planned({**(walls or {}), "keep": (saying, control, os.getpid(), terminal)})
     return Launch([*launcher(BESIDE, file), *argv], Kept(status, holding, private), (control, saying, file))
 
 
@@ -83,7 +90,7 @@ def opened(reach: Reach, private: str) -> dict[str, list[str]]:
     """What is open for what, by the names that `confine` knows."""
     closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
     # What keeps our own folder out of the person's repository is no secret, and git looks for it.
-    ours = [f"{one}/.gitignore" for one in reach.hidden if Path(one, ".gitignore").is_file()]
+    ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
     run = [*ours, *parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
     write = [private, *reach.caches, *reach.entrusted]
     if reach.writable:

@@ -23,8 +23,8 @@ class Seatbelt:
     def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         words = (PROGRAM, "-p", profile(start.reach, str(Path(private.name).resolve())), *start.argv)
-        plan = {"folder": start.reach.folder, "bounds": bounds(start.limits, start.seconds)}
-        return replace(beside(words, start.terminal, plan, private), variables={"TMPDIR": private.name})
+        walls = {"folder": start.reach.folder, "bounds": bounds(start.limits, start.seconds)}
+        return replace(beside(words, start.terminal, walls, private), variables={"TMPDIR": private.name})
 
 
 def find_seatbelt() -> Seatbelt | None:

@@ -20,6 +20,7 @@ from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.policy import Shelter
 from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
@@ -81,6 +82,11 @@ class Granted:
     @property
     def sandbox(self) -> str:
         return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
+
+    @property
+    def network(self) -> bool:
+        # At `trusted` a reach says that it may; nothing carries it out of the sandbox yet.
+        return self.profile is Profile.UNRESTRICTED or (self.shop.ladder.shelter() is Shelter.MISSING)
 
     def find(self, program: str) -> str | None:
         ground = self.shop.ground

@@ -105,6 +105,11 @@ class Processes(Protocol):
         ...
 
     @property
+    def network(self) -> bool:
+        """Does a child of this grant reach any address but its own?"""
+        ...
+
+    @property
     def profile(self) -> Profile:
         """The person's, whose sandbox it is."""
         ...

@@ -18,7 +18,7 @@ from tests.guards.processes.ground import opened, sh
 
 pytestmark = pytest.mark.anyio
 HERE = Path(__file__).parents[3]
-LEAVING = "setsid sleep {0} & (sleep {0} &) ; nohup sleep {0} & trap '' TERM HUP INT; "
+LEAVING = "setsid sleep {0} & (sleep {0} &) ; nohup sleep {0} >/dev/null 2>&1 & trap '' TERM HUP INT; "
 EVERYWHERE = [Profile.NORMAL, Profile.UNRESTRICTED]
 
 

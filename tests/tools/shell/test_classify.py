@@ -47,7 +47,7 @@ def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
         assert BASH.demands({"command": "ls", **how}).effect is Effect.EXEC
 
 
-SIGNS = st.sampled_from(list("$`<>()&\\\"'{}!#~*?[]=;|\n\r\t ^-/") + ["ls", "canary", "git", "x", "&&", "||", "$("])
+SIGNS = st.sampled_from([*"$`<>()&\\\"'{}!#~*?[]=;|\n\r\t ^-/", "ls", "canary", "git", "x", "&&", "||", "$("])
 
 
 @given(st.lists(SIGNS, max_size=12).map("".join))
