@@ -6,7 +6,9 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +17,7 @@ from functools import partial
 from itertools import count
 
 import mcp_server
+from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.given.phases import PhaseLogs
@@ -24,7 +27,11 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reporting import reports
+from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions, seen_from
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
@@ -108,6 +115,7 @@ class House:
         settle()
         while await changed.wait():
             changed.clear()
+            await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
@@ -145,14 +153,14 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     found = replace(found, policy=policy)
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    keeping = Keeping(failed)
-    sessions = Sessions(store, new_id, new_handle, keeping.left)
+    keeping, holds = Keeping(failed), Holds(store)
+    sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
@@ -161,7 +169,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs),
+        offers=Offers(found.packs, reports(store, redactor)),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -179,8 +187,10 @@ class Rooms:
 
     store: Store
     sessions: Sessions
+    holds: Holds
     postures: Postures
     redactor: Redactor
+    clock: Clock
     jail: Jail
     shop: Workshop
     keeping: Keeping
@@ -192,7 +202,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 
@@ -208,8 +219,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, Review(store, rooms.shop.granted))
+
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -219,6 +232,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
+        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
+        course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
@@ -236,7 +251,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

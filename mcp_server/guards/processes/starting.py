@@ -3,8 +3,10 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -38,14 +40,16 @@ class Nursery:
 
     def take(self, child: Running) -> None:
         self.children.add(child)
-        task = asyncio.get_running_loop().create_task(child.follow())
+        self._keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+
+    def heed(self, child: Running) -> None:
+        self._keep(child.heed())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
-
-        def over(done: "asyncio.Task[None]") -> None:
-            self.children.discard(child)
-            self._following.discard(done)
-
-        task.add_done_callback(over)
+        task.add_done_callback(self._following.discard)
+        return task
 
     async def close(self) -> None:
         async with anyio.create_task_group() as tasks:
@@ -86,9 +90,11 @@ class Granted:
         return self.profile is Profile.UNRESTRICTED or (self.shop.ladder.shelter() is Shelter.MISSING)
 
     def find(self, program: str) -> str | None:
-        folders = [one for one in self.shop.ground.search_path.split(os.pathsep) if one.startswith("/")]
+        ground = self.shop.ground
+        folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
+        folders = [one for one in folders if ground.inside(Path(one).resolve()) is None]
         found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
-        if found is None or self.shop.ground.inside(Path(found).resolve()) is not None:
+        if found is None or ground.inside(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None
 
@@ -132,7 +138,10 @@ class Granted:
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
     async def start(self, command: Command, terminal: bool = False) -> Running:
-        return await self._start(command, terminal, apart=False)
+        child = await self._start(command, terminal, apart=command.apart)
+        if command.apart:
+            self.shop.nursery.heed(child)
+        return child
 
     async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
         shop = self.shop

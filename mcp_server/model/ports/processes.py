@@ -51,6 +51,8 @@ class Command:
     writable: tuple[str, ...] = ()
     """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`; or the
     folder, `.` for all of it, in which it is trusted to put files in the place of others."""
+    apart: bool = False
+    """For one that goes on running and speaks a protocol: its errors do not come among its output."""
     sees_secrets: bool = False
     """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
     to tell which one changed. Whoever shows what it says leaves their content out."""
@@ -82,9 +84,14 @@ class Child(Protocol):
         """None while it runs."""
         ...
 
+    @property
+    def last_words(self) -> str:
+        """The end of its errors, where they came apart."""
+        ...
+
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes, errors among it, in pieces, until it ends. A program that prints without end is slowed down
-        to what a reader can bear, and waits where there is no reader."""
+        """What it writes, its errors among it unless they come apart, in pieces, until it ends. A program that
+        prints without end is slowed down to what a reader can bear, and waits where there is no reader."""
         ...
 
     async def write(self, data: bytes) -> None: ...
