@@ -13,7 +13,6 @@ from mcp_server.library.faults import Findings
 from mcp_server.library.modes import drafts_in
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.tool import Effect, Hints, Tool
-from tests.doors.shipped import TOOLS
 from tests.library.samples import SHIPPED, made, mode_text, opened, run, shipped_drafts, shipped_tools
 
 READS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)

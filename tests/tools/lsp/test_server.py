@@ -44,7 +44,8 @@ def started(tmp_path: Path) -> Started:
 
 
 async def problem(one: Bench, command: str = "hover_symbol", **arguments: Any) -> Problem:
-    ending = await one.call(command, **{"symbol": "greet", "line": 1, **arguments})
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    ending = await one.call(command, **given)
     assert isinstance(ending, Problem), ending
     return ending
 
@@ -61,10 +62,11 @@ async def test_a_page_of_them_and_the_call_that_goes_on(started: Started) -> Non
     async with started() as one:
         text = await one.text("goto_references", symbol="greet", line=1, limit=1, offset=1)
         assert text.startswith("a.py:5:1\tgreet(greet)\n\n[3 references in 1 file; 2-2 are shown.")
-        call = json.loads(text[text.index("{") : text.rindex("}") + 1])
-        assert call == {**call, "command": "goto_references", "symbol": "greet", "line": 1, "limit": 1, "offset": 2}
+        call: Any = json.loads(text[text.index("{") : text.rindex("}") + 1])
+        asked = {"command": "goto_references", "path": "a.py", "symbol": "greet", "line": 1, "limit": 1}
+        assert call == {**asked, "offset": 2}
         assert "Go on" not in await one.text(**call)
-        assert "there is nothing from 10 on" in await one.text(**{**call, "offset": 9})
+        assert "there is nothing from 10 on" in await one.text(**call | {"offset": 9})
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", None])
@@ -96,7 +98,8 @@ async def test_it_is_told_that_we_count_in_both_and_keep_nothing_from_it(started
 
 
 async def heard(one: Bench, **arguments: Any) -> list[Any]:
-    text = await one.text("hover_symbol", **{"symbol": "greet", "line": 1, **arguments})
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    text = await one.text("hover_symbol", **given)
     return json.loads(text[: text.rindex("\n\n[")])
 
 
@@ -358,7 +361,10 @@ async def test_problems_that_are_announced_are_waited_for(started: Started, monk
 
 
 async def test_a_call_that_is_taken_back_is_taken_back_there_too(started: Started) -> None:
-    slow = {"textDocument/definition": [["say", "$/progress", {}], ["silent"]], "textDocument/hover": [["heard"]]}
+    slow: dict[str, Any] = {
+        "textDocument/definition": [["say", "$/progress", {}], ["silent"]],
+        "textDocument/hover": [["heard"]],
+    }
     async with started(on=slow) as one:
         with anyio.move_on_after(0.5):
             await one.call("goto_definition", symbol="greet", line=1)
