@@ -74,7 +74,9 @@ def test_a_fault_that_may_have_cost_tools_is_known_as_one(lost: str, tmp_path: P
 
 
 def test_a_mode_that_lost_all_its_tools_is_found(tmp_path: Path) -> None:
-    (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(TOOLS)}]\n")
+    swe = opened().menus.get("swe")
+    assert swe is not None
+    (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(swe.tools)}]\n")
     faults = validate_tool_coverage(shipped_tools(), drafts_in([SHIPPED, tmp_path], Findings()))
     assert any("the mode `swe` has no tools" in fault.message for fault in faults)
 
