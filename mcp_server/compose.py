@@ -30,6 +30,7 @@ from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.network import for_programs, for_tools
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.processes import Ground, Workshop, workshop
 from mcp_server.guards.redaction import Redactor
@@ -96,7 +97,7 @@ class House:
             for task in tasks:
                 task.cancel()
             await self.keeping.close()
-            await self.shop.nursery.close()
+            await self.shop.close()
             self.notices.close()
             await self.store.close()
 
@@ -142,7 +143,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail, found.library.config.sandbox, found.library.config.limits)
+    config = found.library.config
+    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
     policy = replace(found.policy, shelter=shop.ladder.shelter)
     found = replace(found, policy=policy)
     new_id = numbered()
@@ -225,6 +227,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store),
         desk=desk,

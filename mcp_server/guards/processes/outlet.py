@@ -33,6 +33,8 @@ class Outlet(Protocol):
 
     async def leave(self, server: asyncio.Server) -> None: ...
 
+    async def close(self) -> None: ...
+
 
 @dataclass
 class Lane:

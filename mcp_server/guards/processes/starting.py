@@ -70,6 +70,11 @@ class Workshop:
     outlet: Outlet | None = None
     """Where the way out of a sandbox leads; without it there is none."""
 
+    async def close(self) -> None:
+        await self.nursery.close()
+        if self.outlet is not None:
+            await self.outlet.close()
+
     def granted(self, demand: Demand, profile: Profile) -> "Granted":
         return Granted(self, demand, profile)
 
