@@ -1,5 +1,6 @@
 """What has the operator decided? The file `menugate.yaml`, as one frozen value."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -30,6 +31,7 @@ from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.ports.processes import Limits, Sandboxing
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.tool import Effect
 
 
 class Approvals(StrEnum):
@@ -60,6 +62,8 @@ class Config:
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    out_of_band: frozenset[str] = frozenset()
+    """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
     sandbox: Sandboxing = Sandboxing.PREFERRED
     limits: Limits = field(default_factory=Limits)
     network: Destinations = field(default_factory=lambda: destinations(USUAL))
@@ -141,7 +145,16 @@ CONFIG = Record(
             ),
             "further people who may come in over HTTP, each with a token of their own",
         ),
-        "approvals": Key(Choice(tuple(Approvals)), "`out_of_band` where the client is not trusted to ask"),
+        "approvals": Key(
+            TextOr(
+                Words(20, "|".join(Approvals), f"one of {', '.join(Approvals)}, or a mapping with `out_of_band`"),
+                Record(
+                    {"out_of_band": Key(ListOf(Words(80), least=1), "effects such as `destroy-local`, and tools")},
+                    "What only the person at a terminal can answer; everything else may be asked through the client.",
+                ),
+            ),
+            "`out_of_band` where the client is not trusted to ask, for every question or for some",
+        ),
         "sandbox": Key(
             Choice(tuple(Sandboxing)),
             "commands run shut in; where no sandbox holds, `required` refuses them, and otherwise they need one "
@@ -160,14 +173,8 @@ CONFIG = Record(
         ),
         "network": Key(
             Record(
-                {
-                    "allow": Key(
-                        ListOf(Words(300)),
-                        "hosts and addresses, such as `github.com:443`, `*.example.org`, `10.1.0.0/16`, in place of "
-                        "the usual sources of packages and repositories",
-                    )
-                },
-                "What commands may reach of the network at profile trusted.",
+                {"allow": Key(ListOf(Words(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},
+                "The places there are, instead of the usual sources of packages and repositories.",
             ),
             "what commands may reach of the network at profile `trusted`",
         ),
@@ -176,7 +183,7 @@ CONFIG = Record(
 )
 
 
-def config_in(path: Path, findings: Findings) -> Config:
+def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
     """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it."""
     node = read(path, findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
@@ -193,6 +200,7 @@ def config_in(path: Path, findings: Findings) -> Config:
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        out_of_band=_out_of_band(fields, tools, findings),
         sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
         limits=_limits(fields),
         network=_network(fields, findings),
@@ -214,6 +222,16 @@ def _network(fields: Fields, findings: Findings) -> Destinations:
         except ValueError as wrong:
             findings.add(entry.place, f"`{entry.text}` {wrong}")
     return Destinations(tuple(good))
+
+
+def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
+    chosen = fields.fields.get("approvals")
+    named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
+    known = (*(effect.value for effect in Effect), *tools)
+    for one in named:
+        if one.text not in known:
+            findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)
+    return frozenset(one.text for one in named)
 
 
 def _rules(fields: Fields) -> tuple[RuleText, ...]:

@@ -14,7 +14,11 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages audit completion"),
+        (
+            "''",
+            "serve menus check explain call status messages approvals approve deny "
+            "pause next stop report audit completion",
+        ),
         ("m", "menus messages"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),

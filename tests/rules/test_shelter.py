@@ -8,6 +8,7 @@ from mcp_server.model.ending import Code
 from mcp_server.model.policy import Call, Decision, Policy, Shelter, Verdict
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
+from mcp_server.model.tool import Arguments, Demand
 from mcp_server.rules.permission import decide
 from mcp_server.rules.visibility import visible
 from tests.rules import world
@@ -63,7 +64,11 @@ def test_what_would_be_refused_is_hidden(shelter: Shelter, profile: Profile, see
 def test_a_profile_may_answer_what_is_asked_below_it(profile: Profile, verdict: Verdict) -> None:
     made = world.policy()
     bash = made.tools["bash"]
-    asking = replace(bash, demand=lambda arguments: replace(bash.demands(arguments), asked_below=Profile.TRUSTED))
+
+    def demand(arguments: Arguments) -> Demand:
+        return replace(bash.demands(arguments), asked_below=Profile.TRUSTED)
+
+    asking = replace(bash, demand=demand)
     made = replace(made, tools={**made.tools, "bash": asking})
     call = Call("bash", {"command": "frobnicate"})
     assert decide(asking, call, Session("s", "me", mode="swe"), Posture(profile=profile), made).verdict is verdict

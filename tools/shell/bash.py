@@ -172,7 +172,8 @@ def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
         notes.append(f"[exit code {code}{MEANINGS.get(code, '')}]")
     data = {"output": shown, "exit_code": code, "bash_id": shell.id, "running": shell.code is None}
     body = "\n\n".join(part for part in (shown, "\n".join(notes)) if part) or "[no output]"
-    return Done(body, data, printed=True)
+    # Said once more where it is not shown: of a long output nothing else is left for whoever made this call.
+    return Done(body, data, printed=True, meta={"exit_code": code, "bash_id": shell.id})
 
 
 MEANINGS = {

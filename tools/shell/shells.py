@@ -89,14 +89,16 @@ class Shell:
             await self._news.wait()
 
     async def quiet(self, most: float, pause: float = 0.15) -> None:
-        """Wait until it has printed nothing for a moment, and no longer than so many seconds."""
+        """Wait until it has printed something, and then nothing for a moment; no longer than so many seconds."""
+        waiting = most
         with anyio.move_on_after(most):
             while not self._done.is_set():
                 news = self._news
-                with anyio.move_on_after(pause) as waited:
+                with anyio.move_on_after(waiting) as waited:
                     await news.wait()
                 if waited.cancelled_caught:
                     return
+                waiting = pause
 
     async def close(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):

@@ -10,10 +10,22 @@ from mcp_server.guards.processes.outlet import Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground
 from mcp_server.guards.processes.seatbelt import find_seatbelt
+from mcp_server.guards.processes.signature import signature
 from mcp_server.guards.processes.starting import Granted, Nursery, Workshop
 from mcp_server.model.ports.processes import Limits, Sandboxing
 
-__all__ = ["Granted", "Ground", "Ladder", "Nursery", "Outlet", "Sandbox", "Workshop", "rungs", "workshop"]
+__all__ = [
+    "Granted",
+    "Ground",
+    "Ladder",
+    "Nursery",
+    "Outlet",
+    "Sandbox",
+    "Workshop",
+    "rungs",
+    "signature",
+    "workshop",
+]
 
 
 def workshop(

@@ -19,6 +19,7 @@ from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.strays import obeyed, take_away, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Shelter
@@ -120,12 +121,14 @@ class Granted:
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
     async def run(self, command: Command) -> Ran:
+        workspace = self.shop.ground.workspace
+        before = obeyed(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
         out, err = Kept(command.most_output), Kept(command.most_output)
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fill, out, child.out)
+                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
                 tasks.start_soon(_fill, err, child.err)
                 tasks.start_soon(_feed, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
@@ -136,7 +139,10 @@ class Granted:
         finally:
             await child.kill()
             child.close()
+            strays = take_away(before, workspace, command.writable)
         _say_if_broken(child, err.data)
+        if strays:
+            raise told(strays)
         assert child.code is not None
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
@@ -219,9 +225,11 @@ class Kept:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: Kept, source: Source | None) -> None:
+async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
+        if kept.cut and ending is not None:
+            return await ending.kill()
 
 
 async def _feed(child: Running, data: bytes | None) -> None:

@@ -49,11 +49,17 @@ class Command:
     read_only: bool = False
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
-    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`; or the
+    folder, `.` for all of it, in which it is trusted to put files in the place of others."""
     apart: bool = False
     """For one that goes on running and speaks a protocol: its errors do not come among its output."""
+    sees_secrets: bool = False
+    """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
+    to tell which one changed. Whoever shows what it says leaves their content out."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
+    no_more: bool = False
+    """Ended once it has said more than that, where what it would go on saying is of no use to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
