@@ -26,15 +26,16 @@ from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.running.reviewing import Review
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions, seen_from
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.network import for_programs, for_tools
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
@@ -44,10 +45,8 @@ from mcp_server.law import DATA, Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
-from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
@@ -58,7 +57,6 @@ from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
-MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
@@ -101,7 +99,7 @@ class House:
             for task in tasks:
                 task.cancel()
             await self.keeping.close()
-            await self.shop.nursery.close()
+            await self.shop.close()
             self.notices.close()
             await self.store.close()
 
@@ -148,7 +146,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail, found.library.config.sandbox, found.library.config.limits)
+    config = found.library.config
+    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
     policy = replace(found.policy, shelter=shop.ladder.shelter)
     found = replace(found, policy=policy)
     new_id = numbered()
@@ -237,6 +236,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
@@ -244,21 +244,6 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         phases=PhaseLogs(store, policy),
         failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
-
-
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
-    known: dict[tuple[object, ...], int] = {}
-
-    def counted(session: Session, posture: Posture) -> int:
-        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
-        if key not in known:
-            if len(known) > MOST_COUNTED:
-                known.clear()
-            known[key] = len(visible(session, posture, policy))
-        return known[key]
-
-    return counted
 
 
 class Wall:

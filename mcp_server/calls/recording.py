@@ -12,19 +12,22 @@ import anyio
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.running.testing import ending_of_tests
+from mcp_server.calls.sessions import seen_from
 from mcp_server.model.ending import Code, Ending, Problem
-from mcp_server.model.policy import Decision, Layer, Verdict
+from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.running.staging import stage_now
+from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
 from mcp_server.state import Begun, Intent, Origin, Outcome, Refused, Store
 from mcp_server.state.deeds import Terms
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
+MOST_COUNTED = 1000
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
 
@@ -137,3 +140,18 @@ def measured(arguments: Arguments) -> tuple[str, int]:
 
 def _code(ending: Ending | None) -> Code | None:
     return ending.code if isinstance(ending, Problem) else None
+
+
+def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    def counted(session: Session, posture: Posture) -> int:
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return counted

@@ -26,6 +26,7 @@ from mcp_server.library.shape import (
     records,
     text,
 )
+from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.ports.processes import Limits, Sandboxing
@@ -65,6 +66,8 @@ class Config:
     """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
     sandbox: Sandboxing = Sandboxing.PREFERRED
     limits: Limits = field(default_factory=Limits)
+    network: Destinations = field(default_factory=lambda: destinations(USUAL))
+    """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     tokens: tuple[Token, ...] = ()
 
 
@@ -168,6 +171,13 @@ CONFIG = Record(
             ),
             "how much a command may use",
         ),
+        "network": Key(
+            Record(
+                {"allow": Key(ListOf(Words(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},
+                "The places there are, instead of the usual sources of packages and repositories.",
+            ),
+            "what commands may reach of the network at profile `trusted`",
+        ),
     },
     "What the operator of menugate decides.",
 )
@@ -193,11 +203,25 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
         out_of_band=_out_of_band(fields, tools, findings),
         sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
         limits=_limits(fields),
+        network=_network(fields, findings),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
         ),
     )
+
+
+def _network(fields: Fields, findings: Findings) -> Destinations:
+    found = fields.fields.get("network")
+    if not isinstance(found, Fields) or "allow" not in found.fields:
+        return destinations(USUAL)
+    good: list[Destination] = []
+    for entry in leaves(found, "allow"):
+        try:
+            good.append(destination(entry.text))
+        except ValueError as wrong:
+            findings.add(entry.place, f"`{entry.text}` {wrong}")
+    return Destinations(tuple(good))
 
 
 def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:

@@ -41,6 +41,7 @@ class Code(StrEnum):
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
     NOT_GRANTED = "NOT_GRANTED"
     PATH_REFUSED = "PATH_REFUSED"
+    NETWORK_REFUSED = "NETWORK_REFUSED"
     NOT_FOUND = "NOT_FOUND"
     ALREADY_EXISTS = "ALREADY_EXISTS"
     NOT_READ = "NOT_READ"
@@ -85,6 +86,7 @@ MEANINGS: dict[Code, str] = {
     Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",
     Code.NOT_GRANTED: "the tool tried to do more than this call was granted; nothing was done",
     Code.PATH_REFUSED: "the path leaves the workspace, is not a plain file or folder, or is protected",
+    Code.NETWORK_REFUSED: "the place of the network is no public one, or not among those that may be reached",
     Code.NOT_FOUND: "there is nothing at that path",
     Code.ALREADY_EXISTS: "something is already at that path",
     Code.NOT_READ: "the file has to be read in this session before it is changed",

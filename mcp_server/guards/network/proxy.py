@@ -39,11 +39,22 @@ class Proxy:
     _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
     _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
+    @property
+    def serving(self) -> int:
+        """How many sockets it listens on."""
+        return len(self._servers)
+
     async def serve(self, listening: socket.socket) -> asyncio.Server:
-        """From now on; the socket is ours. Closing what is returned ends it."""
+        """From now on; the socket is ours."""
         server = await asyncio.start_server(self._accepted, sock=listening, limit=MOST_HEAD)
         self._servers.append(server)
         return server
+
+    async def leave(self, server: asyncio.Server) -> None:
+        """Whoever is connected is served to the end; nobody else is."""
+        if server in self._servers:
+            self._servers.remove(server)
+        server.close()
 
     async def serve_loopback(self) -> int:
         """On this machine alone; the port."""

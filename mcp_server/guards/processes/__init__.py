@@ -6,6 +6,7 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.choosing import Ladder, find_bubblewrap
 from mcp_server.guards.processes.landlock import Landlock
 from mcp_server.guards.processes.launching import Sandbox
+from mcp_server.guards.processes.outlet import Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground
 from mcp_server.guards.processes.seatbelt import find_seatbelt
@@ -13,15 +14,30 @@ from mcp_server.guards.processes.signature import signature
 from mcp_server.guards.processes.starting import Granted, Nursery, Workshop
 from mcp_server.model.ports.processes import Limits, Sandboxing
 
-__all__ = ["Granted", "Ground", "Ladder", "Nursery", "Sandbox", "Workshop", "rungs", "signature", "workshop"]
+__all__ = [
+    "Granted",
+    "Ground",
+    "Ladder",
+    "Nursery",
+    "Outlet",
+    "Sandbox",
+    "Workshop",
+    "rungs",
+    "signature",
+    "workshop",
+]
 
 
 def workshop(
-    ground: Ground, jail: Jail, want: Sandboxing = Sandboxing.PREFERRED, limits: Limits | None = None
+    ground: Ground,
+    jail: Jail,
+    want: Sandboxing = Sandboxing.PREFERRED,
+    limits: Limits | None = None,
+    outlet: Outlet | None = None,
 ) -> Workshop:
     own = frozenset(inside for one in ground.private if (inside := ground.inside(one)))
     watch = Watch(ground.workspace, own)
-    return Workshop(ground, jail, watch, limits or Limits(), Nursery(), Ladder(rungs(ground.search_path), want))
+    return Workshop(ground, jail, watch, limits or Limits(), Nursery(), Ladder(rungs(ground.search_path), want), outlet)
 
 
 def rungs(search_path: str) -> tuple[Sandbox, ...]:

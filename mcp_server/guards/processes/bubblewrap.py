@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -31,6 +31,7 @@ ALWAYS = (
 class Bubblewrap:
     program: str
     name: str = NAME
+    leads_out: bool = True
 
     def launch(self, start: Start) -> Launch:
         status, their_status = os.pipe()
@@ -41,12 +42,20 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
+        lane, reach = start.lane, start.reach
+        if lane is not None:
+            reach = replace(reach, lent=(*reach.lent, *lane.needs))
         tether = Shut(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
         return Launch(
-            [*words(self.program, start.reach, lent), *leading(start.terminal), *start.argv],
+            [
+                *words(self.program, reach, lent),
+                *(lane.words if lane else ()),
+                *leading(start.terminal),
+                *start.argv,
+            ],
             tether,
-            tuple(lent),
+            (*lent, lane.theirs) if lane else tuple(lent),
             counted=os.geteuid() == 0,
         )
 

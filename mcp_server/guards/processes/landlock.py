@@ -20,6 +20,7 @@ from typing import Any
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
 from mcp_server.guards.processes.limits import bounds
+from mcp_server.guards.processes.outlet import PORT
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "landlock"
@@ -44,6 +45,7 @@ def launcher(file: Path, plan: int) -> list[str]:
 @dataclass(frozen=True)
 class Landlock:
     name: str = NAME
+    leads_out: bool = True
 
     def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
@@ -52,6 +54,8 @@ class Landlock:
         except BaseException:
             private.cleanup()
             raise
+        if start.lane is not None:
+            launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
         return replace(launch, counted=True, variables={"TMPDIR": private.name, "XDG_CACHE_HOME": private.name})
 
 
@@ -59,7 +63,11 @@ def plan(start: Start, private: str) -> dict[str, Any]:
     most = bounds(start.limits, start.seconds)
     # Counted by user and not by child: what runs already is let be.
     most[resource.RLIMIT_NPROC] += running()
+    way_out = {}
+    if start.lane is not None:
+        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": seccomp.program(seccomp.NETWORK) or b""}
     return {
+        **way_out,
         "open": opened(start.reach, private),
         "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
         "filter": seccomp.program(()) or b"",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mcp_server.guards.processes.outlet import Lane
 from mcp_server.guards.processes.reach import Reach
 from mcp_server.model.ports.processes import Limits
 
@@ -54,6 +55,8 @@ class Start:
     limits: Limits
     seconds: float
     terminal: bool = False
+    lane: Lane | None = None
+    """The way out, where there is to be one."""
 
 
 class Sandbox(Protocol):
@@ -61,6 +64,11 @@ class Sandbox(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def leads_out(self) -> bool:
+        """Can a way out be laid through it?"""
+        ...
 
     def launch(self, start: Start) -> Launch:
         """The words to start it with, and what goes with them."""

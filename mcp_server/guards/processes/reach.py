@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | restricted | the workspace, read | none |
 | normal | the workspace, written but for what other programs obey | none |
-| trusted | repositories and caches as well | what the operator lists |
+| trusted | repositories and caches as well | what the operator lists, through the proxy |
 | unrestricted | everything: no sandbox | everything |
 
 A call that was granted reading writes nowhere, whoever makes it.
@@ -99,7 +99,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         workspace=str(ground.workspace),
         folder=folder,
         writable=writable,
-        network=trusted,
+        network=trusted and writable,
         emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
         lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
         caches=caches,

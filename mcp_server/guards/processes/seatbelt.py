@@ -19,6 +19,7 @@ PROGRAM = "/usr/bin/sandbox-exec"
 @dataclass(frozen=True)
 class Seatbelt:
     name: str = NAME
+    leads_out: bool = False
 
     def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
 from mcp_server.guards.processes.choosing import Ladder
 from mcp_server.guards.processes.landlock import beside
-from mcp_server.guards.processes.launching import Start
+from mcp_server.guards.processes.launching import Launch, Sandbox, Start
+from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
@@ -40,12 +41,12 @@ class Nursery:
 
     def take(self, child: Running) -> None:
         self.children.add(child)
-        self._keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+        self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
 
     def heed(self, child: Running) -> None:
-        self._keep(child.heed())
+        self.keep(child.heed())
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
         task.add_done_callback(self._following.discard)
@@ -67,6 +68,13 @@ class Workshop:
     limits: Limits
     nursery: Nursery
     ladder: Ladder
+    outlet: Outlet | None = None
+    """Where the way out of a sandbox leads; without it there is none."""
+
+    async def close(self) -> None:
+        await self.nursery.close()
+        if self.outlet is not None:
+            await self.outlet.close()
 
     def granted(self, demand: Demand, profile: Profile) -> "Granted":
         return Granted(self, demand, profile)
@@ -86,8 +94,9 @@ class Granted:
 
     @property
     def network(self) -> bool:
-        # At `trusted` a reach says that it may; nothing carries it out of the sandbox yet.
-        return self.profile is Profile.UNRESTRICTED or (self.shop.ladder.shelter() is Shelter.MISSING)
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is Shelter.MISSING:
+            return True
+        return self.profile is Profile.TRUSTED and self.shop.outlet is not None
 
     def find(self, program: str) -> str | None:
         ground = self.shop.ground
@@ -157,9 +166,29 @@ class Granted:
             self._may_run_open(command, within)
             launch = beside(argv, terminal)
         else:
-            launch = sandbox.launch(Start(argv, within, shop.limits, command.seconds, terminal))
+            start = Start(argv, within, shop.limits, command.seconds, terminal)
+            return await self._within(sandbox, start, command, apart)
+        return await self._begun(launch, command, folder, terminal, apart)
+
+    async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
+        outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
+        if outlet is None:
+            return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
+        lane = Lane.laid()
+        try:
+            launch = sandbox.launch(replace(start, lane=lane))
+        except BaseException:
+            lane.abandon()
+            raise
+        launch = replace(launch, variables={**launch.variables, **VARIABLES})
+        child = await self._begun(launch, command, "/", start.terminal, apart)
+        self.shop.nursery.keep(lane.attend(outlet, child))
+        return child
+
+    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
+        shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
-        child = spawn(launch, env, folder if sandbox is None else "/", terminal, apart)
+        child = spawn(launch, env, folder, terminal, apart)
         shop.nursery.take(child)
         child.most = shop.limits.processes if launch.counted else 0
         try:
