@@ -12,7 +12,6 @@ import pytest
 
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from tests.doors.clients import MODERN
-from tests.doors.menu import SWE
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import Raw, raw
 from tests.doors.served import PATIENCE, Served, served

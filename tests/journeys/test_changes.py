@@ -9,7 +9,6 @@ import pytest
 from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.posture import Profile
 from tests.doors.clients import MODERN, held, over_sse
-from tests.doors.menu import READING, SWE
 from tests.doors.person import choose
 from tests.doors.pipe import pipe
 from tests.doors.raw import raw

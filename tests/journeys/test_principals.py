@@ -13,7 +13,6 @@ from mcp_server.model.posture import Profile
 from mcp_server.settings import read
 from mcp_server.state.reader import Reader
 from tests.doors.clients import ERAS, MODERN, held, over_sse
-from tests.doors.menu import READING, SWE
 from tests.doors.person import choose
 from tests.doors.raw import Raw, raw
 from tests.doors.served import Served, command, environment, served
