@@ -17,6 +17,9 @@ from itertools import count
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
+from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
@@ -26,6 +29,7 @@ from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, Workshop, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -64,6 +68,8 @@ class House:
     postures: Postures
     pipeline: Pipeline
     notices: Notices
+    keeping: Keeping
+    shop: Workshop
     server: MenuServer
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
@@ -80,11 +86,14 @@ class House:
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
         else:
             await self.store.ready()
-        following = loop.create_task(self._follow(changed))
+        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
         try:
             yield
         finally:
-            following.cancel()
+            for task in tasks:
+                task.cancel()
+            await self.keeping.close()
+            await self.shop.nursery.close()
             self.notices.close()
             await self.store.close()
 
@@ -128,13 +137,17 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    sessions = Sessions(store, new_id, new_handle)
+    keeping = Keeping(failed)
+    sessions = Sessions(store, new_id, new_handle, keeping.left)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    shop = workshop(ground(settings), jail)
+    rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping)
+    pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -151,7 +164,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
+    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token)
 
 
 @dataclass(frozen=True)
@@ -162,24 +175,38 @@ class Rooms:
     sessions: Sessions
     postures: Postures
     redactor: Redactor
+    jail: Jail
+    shop: Workshop
+    keeping: Keeping
+
+
+def ground(settings: Settings) -> Ground:
+    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
+    return Ground(
+        workspace=settings.workspace,
+        home=settings.home,
+        private=tuple(dict.fromkeys(own)),
+        search_path=settings.search_path,
+        variables=dict(settings.variables),
+    )
+
+
+def failed(what: str, fault: BaseException) -> None:
+    log.error("%s failed", what, exc_info=fault)
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
     spill.sweep(ONE_DAY_NS, time.time_ns())
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
-    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
-
-    def failed(tool: str, fault: BaseException) -> None:
-        log.error("the tool %s failed", tool, exc_info=fault)
 
     return Pipeline(
         policy=policy,
@@ -188,9 +215,13 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         recorder=Recorder(store, counting(policy), conversation),
         showing=Showing(rooms.redactor, spill),
         files=files_of,
+        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store),
         desk=desk,
-        failed=failed,
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
+        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
 
 
@@ -199,7 +230,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
+        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

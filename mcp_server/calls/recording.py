@@ -91,7 +91,10 @@ class Recorder:
 
     def _origin(self, asked: Asked) -> Origin:
         return Origin(
-            conversation=self.conversation, client=asked.client.name[:LONGEST_NAME], transport=asked.transport
+            conversation=self.conversation,
+            client=asked.client.name[:LONGEST_NAME],
+            transport=asked.transport,
+            within=asked.within.record if asked.within else None,
         )
 
 

@@ -26,6 +26,8 @@ class RowKind(StrEnum):
     REFUSAL = "refusal"
     QUESTION = "question"
     TRANSITION = "transition"
+    RECORD = "record"
+    """A document that a pack remembers was written anew."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 
@@ -37,6 +39,8 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    within: int | None = None
+    """The row of the call that makes this one on the way to its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ class Judged:
             "arguments_sha256": self.arguments_sha256,
             "arguments_bytes": self.arguments_bytes,
             "epoch": posture.epoch,
+            **({"phase": session.phase} if session.phase else {}),
+            **({"within": origin.within} if origin.within else {}),
         }
 
 

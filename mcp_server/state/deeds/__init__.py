@@ -7,21 +7,44 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
+from mcp_server.state.deeds.records import (
+    Full,
+    Writing,
+    as_text,
+    document,
+    documents,
+    forget_records,
+    of_principal,
+    of_session,
+    owned,
+    put_document,
+    tally,
+)
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
 from mcp_server.state.deeds.sessions import forget, move, put_session, session, session_by_handle, sessions, touch
 
 __all__ = [
     "AXES",
+    "Full",
+    "Writing",
+    "as_text",
     "axes",
     "changes",
     "conclude",
+    "document",
+    "documents",
     "forget",
+    "forget_records",
     "intend",
     "leave_message",
     "messages",
     "move",
+    "of_principal",
+    "of_session",
+    "owned",
     "posture",
     "postures",
+    "put_document",
     "put_session",
     "read_messages",
     "recall_seen",
@@ -32,6 +55,7 @@ __all__ = [
     "sessions",
     "set_posture",
     "sign_checkpoint",
+    "tally",
     "touch",
     "transition",
 ]
