@@ -24,9 +24,11 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
+from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.processes import Ground, Workshop, workshop
@@ -202,8 +204,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
+    memory = ProjectMemory(store, rooms.redactor.redact)
+
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), memory.learn)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -221,6 +225,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
+        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
+        memory=memory,
         failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
 

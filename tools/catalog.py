@@ -11,6 +11,10 @@ from tools.files.edit import EDIT
 from tools.files.read import READ
 from tools.files.write import WRITE
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
+from tools.project.memory import MEMORY_SEARCH
+from tools.project.reading import INDEX_READ
+from tools.project.searching import INDEX_SEARCH
+from tools.project.symbols import INDEX_SYMBOLS
 from tools.search import GLOB, GREP
 
 CATALOG: tuple[Tool, ...] = (
@@ -38,4 +42,9 @@ CATALOG: tuple[Tool, ...] = (
     DELETE,
     MOVE,
     FILE_INFO,
+    # The project as a whole.
+    INDEX_SEARCH,
+    INDEX_SYMBOLS,
+    INDEX_READ,
+    MEMORY_SEARCH,
 )

@@ -3,7 +3,7 @@
 Everything is said twice, in the text and in the structured part: half of the hosts show the model only one of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ class MenuDesk:
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
+    learn: Callable[[Session, str], Awaitable[str]]
+    """What a run that succeeded leaves behind; what was remembered of it, in words."""
     stood: Session | None = None
     """Where the session was before this desk moved it; None where it did not."""
 
@@ -80,7 +82,8 @@ class MenuDesk:
         await self.sessions.next_run(self.seat, f"complete {status}")
         if before.phase is not None:
             self.stood = before
-        return Done(f"Recorded as {status}. The run is over.", {"status": status})
+        kept = await self.learn(before, answer) if status == "success" else ""
+        return Done(f"Recorded as {status}. The run is over.{kept}", {"status": status})
 
     async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
         moved = await self.sessions.proceed(self.seat, before, after, reason)

@@ -14,8 +14,20 @@ if TYPE_CHECKING:
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
-MODULES = ("serve", "menus", "check", "explain", "call", "status", "audit", "completion")
-"""In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
+MODULES = (
+    "serve",
+    "menus",
+    "check",
+    "explain",
+    "call",
+    "status",
+    "project.memory",
+    "project.index",
+    "audit",
+    "completion",
+)
+"""In the order in which `--help` shows their commands. Each is beside this one, or in a folder beside it, and has
+`add(commands)`."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio
 menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.memory import Entry
 from mcp_server.model.posture import Posture
 from mcp_server.state import deeds, verify
 from mcp_server.state.batch import View, plain
@@ -114,6 +115,10 @@ class Reader:
 
     def messages(self) -> Sequence[Message]:
         return deeds.messages(self._view)
+
+    def memories(self) -> Sequence[Entry]:
+        """What is remembered of the project, of whoever ran there; the oldest first."""
+        return deeds.memories(self._view)
 
     def sessions(self) -> Sequence[Kept]:
         """The one used last comes first."""

@@ -11,7 +11,10 @@ from mcp_server.cli.command import MODULES
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-NOUNS = (*MODULES, "messages", "audit tail", "audit show", "audit verify", "audit export")
+COMMANDS = tuple(module.rpartition(".")[2] for module in MODULES)
+NOUNS = (*COMMANDS, "messages", *(f"memory {deed}" for deed in ("list", "show", "add", "forget")))
+NOUNS += tuple(f"index {deed}" for deed in ("build", "find", "symbols"))
+NOUNS += ("audit tail", "audit show", "audit verify", "audit export")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")
@@ -40,7 +43,7 @@ def test_help_shows_examples(noun: str, menugate: Type) -> None:
 
 def test_help_lists_every_command(menugate: Type) -> None:
     said = menugate("--help")
-    assert [noun for noun in (*MODULES, "messages") if f"    {noun} " not in said.out.replace("\n", " \n")] == []
+    assert [noun for noun in (*COMMANDS, "messages") if f"    {noun} " not in said.out.replace("\n", " \n")] == []
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages audit completion"),
-        ("m", "menus messages"),
+        ("''", "serve menus check explain call status messages memory index audit completion"),
+        ("m", "menus messages memory"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
         ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
-        ("menus ''", "swe data"),
+        ("menus ''", "swe data project"),
         ("menus swe ''", ""),
         ("menus --to", "--tokens"),
         ("explain R", "Read"),

@@ -11,13 +11,12 @@ SLICES = 40
 
 
 async def fresh(ctx: Context) -> Freshness:
-    mark = ctx.index.arrive()
-    for _ in range(SLICES):
-        now = await to_thread.run_sync(ctx.index.refresh, mark, SLICE)
-        if now.complete:
+    mark, turn = ctx.index.arrive(), 0
+    while True:
+        now, turn = await to_thread.run_sync(ctx.index.refresh, mark, SLICE), turn + 1
+        if now.complete or turn >= SLICES:
             return now
         await ctx.progress(now.looked, None, f"reading what changed: {now.looked:,} files looked at")
-    return now
 
 
 def said(now: Freshness) -> str:
@@ -27,6 +26,4 @@ def said(now: Freshness) -> str:
     left = f"; not in it: {out}" if out else ""
     if now.complete:
         return f"Index of {files}, as they are now{left}."
-    return (
-        f"The index is still being made: {files} so far{left}. Call again to go on with it, or use `grep` meanwhile."
-    )
+    return f"The index is still being made: {files} so far{left}. Call again to go on with it, or use `grep` meanwhile."

@@ -47,9 +47,9 @@ MEMORY_SEARCH = reading(
     (
         "Search the memory",
         "Look up what earlier runs learned about this project: `fact` (paths, build commands), `decision` (how it is "
-        "built and why), `outcome` (how the last runs ended). Only runs that succeeded, and the user, add to it: lines of "
-        'the final answer that begin with `Fact:` or `Decision:` are kept. Example: {"query": "database", "tier": '
-        '"decision"}',
+        "built and why), `outcome` (how the last runs ended). Only runs that succeeded, and the user, add to it: lines "
+        "of the final answer that begin with `Fact:` or `Decision:` are kept. "
+        'Example: {"query": "database", "tier": "decision"}',
     ),
     MemoryArguments,
     search,

@@ -60,14 +60,9 @@ def _read(files: Files, index: Index, args: ReadArguments) -> Ending:
 def named(every: Sequence[Symbol], wish: str) -> list[Symbol]:
     """The definitions of that name: by their full names where one has it, else by the end of those, else by case."""
     wish = wish.strip().replace("::", ".").replace("#", ".")
-    for fits in (
-        lambda one: one.full == wish,
-        lambda one: one.full.endswith(f".{wish}"),
-        lambda one: f".{one.full}".casefold().endswith(f".{wish.casefold()}"),
-    ):
-        if found := [one for one in every if fits(one)]:
-            return found
-    return []
+    exact = [one for one in every if one.full == wish]
+    ending = [one for one in every if one.full.endswith(f".{wish}")]
+    return exact or ending or [one for one in every if f".{one.full}".casefold().endswith(f".{wish.casefold()}")]
 
 
 def _which(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbol]) -> Problem:

@@ -38,7 +38,9 @@ async def search(ctx: Context, args: SearchArguments) -> Ending:
         return Done(f"No file holds all of `{args['query']}`. {hint}" + closing(said(now)), meta=meta)
     lines = [f"{hit.path}:{hit.line}: {hit.text}" for hit in found.shown]
     least = "" if found.complete else "At least "
-    counted = f"{least}{found.total:,} line{'s' * (found.total != 1)} in {found.files:,} file{'s' * (found.files != 1)}."
+    counted = (
+        f"{least}{found.total:,} line{'s' * (found.total != 1)} in {found.files:,} file{'s' * (found.files != 1)}."
+    )
     rest = go_on("index_search", dict(args), len(lines), found.total, found.complete)
     return Done("\n".join(lines) + closing(counted, rest, said(now)), meta=meta)
 

@@ -4,10 +4,11 @@ Nothing in it is anybody's only copy: what cannot be read, or was written by ano
 anew. It is opened for each look and closed after it, so that whoever takes it away takes it away for good.
 """
 
+import fcntl
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ MOST_PAGES = 131_072
 """Half a gigabyte; what goes beyond it is not taken in."""
 WAIT_SECONDS = 5.0
 STEPS_BETWEEN_LOOKS = 20_000
-LAYOUT = f"""
+OF_A_SYMBOL = ("kind", "line", "last", "within", "text")
+LAYOUT = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY,
     folder BLOB NOT NULL,
@@ -44,9 +46,8 @@ CREATE TABLE symbols (
 CREATE INDEX symbols_by_file ON symbols (file, line);
 CREATE INDEX symbols_by_name ON symbols (folded);
 CREATE VIRTUAL TABLE words USING fts5 (held, tokenize = "ascii tokenchars '_'", detail = none, columnsize = 0);
-CREATE TABLE turns (turn INTEGER NOT NULL);
-INSERT INTO turns VALUES (0);
-PRAGMA user_version = {VERSION};
+CREATE TABLE turns (turn INTEGER NOT NULL, birth TEXT NOT NULL);
+INSERT INTO turns VALUES (0, hex(randomblob(8)));
 """
 
 
@@ -85,7 +86,7 @@ class Cache:
         self._link = link
 
     @contextmanager
-    def writing(self) -> Iterator[int]:
+    def writing(self) -> Generator[int]:
         """One change for all or nothing; its number, higher than that of every change before it."""
         self._link.execute("BEGIN IMMEDIATE")
         try:
@@ -100,11 +101,17 @@ class Cache:
     def turn(self) -> int:
         return self._link.execute("SELECT turn FROM turns").fetchone()[0]
 
+    def birth(self) -> str:
+        """Another one where the file is not the one it was."""
+        return self._link.execute("SELECT birth FROM turns").fetchone()[0]
+
     def held(self) -> int:
         return self._link.execute("SELECT count(*) FROM files WHERE left_out IS NULL").fetchone()[0]
 
     def left_out(self) -> dict[str, int]:
-        rows = self._link.execute("SELECT left_out, count(*) FROM files WHERE left_out IS NOT NULL GROUP BY 1 ORDER BY 1")
+        rows = self._link.execute(
+            "SELECT left_out, count(*) FROM files WHERE left_out IS NOT NULL GROUP BY 1 ORDER BY 1"
+        )
         return dict(rows.fetchall())
 
     def inside(self, folder: str) -> dict[str, Known]:
@@ -134,7 +141,7 @@ class Cache:
                 self._link.executemany(
                     "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     [
-                        (row[0], each.name, each.name.casefold(), each.kind, each.line, each.last, each.within, each.text)
+                        (row[0], each.name, each.name.casefold(), *(getattr(each, name) for name in OF_A_SYMBOL))
                         for each in one.symbols
                     ],
                 )
@@ -150,7 +157,9 @@ class Cache:
     def forget(self, folder: str, names: Iterable[str] | None, until: int) -> None:
         """These files of a folder (None for all) are gone; what was learned after that change is left alone."""
         wanted = None if names is None else {os.fsencode(name) for name in names}
-        rows = self._link.execute("SELECT id, name FROM files WHERE folder = ? AND turn <= ?", (os.fsencode(folder), until))
+        rows = self._link.execute(
+            "SELECT id, name FROM files WHERE folder = ? AND turn <= ?", (os.fsencode(folder), until)
+        )
         for id, name in rows.fetchall():
             if wanted is None or name in wanted:
                 self._clear(id)
@@ -166,10 +175,14 @@ class Cache:
 
 
 @contextmanager
-def opened(path: Path, deadline: Deadline | None = None) -> Iterator[Cache]:
+def opened(path: Path, deadline: Deadline | None = None) -> Generator[Cache]:
     """The cache, made where there is none. A look that goes past its deadline raises `sqlite3.OperationalError`."""
+    if not _is_ours(path):
+        _make(path)
     link = _link(path)
     try:
+        if link.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            raise sqlite3.DatabaseError("made by another version")
         if deadline is not None:
             link.set_progress_handler(lambda: deadline.over, STEPS_BETWEEN_LOOKS)
         yield Cache(link)
@@ -178,58 +191,67 @@ def opened(path: Path, deadline: Deadline | None = None) -> Iterator[Cache]:
 
 
 def _link(path: Path) -> sqlite3.Connection:
-    try:
-        return _laid_out(path)
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise
-        discard(path)
-        return _laid_out(path)
-
-
-def _laid_out(path: Path) -> sqlite3.Connection:
-    # A link in its place could have come with the workspace, and lead anywhere.
-    if _is_other(path):
-        discard(path)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     link = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        link.execute("PRAGMA journal_mode = WAL")
         link.execute("PRAGMA synchronous = NORMAL")
         link.execute(f"PRAGMA max_page_count = {MOST_PAGES}")
-        if link.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            _lay_out(link)
         return link
     except BaseException:
         link.close()
         raise
 
 
-def _lay_out(link: sqlite3.Connection) -> None:
-    link.execute("BEGIN IMMEDIATE")
-    version = link.execute("PRAGMA user_version").fetchone()[0]
-    if version == VERSION:  # another process was first
-        link.execute("ROLLBACK")
-    elif version or link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        link.execute("ROLLBACK")
-        raise sqlite3.DatabaseError("made by another version")
-    else:
-        for statement in LAYOUT.strip().split(";\n"):
-            link.execute(statement)
-        link.execute("COMMIT")
-
-
-def _is_other(path: Path) -> bool:
-    """Something is there, and it is no plain file of ours."""
+def _is_ours(path: Path) -> bool:
+    """A plain file with something in it, and with no other name: a link in its place could lead anywhere."""
     try:
         found = path.lstat()
     except FileNotFoundError:
         return False
-    return not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1 and found.st_size > 0
+
+
+def _make(path: Path) -> None:
+    with _alone(path):
+        if _is_ours(path):  # another process was first
+            return
+        # Made under another name and put in place whole, so that nobody opens half of it.
+        draft = path.with_suffix(".new")
+        _unlink(draft)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        link = _link(draft)
+        try:
+            link.execute("PRAGMA journal_mode = WAL")
+            link.execute("BEGIN IMMEDIATE")
+            for statement in LAYOUT.strip().split(";\n"):
+                link.execute(statement)
+            link.execute(f"PRAGMA user_version = {VERSION}")
+            link.execute("COMMIT")
+        finally:
+            link.close()
+        # What an earlier file left beside it would be taken for a part of this one.
+        _unlink(path)
+        draft.rename(path)
 
 
 def discard(path: Path) -> None:
     """Take the cache away; what it held is found out again."""
+    with _alone(path):
+        _unlink(path)
+
+
+def _unlink(path: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + ending).unlink()
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """No other process makes or takes away this cache meanwhile."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(path.with_suffix(".lock"), flags, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)

@@ -74,7 +74,9 @@ class Look:
         defining: dict[int, set[int]] = {}
         names = [term.text for term in query.terms]
         for file, line in self._asked(
-            f"SELECT file, line FROM symbols WHERE folded IN ({_marks(names)}) LIMIT ?", *names, MOST_ROWS
+            f"SELECT file, line FROM symbols WHERE folded IN ({_marks(names)}) LIMIT ?",  # noqa: S608  # our own words
+            *names,
+            MOST_ROWS,
         ):
             defining.setdefault(file, set()).add(line)
         found = [
@@ -140,40 +142,44 @@ def fit(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
         return 0
     score = 100 if symbol.name in RUN.findall(query) else 90 if name in tokens else 30
     score += 30 * (score == 30 and any(name.startswith(token) for token in tokens))
-    score += 20 * (full == ".".join(tokens)) + 10 * full.endswith(".".join(tokens))
+    score += 5 * (full == ".".join(tokens)) + 10 * full.endswith(".".join(tokens))
     return score - 15 * (symbol.kind == "heading")
 
 
 def _holding(query: Query) -> tuple[Any, ...]:
     """The question for the files whose words allow for every term. What was typed goes in as quoted words."""
     asked = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
-    files = "SELECT id, folder, name FROM files WHERE left_out IS NULL"
     if not asked:
-        return (files,)
-    return f"{files} AND id IN (SELECT rowid FROM words WHERE words MATCH ?)", " AND ".join(asked)
+        return ("SELECT id, folder, name FROM files WHERE left_out IS NULL",)
+    sql = "SELECT id, folder, name FROM files JOIN words ON words.rowid = files.id WHERE words MATCH ?"
+    return sql, " AND ".join(asked)
 
 
 def _defining(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
     """The question for symbols whose name holds one of these, the nearest names first."""
-    sql = (
-        "SELECT folder, files.name, symbols.name, kind, line, last, within, text"
-        " FROM symbols JOIN files ON files.id = symbols.file WHERE 1"
-    )
-    values: list[object] = []
+    conditions, values = ["1"], list[object]()
     if tokens:
-        sql += f" AND ({' OR '.join('instr(folded, ?) > 0' for _ in tokens)})"
+        conditions.append(f"({' OR '.join('instr(folded, ?) > 0' for _ in tokens)})")
         values += tokens
     if kind:
-        sql += " AND kind = ?"
+        conditions.append("kind = ?")
         values.append(kind)
     if path != ".":
         above, _, name = path.rpartition("/")
         inside = os.fsencode(f"{path}/")
-        sql += " AND (folder = ? OR substr(folder, 1, ?) = ? OR (folder = ? AND files.name = ?))"
+        conditions.append("(folder = ? OR substr(folder, 1, ?) = ? OR (folder = ? AND files.name = ?))")
         values += [os.fsencode(path), len(inside), inside, os.fsencode(above or "."), os.fsencode(name)]
-    exact = f"folded NOT IN ({_marks(tokens)}), " if tokens else ""
-    values += tokens
-    return f"{sql} ORDER BY {exact}length(folded) * {int(bool(tokens))}, folder, files.name, line LIMIT {MOST_ROWS}", *values
+    order = "folder, files.name, line"
+    if tokens:
+        order = f"folded NOT IN ({_marks(tokens)}), length(folded), {order}"
+        values += tokens
+    # Only our own words are put together here; what was asked for goes in as values.
+    sql = (
+        "SELECT folder, files.name, symbols.name, kind, line, last, within, text"  # noqa: S608
+        " FROM symbols JOIN files ON files.id = symbols.file"
+        f" WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {MOST_ROWS}"
+    )
+    return sql, *values
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -203,4 +209,3 @@ def _snippet(line: str, folded: str, term: Term) -> str:
         return line.strip()
     at = max(folded.find(needle(term)) - LONGEST // 4, 0)
     return f"{'…' * (at > 0)}{line[at : at + LONGEST].strip()}{'…' * (at + LONGEST < len(line))}"
-

@@ -1,4 +1,4 @@
-"""What is where in the workspace, now? The `Index` port over one workspace: rounds that refresh it, looks that ask it."""
+"""What is where in the workspace, now? The `Index` port: rounds that refresh what is known, and looks that ask it."""
 
 import sqlite3
 import threading
@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from mcp_server.guards.index.cache import discard, opened
 from mcp_server.guards.index.finding import Look, Scope
-from mcp_server.guards.index.language import KINDS, defined
+from mcp_server.guards.index.language import defined
 from mcp_server.guards.index.rounds import Round
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import BadGlob, Globs
 from mcp_server.guards.search.harvest import Deadline
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.index import Freshness, Hits, Symbol, Symbols, Wanted
+from mcp_server.model.ports.index import KINDS, Freshness, Hits, Symbol, Symbols, Wanted
 from mcp_server.model.ports.words import Query
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ class WorkspaceIndex:
         self._begun = 0
         self._done = 0
         """The number of the last round that was brought to its end."""
+        self._birth = ""
+        """Of the cache that the rounds wrote to."""
 
     def arrive(self) -> int:
         return self._begun
@@ -49,12 +51,19 @@ class WorkspaceIndex:
 
     def _go_on(self, mark: int, deadline: Deadline) -> None:
         with opened(self._path) as cache:
-            while self._done <= mark and not deadline.over:
+            birth = cache.birth()
+            if birth != self._birth:
+                # Another file, or none that was ever looked into: what a round learned so far is not in it.
+                self._birth, self._round = birth, None
+            # At least one step, so that whoever asks often enough comes to the end.
+            while self._done <= mark:
                 if self._round is None:
                     self._begun += 1
                     self._round = Round(self._jail, self._now_ns, cache.turn())
                 if self._round.step(cache, deadline):
                     self._done, self._last, self._round = self._begun, self._round, None
+                if deadline.over:
+                    return
 
     def _how_fresh(self, mark: int) -> Freshness:
         going = self._round or self._last
@@ -67,6 +76,10 @@ class WorkspaceIndex:
             looked, learned = (going.looked, going.learned) if going else (0, 0)
             return Freshness(self._done > mark, cache.held(), looked, learned, left_out)
 
+    def discard(self) -> None:
+        """Throw away what is known; the next look finds it out again."""
+        self._kept(lambda: discard(self._path))
+
     def search(self, wanted: Wanted) -> Hits:
         query = Query.read(wanted.query)
         if not query.terms:
@@ -74,7 +87,7 @@ class WorkspaceIndex:
                 Problem(
                     Code.INVALID_ARGUMENTS,
                     f"`{wanted.query}` holds no word to look for.",
-                    "Give words, `begin*` for the beginning of one, or a \"phrase\" in quotes; signs alone are found by `grep`.",
+                    'Give words, `begin*`, or a "phrase" in quotes; signs alone are found by `grep`.',
                 )
             )
         return self._kept(lambda: self._looked(wanted, lambda look: look.lines(query)))
@@ -92,35 +105,34 @@ class WorkspaceIndex:
     def _looked(self, wanted: Wanted, ask: Callable[[Look], T]) -> T:
         deadline = Deadline(wanted.seconds)
         scope = Scope(self._place(wanted.path), _globs(wanted.glob))
-        with opened(self._path, deadline) as cache:
-            return ask(Look(cache, self._jail, scope, wanted, deadline))
+        while True:
+            with opened(self._path, deadline) as cache:
+                if not self._birth or cache.birth() == self._birth or deadline.over:
+                    return ask(Look(cache, self._jail, scope, wanted, deadline))
+            # Somebody took the cache away since it was brought up to date.
+            self.refresh(self.arrive(), max(deadline.left, 0))
 
     def _place(self, path: str) -> str:
         asked = self._jail.relative(path)
         with self._jail.place(asked, reading=True) as place:
             if place.stat() is None:
                 raise Refusal(
-                    Problem(Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Leave `path` out to look everywhere.")
+                    Problem(
+                        Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Leave `path` out to look everywhere."
+                    )
                 )
             return place.path if place.name != "." else "."
 
     def _kept(self, work: Callable[[], T]) -> T:
-        """What the work finds. A cache that turns out to be damaged is thrown away, and the work is done on a new one."""
+        """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
         try:
-            return work()
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                raise _busy() from None
-            return self._anew(work)
-        except sqlite3.DatabaseError:
-            return self._anew(work)
-
-    def _anew(self, work: Callable[[], T]) -> T:
-        discard(self._path)
-        self._round = None
-        self._begun, self._done = self._begun + 1, 0
-        try:
-            return work()
+            try:
+                return work()
+            except sqlite3.Error as error:
+                if "locked" in str(error) or "busy" in str(error):
+                    raise _busy() from None
+                discard(self._path)
+                return work()
         except (sqlite3.Error, OSError) as error:
             raise Refusal(
                 Problem(
@@ -133,7 +145,9 @@ class WorkspaceIndex:
 
 def _busy() -> Refusal:
     return Refusal(
-        Problem(Code.BUSY, "another process is writing the index and does not come to an end.", "Try again in a moment.")
+        Problem(
+            Code.BUSY, "another process is writing the index and does not come to an end.", "Try again in a moment."
+        )
     )
 
 
@@ -148,4 +162,3 @@ def _globs(pattern: str) -> Globs:
                 "Patterns look like `*.py`, `src/**/*.ts` or `*.{js,ts}`; several stand side by side with `;`.",
             )
         ) from None
-

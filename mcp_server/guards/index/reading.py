@@ -1,7 +1,7 @@
 """What does this file say, if it is one for the index? Plain text of a sensible length that holds nobody's secrets."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -29,7 +29,7 @@ class Text:
 
 
 @contextmanager
-def folder(jail: Jail, path: str) -> Iterator[int]:
+def folder(jail: Jail, path: str) -> Generator[int]:
     opened = jail.open_folder(path)
     try:
         yield opened

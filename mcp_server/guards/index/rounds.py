@@ -87,7 +87,9 @@ class Round:
             with folder(self.jail, self._folder) as opened, cache.writing() as turn:
                 room = MOST_FILES - cache.held()
                 for name, stats, before in some:
-                    self._take_in(cache, Place(opened, name, _joined(self._folder, name), False), (stats, before), room, turn)
+                    self._take_in(
+                        cache, Place(opened, name, _joined(self._folder, name), False), (stats, before), room, turn
+                    )
         except Full:
             # These stay out; a later file may be a smaller one.
             self.full = True
@@ -128,4 +130,3 @@ def stamp(found: os.stat_result) -> str:
 
 def _joined(path: str, name: str) -> str:
     return name if path == "." else f"{path}/{name}"
-

@@ -8,6 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+KINDS = (
+    "class",
+    "function",
+    "method",
+    "interface",
+    "struct",
+    "enum",
+    "type",
+    "module",
+    "constant",
+    "variable",
+    "table",
+    "heading",
+)
+"""What a symbol can be, in the words of every language alike: a trait is an interface, a view is a table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

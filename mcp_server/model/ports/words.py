@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 RUN = re.compile(r"\w+")
-PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 ASKED = re.compile(r'"([^"]*)"|(\w+)(\*?)')
 LONGEST = 64
 """A longer run is data rather than a word, and is known by its beginning."""
@@ -19,9 +19,10 @@ MOST_TERMS = 20
 
 @lru_cache(maxsize=1 << 14)
 def parts(run: str) -> tuple[str, ...]:
-    """`parseHTTPRequest2` -> parse, http, request, 2; none where the run is of one piece."""
-    found = tuple(one.casefold() for one in PART.findall(run))
-    return found if len(found) > 1 else ()
+    """`parseHTTPRequest2` -> parse, http, request, 2; none where the run is one piece and no more."""
+    pieces = PART.findall(run) if run.isascii() else [piece for piece in run.split("_") if piece]
+    found = tuple(one.casefold() for one in pieces)
+    return found if found != (run.casefold(),) else ()
 
 
 def words(text: str) -> set[str]:

@@ -5,6 +5,7 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 """
 
 from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
 from mcp_server.state.deeds.records import (
@@ -26,6 +27,7 @@ from mcp_server.state.deeds.sessions import forget, move, put_session, session, 
 __all__ = [
     "AXES",
     "Full",
+    "Learned",
     "Writing",
     "as_text",
     "axes",
@@ -34,9 +36,12 @@ __all__ = [
     "document",
     "documents",
     "forget",
+    "forget_entry",
     "forget_records",
     "intend",
     "leave_message",
+    "memories",
+    "memory",
     "messages",
     "move",
     "of_principal",
@@ -49,6 +54,7 @@ __all__ = [
     "read_messages",
     "recall_seen",
     "record",
+    "remember",
     "remember_seen",
     "session",
     "session_by_handle",

@@ -7,6 +7,6 @@ in time that grows with the length of the file alone. For Python it is compared 
 """
 
 from mcp_server.guards.index.language.scanning import defined
-from mcp_server.guards.index.language.tongues import KINDS, named
+from mcp_server.guards.index.language.tongues import named
 
-__all__ = ["KINDS", "defined", "named"]
+__all__ = ["defined", "named"]

@@ -69,4 +69,3 @@ def _nested(path: str, found: list[Definition], ended: dict[int, int], source: l
         text = source[one.line - 1].strip()[:LONGEST_TEXT]
         yield Symbol(one.name, "method" if method else one.kind, path, one.line, last, within, text)
         around.append((last, f"{within}.{one.name}" if within else one.name, one.kind))
-

@@ -13,20 +13,6 @@ from typing import TypeAlias
 Patterns: TypeAlias = tuple[tuple[str, str], ...]
 """A kind, and what a line looks like that defines one; `name` in it, and `within` where it says that too."""
 
-KINDS = (
-    "class",
-    "function",
-    "method",
-    "interface",
-    "struct",
-    "enum",
-    "type",
-    "module",
-    "constant",
-    "variable",
-    "table",
-    "heading",
-)
 HEAD = r"^[ \t]{0,200}+"
 NAME = r"(?P<name>[^\W\d][\w$]{0,200}+)"
 
@@ -52,11 +38,14 @@ STEERING = (
 )
 FREE = rf"(?!(?:{STEERING})\b){NAME}"
 """A name where no word of the language announces it."""
-SHOWN = r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async|partial|"
-SHOWN += r"export|default|declare|readonly|inline|data|suspend|unsafe|extern|pub|pub\([^)\n]{0,60}\)|native|"
-SHOWN += r"strictfp|mutating|nonisolated|indirect|fileprivate|implicit|case|lazy|annotation|value|inner|companion|"
-SHOWN += r"tailrec|operator|infix|external|expect|actual|new|required|convenience|class(?=[ \t]+func)|"
-SHOWN += r"const(?=[ \t]+(?:fn|unsafe|async|extern)))[ \t]{1,20}+){0,8}+"
+SHOWN = (
+    r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async|partial|export|"
+    r"default|declare|readonly|inline|data|suspend|unsafe|extern|pub|pub\([^)\n]{0,60}\)|native|strictfp|mutating|"
+    r"nonisolated|indirect|fileprivate|implicit|case|lazy|annotation|value|inner|companion|tailrec|operator|infix|"
+    r"external|expect|actual|new|required|convenience|class(?=[ \t]+func)|const(?=[ \t]+(?:fn|unsafe|async|extern)))"
+    r"[ \t]{1,20}+){0,8}+"
+)
+"""The words that may stand before the one that says what is defined."""
 GIVEN = r"\((?:[^;{}()]|\([^;{}()]{0,200}+\)|\{[^;{}()]{0,200}+\}){0,600}+\)"
 GENERIC = r"<(?:[^<>;{}()\n]|<(?:[^<>;{}()\n]|<[^<>;{}()\n]{0,60}+>){0,60}+>){0,60}+>"
 CALLED = rf"[ \t]{{0,20}}+(?:{GENERIC})?[ \t]{{0,20}}+{GIVEN}"
@@ -103,7 +92,8 @@ GO = Tongue(
     (
         (
             "method",
-            rf"^func[ \t]+\((?:\w{{1,100}}+[ \t]+)?\*?(?P<within>\w{{1,100}}+)(?:\[[^\]\n]{{0,200}}+\])?\)[ \t]*+{NAME}",
+            r"^func[ \t]+\((?:\w{1,100}+[ \t]+)?\*?(?P<within>\w{1,100}+)(?:\[[^\]\n]{0,200}+\])?\)[ \t]*+"
+            rf"{NAME}",
         ),
         ("function", rf"^func[ \t]+{NAME}"),
         ("struct", rf"{HEAD}(?:type[ \t]+)?{NAME}(?:\[[^\]\n]{{0,200}}+\])?[ \t]+struct\b"),
@@ -201,6 +191,8 @@ LUA = Tongue(
     ('"', "'"),
     (("function", rf"{HEAD}(?:local[ \t]+)?function[ \t]+(?:(?P<within>[\w]{{1,100}})[.:]){{0,6}}{NAME}"),),
 )
+CREATE = r"(?i)^[ \t]{0,200}+create[ \t]+(?:or[ \t]+replace[ \t]+)?"
+SQL_NAME = r"(?:[\w\"`]{1,100}\.){0,2}[\"`\[]?(?P<name>[\w$]{1,200}+)"
 SQL = Tongue(
     "sql",
     "none",
@@ -209,15 +201,11 @@ SQL = Tongue(
     (
         (
             "table",
-            r"(?i)^[ \t]{0,200}+create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:temp(?:orary)?[ \t]+|virtual[ \t]+|unique[ \t]+"
-            r"|materialized[ \t]+){0,3}(?:table|view|index|trigger)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?"
-            r"(?:[\w\"`]{1,100}\.){0,2}[\"`\[]?(?P<name>[\w$]{1,200}+)",
+            rf"{CREATE}(?:(?:temp|temporary|virtual|unique|materialized)[ \t]+){{0,3}}"
+            r"(?:table|view|index|trigger)[ \t]+"
+            rf"(?:if[ \t]+not[ \t]+exists[ \t]+)?{SQL_NAME}",
         ),
-        (
-            "function",
-            r"(?i)^[ \t]{0,200}+create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:function|procedure)[ \t]+"
-            r"(?:[\w\"]{1,100}\.){0,2}\"?(?P<name>[\w$]{1,200}+)",
-        ),
+        ("function", rf"{CREATE}(?:function|procedure)[ \t]+{SQL_NAME}"),
     ),
 )
 MARKDOWN = Tongue(
