@@ -97,7 +97,7 @@ class Edits(RuleBasedStateMachine):
 
 
 TestEdits = Edits.TestCase
-TestEdits.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestEdits.settings = settings(max_examples=10, stateful_step_count=10, deadline=None)
 
 
 def test_a_change_within_the_grain_of_the_clock_is_seen(tmp_path: Path) -> None:

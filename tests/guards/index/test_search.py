@@ -37,7 +37,7 @@ QUERIES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.dictionaries(NAMES, TEXTS, max_size=6), IGNORES, QUERIES)
 def test_a_search_agrees_with_reading_everything(files: dict[str, str], ignore: str, query: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -103,12 +103,12 @@ PIECES = [
 
 @pytest.mark.parametrize("ending", sorted({min(e for e, t in NAMES.items() if t is one) for one in NAMES.values()}))
 def test_a_hostile_file_takes_no_longer_than_its_length(ending: str) -> None:
-    for piece in (*PIECES, *(one + other for one, other in zip(PIECES, PIECES[7:], strict=False))):
-        text = (piece * (40_000 // len(piece)))[:40_000]
+    for piece in (*PIECES, *(one + other for one, other in zip(PIECES[::3], PIECES[7::3], strict=False))):
+        text = (piece * (20_000 // len(piece)))[:20_000]
         started = time.process_time()
         defined(f"x.{ending}", text)
         # A pattern that tries again what it tried needs minutes for this.
-        assert time.process_time() - started < 2, repr(piece)
+        assert time.process_time() - started < 1, repr(piece)
 
 
 @pytest.mark.parametrize("tongue", {one.name: one for one in NAMES.values()}.values(), ids=lambda one: one.name)
