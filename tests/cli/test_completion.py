@@ -72,4 +72,4 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         timeout=30,
         check=True,
     )
-    assert said.stdout.splitlines() == ["swe data", "complete -o default -F _menugate menugate"]
+    assert said.stdout.splitlines() == ["swe data project", "complete -o default -F _menugate menugate"]

@@ -14,9 +14,13 @@ def folder(path: Path, **files: str) -> Path:
     return path
 
 
+def shipped() -> list[str]:
+    return [mode.name for mode in opened().menus]
+
+
 def test_a_mode_is_added_by_one_file(tmp_path: Path) -> None:
     menus = opened(folder(tmp_path / "own", mine=mode_text(tools="[glob, grep]", triggers="[tinkering]"))).menus
-    assert [mode.name for mode in menus] == ["swe", "data", "mine"]
+    assert [mode.name for mode in menus] == [*shipped(), "mine"]
     mine = menus.get("mine")
     assert mine is not None
     assert mine.tools == ("glob", "grep")
@@ -45,7 +49,7 @@ def test_a_mode_may_begin_with_anothers_tools(tmp_path: Path) -> None:
         "name: reading\nextends: looking\ntitle: Reading\nwhen: to read\nremove: [grep, glob]\ngoal: To read.\n"
     )
     menus = opened(folder(tmp_path / "own", a=grandchild, b=child)).menus
-    assert [mode.name for mode in menus] == ["swe", "looking", "data", "reading"]
+    assert [mode.name for mode in menus] == ["swe", "looking", *shipped()[1:], "reading"]
     looking, reading, swe = menus.get("looking"), menus.get("reading"), menus.get("swe")
     assert looking and reading and swe
     assert (looking.tools, reading.tools) == (("Read", "grep", "glob"), ("Read",))
@@ -134,7 +138,7 @@ def test_the_same_files_make_the_same_menu_in_whatever_order_they_were_written(
     }
     own = folder(tmp_path / "own", **{name: files[name] for name in names})
     library = opened(own)
-    assert [mode.name for mode in library.menus] == ["swe", "data", "one", "two"]
+    assert [mode.name for mode in library.menus] == [*shipped(), "one", "two"]
     assert library == opened(own)
 
 

@@ -1,7 +1,6 @@
 """`menugate memory`: what is remembered of this project, and what of it shall not be?"""
 
 import argparse
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -162,6 +161,8 @@ def run_forget(arguments: argparse.Namespace) -> int:
 
 def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable."""
+    import asyncio
+
     from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
     from mcp_server.state import Store
