@@ -6,7 +6,9 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +17,7 @@ from functools import partial
 from itertools import count
 
 import mcp_server
+from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.given.phases import PhaseLogs
@@ -23,15 +26,19 @@ from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.remembering import ProjectMemory
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reporting import reports
+from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -39,10 +46,8 @@ from mcp_server.law import DATA, Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
-from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
@@ -53,7 +58,6 @@ from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
-MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
@@ -105,6 +109,7 @@ class House:
         settle()
         while await changed.wait():
             changed.clear()
+            await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
@@ -139,8 +144,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    keeping = Keeping(failed)
-    sessions = Sessions(store, new_id, new_handle, keeping.left)
+    keeping, holds = Keeping(failed), Holds(store)
+    sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
@@ -148,7 +153,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
     shop = workshop(ground(settings), jail)
-    rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
@@ -157,7 +162,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs),
+        offers=Offers(found.packs, reports(store, redactor)),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -175,8 +180,10 @@ class Rooms:
 
     store: Store
     sessions: Sessions
+    holds: Holds
     postures: Postures
     redactor: Redactor
+    clock: Clock
     jail: Jail
     shop: Workshop
     keeping: Keeping
@@ -188,7 +195,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 
@@ -205,9 +213,11 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     memory = ProjectMemory(store, rooms.redactor.redact)
+    review = Review(store, rooms.shop.granted)
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), memory.learn)
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -217,11 +227,13 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
+        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
+        course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
@@ -229,21 +241,6 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         memory=memory,
         failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
-
-
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
-    known: dict[tuple[object, ...], int] = {}
-
-    def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
-        if key not in known:
-            if len(known) > MOST_COUNTED:
-                known.clear()
-            known[key] = len(visible(session, posture, policy))
-        return known[key]
-
-    return counted
 
 
 class Wall:

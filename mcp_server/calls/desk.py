@@ -3,11 +3,12 @@
 Everything is said twice, in the text and in the structured part: half of the hosts show the model only one of them.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place, seen_from
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.menu import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
@@ -25,8 +26,7 @@ class MenuDesk:
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
-    learn: Callable[[Session, str], Awaitable[str]]
-    """What a run that succeeded leaves behind; what was remembered of it, in words."""
+    course: Course
     stood: Session | None = None
     """Where the session was before this desk moved it; None where it did not."""
 
@@ -79,11 +79,19 @@ class MenuDesk:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
         before = self.seat.session
-        await self.sessions.next_run(self.seat, f"complete {status}")
-        if before.phase is not None:
+        ending = await self.course.complete(self.seat, answer, status)
+        self._stood(before)
+        return ending
+
+    async def think(self, content: str) -> Ending:
+        before = self.seat.session
+        ending = await self.course.think(self.seat, content)
+        self._stood(before)
+        return ending
+
+    def _stood(self, before: Session) -> None:
+        if seen_from(before) != seen_from(self.seat.session):
             self.stood = before
-        kept = await self.learn(before, answer) if status == "success" else ""
-        return Done(f"Recorded as {status}. The run is over.{kept}", {"status": status})
 
     async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
         moved = await self.sessions.proceed(self.seat, before, after, reason)

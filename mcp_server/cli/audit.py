@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
-from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, when
+from mcp_server.cli.paper import KINDS, Trouble, as_json, note, progress, say, table, when
 from mcp_server.cli.record.rows import in_short
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ menugate audit export > ledger.jsonl            a line per row, oldest first
 menugate audit export --output ledger.jsonl     into a new file that only you can read
 menugate audit export --since 2026-11-01        from that day on
 """
-KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "record", "alarm")
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")

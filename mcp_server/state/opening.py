@@ -79,19 +79,27 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     (
         """CREATE TABLE records (
-            number INTEGER PRIMARY KEY,
-            owner TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            id TEXT NOT NULL,
-            mark TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            body TEXT NOT NULL,
-            made BIGINT NOT NULL,
-            changed BIGINT NOT NULL,
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, mark TEXT NOT NULL,
+            version INTEGER NOT NULL, body TEXT NOT NULL, made BIGINT NOT NULL, changed BIGINT NOT NULL,
             UNIQUE (owner, kind, id))""",
         "CREATE INDEX records_by_mark ON records (owner, kind, mark)",
     ),
     ("ALTER TABLE sessions ADD COLUMN phase TEXT",),
+    (
+        "ALTER TABLE sessions ADD COLUMN reasoned INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE approvals (
+            id TEXT PRIMARY KEY, principal TEXT NOT NULL, asked BIGINT NOT NULL, expires BIGINT NOT NULL,
+            body TEXT NOT NULL, mac TEXT NOT NULL)""",
+        """CREATE TABLE holds (
+            principal TEXT NOT NULL, session TEXT NOT NULL, at BIGINT NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (principal, session))""",
+        """CREATE TABLE thoughts (
+            number INTEGER PRIMARY KEY, session TEXT NOT NULL, run TEXT NOT NULL, at BIGINT NOT NULL,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE reports (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, principal TEXT NOT NULL, session TEXT NOT NULL,
+            at BIGINT NOT NULL, body TEXT NOT NULL)""",
+    ),
 )
 CURRENT = len(STEPS)
 
@@ -220,6 +228,12 @@ def unfit(path: Path, found: int | None) -> Refusal:
             Code.STORE_UNAVAILABLE,
             f"`{path}` is a database, but not menugate's; nothing was written to it.",
             "Move it away, or keep the state elsewhere.",
+        )
+    if found < CURRENT:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            "Start menugate here once; it brings the state up to date.",
         )
     return refused(
         Code.STORE_UNAVAILABLE,

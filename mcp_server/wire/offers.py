@@ -15,7 +15,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.pack import Pack, Prompt, Resource, Template
+from mcp_server.model.pack import Artifact, Pack, Prompt, Resource, Template
 from mcp_server.model.ports.context import Client
 from mcp_server.wire.translate import whole
 
@@ -26,6 +26,7 @@ NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 @dataclass(frozen=True)
 class Offers:
     packs: tuple[Pack, ...]
+    artifacts: tuple[Artifact, ...] = ()
 
     @property
     def prompts(self) -> Iterator[Prompt]:
@@ -46,15 +47,22 @@ class Offers:
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
         found = [{"uri": one.uri, **_about(one)} for one in self.resources]
+        found += [{"uri": one.uri_template, **_about(one)} for one in self.artifacts if "{" not in one.uri_template]
         return NOT_CACHED | {"resources": found}
 
     def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
-        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in self.templates]
+        holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
+        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in holed]
         return NOT_CACHED | {"resourceTemplates": found}
 
-    def read(self, params: ReadResourceRequestParams) -> dict[str, Any]:
+    async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
+        for artifact in self.artifacts:
+            holes = filled(artifact.uri_template, uri)
+            kept = await artifact.read(principal, holes) if holes is not None else None
+            if kept is not None:
+                return whole(NOT_CACHED | {"contents": [_content(uri, artifact.media_type, kept)]})
         for resource in self.resources:
             if resource.uri == uri:
                 return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
@@ -116,7 +124,7 @@ def _prompt(prompt: Prompt) -> dict[str, Any]:
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 
 
-def _about(one: Resource | Template) -> dict[str, Any]:
+def _about(one: Resource | Template | Artifact) -> dict[str, Any]:
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 

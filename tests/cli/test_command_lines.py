@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.cli.command import MODULES
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-COMMANDS = tuple(module.rpartition(".")[2] for module in MODULES)
-NOUNS = (*COMMANDS, "messages", *(f"memory {deed}" for deed in ("list", "show", "add", "forget")))
+COMMANDS = (
+    *("serve", "menus", "check", "explain", "call", "status", "messages", "memory", "index"),
+    *("approvals", "approve", "deny", "pause", "next", "stop", "report", "audit", "completion"),
+)
+NOUNS = (*COMMANDS, *(f"memory {deed}" for deed in ("list", "show", "add", "forget")))
 NOUNS += tuple(f"index {deed}" for deed in ("build", "find", "symbols"))
 NOUNS += ("audit tail", "audit show", "audit verify", "audit export")
 
@@ -43,7 +45,7 @@ def test_help_shows_examples(noun: str, menugate: Type) -> None:
 
 def test_help_lists_every_command(menugate: Type) -> None:
     said = menugate("--help")
-    assert [noun for noun in (*COMMANDS, "messages") if f"    {noun} " not in said.out.replace("\n", " \n")] == []
+    assert [noun for noun in COMMANDS if f"    {noun} " not in said.out.replace("\n", " \n")] == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,11 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages memory index audit completion"),
+        (
+            "''",
+            "serve menus check explain call status messages todos memory index approvals approve deny "
+            "pause next stop report audit completion",
+        ),
         ("m", "menus messages memory"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
@@ -22,7 +26,7 @@ from tests.doors.served import command, environment
         ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
-        ("menus ''", "swe data project"),
+        ("menus ''", "swe git data project"),
         ("menus swe ''", ""),
         ("menus --to", "--tokens"),
         ("explain R", "Read"),
@@ -72,4 +76,4 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         timeout=30,
         check=True,
     )
-    assert said.stdout.splitlines() == ["swe data project", "complete -o default -F _menugate menugate"]
+    assert said.stdout.splitlines() == ["swe git data project", "complete -o default -F _menugate menugate"]

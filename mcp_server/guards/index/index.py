@@ -34,7 +34,7 @@ class WorkspaceIndex:
         self._begun = 0
         self._done = 0
         """The number of the last round that was brought to its end."""
-        self._birth = ""
+        self._birth: str = ""
         """Of the cache that the rounds wrote to."""
 
     def arrive(self) -> int:

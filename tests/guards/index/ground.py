@@ -12,7 +12,7 @@ from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.model.ports.index import Freshness, Hits, Symbols, Wanted
 
-ALL = 10**6
+GENEROUS: dict[str, Any] = {"limit": 10**6, "seconds": 60.0}
 
 
 @dataclass
@@ -57,11 +57,11 @@ class Ground:
         return [(hit.path, hit.line) for hit in self.hits(query, **wanted).shown]
 
     def hits(self, query: str, **wanted: Any) -> Hits:
-        return self.index.search(Wanted(query, **{"limit": ALL, "seconds": 60.0, **wanted}))
+        return self.index.search(Wanted(query, **(GENEROUS | wanted)))
 
     def symbols(self, query: str = "", **wanted: Any) -> Symbols:
         self.refresh()
-        return self.index.symbols(Wanted(query, **{"limit": ALL, "seconds": 60.0, **wanted}))
+        return self.index.symbols(Wanted(query, **(GENEROUS | wanted)))
 
     def held(self) -> dict[str, tuple[Any, ...]]:
         """Everything that is known, by path; but not when it was learned."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,26 +109,35 @@ def test_a_search_stops_when_its_time_is_up(ground: Ground) -> None:
     assert ground.index.symbols(Wanted("x", seconds=0)).total == 0
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda cache: cache.write_bytes(b"no database at all" * 100),
-        lambda cache: cache.write_bytes(cache.read_bytes()[:5000]),
-        lambda cache: cache.write_bytes(cache.read_bytes().replace(b"CREATE TABLE files", b"CREATE TABLE fi1es")),
-        lambda cache: sqlite3.connect(cache).executescript("DROP TABLE symbols"),
-        lambda cache: sqlite3.connect(cache).executescript("PRAGMA user_version = 77"),
-        lambda cache: cache.unlink(),
-        lambda cache: (cache.unlink(), cache.symlink_to("/etc/passwd")),
-        lambda cache: (cache.unlink(), cache.symlink_to(cache.parent.parent / "planted.db")),
-        lambda cache: cache.write_bytes(b""),
-    ],
-    ids=["rubbish", "cut", "edited", "a table gone", "another version", "gone", "a link out", "a link in", "empty"],
-)  # fmt: skip
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: Ground, spoil: object) -> None:
+def obey(cache: Path, sql: str) -> None:
+    link = sqlite3.connect(cache)
+    link.executescript(sql)
+    link.close()
+
+
+def lead_to(cache: Path, target: Path) -> None:
+    cache.unlink()
+    cache.symlink_to(target)
+
+
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "rubbish": lambda cache: cache.write_bytes(b"no database at all" * 100),
+    "cut": lambda cache: cache.write_bytes(cache.read_bytes()[:5000]),
+    "edited": lambda cache: cache.write_bytes(cache.read_bytes().replace(b"CREATE TABLE files", b"CREATE TABLE fi1es")),
+    "a table gone": lambda cache: obey(cache, "DROP TABLE symbols"),
+    "another version": lambda cache: obey(cache, "PRAGMA user_version = 77"),
+    "gone": lambda cache: cache.unlink(),
+    "a link out": lambda cache: lead_to(cache, Path("/etc/passwd")),
+    "a link in": lambda cache: lead_to(cache, cache.parent.parent / "planted.db"),
+    "empty": lambda cache: cache.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: Ground, spoil: Callable[[Path], object]) -> None:
     ground.put("a.py", "def needle(): pass\n")
     assert ground.find("needle") == [("a.py", 1)]
-    spoil(ground.cache)  # type: ignore[operator]
+    spoil(ground.cache)
     assert ground.find("needle") == [("a.py", 1)]
     assert [one.name for one in ground.symbols("needle").shown] == ["needle"]
     assert not ground.cache.is_symlink()

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -141,7 +142,10 @@ def test_symbols_are_found_by_name_and_by_part(tmp_path: Path) -> None:
     ground = Ground(tmp_path)
     ground.put("a.py", "class Store:\n    def open(self): pass\ndef reopen(): pass\nOPEN = 1\n")
     ground.put("b/c.md", "# Open questions\n")
-    names = lambda query, **wanted: [one.full for one in ground.symbols(query, **wanted).shown]  # noqa: E731
+
+    def names(query: str, **wanted: Any) -> list[str]:
+        return [one.full for one in ground.symbols(query, **wanted).shown]
+
     assert names("open") == ["Store.open", "OPEN", "Open questions", "reopen"]
     assert names("OPEN")[0] == "OPEN"
     assert names("Store.open") == ["Store.open"]
