@@ -17,6 +17,7 @@ from itertools import count
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.memory import Memory
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
@@ -29,7 +30,7 @@ from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
-from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
@@ -43,6 +44,8 @@ from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
+from mcp_server.wire.own.prompts import Sayings
+from mcp_server.wire.own.summaries import Summaries
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
@@ -142,7 +145,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs),
+        offers=Offers((offered(found, settings, store, postures), *found.packs)),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -152,6 +155,17 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
     return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
+
+
+def offered(found: Law, settings: Settings, store: Store, postures: Postures) -> Pack:
+    """What menugate itself has to say and to read, beside its tools."""
+    summaries = Summaries(store)
+    return Pack(
+        "menugate",
+        prompts=Sayings(found.words, str(settings.workspace), postures.seen).prompts(),
+        resources=summaries.resources(),
+        templates=summaries.templates(),
+    )
 
 
 @dataclass(frozen=True)
@@ -185,11 +199,12 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation),
+        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact),
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         person=partial(Reached, store),
         desk=desk,
+        memory=Memory(store, found.library.config.folding),
         failed=failed,
     )
 
@@ -217,9 +232,8 @@ class Wall:
 
 
 def spoken(found: Law, pinned: str | None) -> str:
-    prompts = DATA / "prompts"
-    head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
-    return instructions(head.read_text(), tail.read_text(), found.policy.menus, found.policy.menus.get(pinned))
+    head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
+    return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
 
 def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:

@@ -77,7 +77,7 @@ class MenuDesk:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
         await self.sessions.next_run(self.seat, f"complete {status}")
-        return Done(f"Recorded as {status}. The run is over.", {"status": status})
+        return Done(f"Recorded as {status}. The run is over.", {"status": status}, meta={"notes": {"answer": answer}})
 
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)

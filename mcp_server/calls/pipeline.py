@@ -13,8 +13,9 @@ import anyio.lowlevel
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised
+from mcp_server.calls.memory import LATEST, Memory, address
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, measured
+from mcp_server.calls.recording import Begun, Recorder, measured
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
@@ -38,6 +39,7 @@ class Pipeline:
     files: Callable[[Session, Demand], Files]
     person: Callable[[Session, Client], Person]
     desk: Callable[[Seat], MenuDesk]
+    memory: Memory
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -96,7 +98,8 @@ class Pipeline:
         return self.showing.problem(refusal(decision))
 
     async def act(self, found: Found, decision: Decision, record: int) -> Ending:
-        started = time.perf_counter_ns()
+        effect = decision.demand.effect if decision.demand else found.tool.effect
+        begun = Begun(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
         found.seat.spending.begin()
         try:
@@ -105,18 +108,26 @@ class Pipeline:
             ending = await self._ended(found, decision, desk)
             shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
-            self.recorder.conclude(found, record, interruption.recorded_as, started)
+            self.recorder.conclude(found, begun, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            self.recorder.conclude(found, record, "cancelled", started)
+            self.recorder.conclude(found, begun, "cancelled")
             raise
         if not found.tool.meta:
             self.spend(found, shown)
         how = "done" if isinstance(shown, Done) else "problem"
-        self.recorder.conclude(found, record, how, started, shown, len(ending.text))
+        self.recorder.conclude(found, begun, how, shown, len(ending.text))
         if desk.stood is not None:
             await found.asked.moved(found.seat, desk.stood)
+        await self.remember(found, begun, shown)
         return shown
+
+    async def remember(self, found: Found, begun: Begun, shown: Ending) -> None:
+        """What the run came to so far, where it has grown long; whoever follows that summary is told."""
+        size = measured(found.arguments)[1] + len(shown.text)
+        if await self.memory.turned(begun.run, begun.intent, size):
+            for run in (begun.run, LATEST):
+                await found.asked.client.changed("resource", address(run))
 
     def spend(self, found: Found, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")

@@ -3,25 +3,36 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
 from mcp_server.calls.context import Asked, Found
-from mcp_server.model.ending import Code, Ending, Problem
+from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments
+from mcp_server.model.tool import Arguments, Effect
 from mcp_server.state import Asked as Questioned
 from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
+CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
+
+    intent: int
+    run: str
+    at_ns: int
+    effect: Effect
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,10 @@ class Recorder:
     tool_count: Callable[[Session, Posture], int]
     """How many tools the session saw when it called."""
     conversation: str = ""
+    redact: Callable[[str], str] = str
+    """Takes secrets out of what is kept beside the ledger."""
+    noticed: Callable[[Judged], None] = lambda _judged: None
+    """Told of every decision; for telemetry, where that is on."""
 
     async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
@@ -46,39 +61,51 @@ class Recorder:
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=problem.message)
-        await self.store.record(
-            Refused(
-                session=asked.seat.session,
-                posture=posture,
-                tool=asked.tool[:LONGEST_NAME],
-                decision=decision,
-                origin=self._origin(asked),
-                arguments_sha256=digest,
-                arguments_bytes=size,
-            )
+        refused = Refused(
+            session=asked.seat.session,
+            posture=posture,
+            tool=asked.tool[:LONGEST_NAME],
+            decision=decision,
+            origin=self._origin(asked),
+            tool_count=self.tool_count(asked.seat.session, posture),
+            arguments_sha256=digest,
+            arguments_bytes=size,
         )
+        self.noticed(refused)
+        await self.store.record(refused)
 
-    def conclude(
-        self, found: Found, intent: int, ending: str, started_ns: int, shown: Ending | None = None, size: int = 0
-    ) -> None:
+    def conclude(self, found: Found, begun: Begun, ending: str, shown: Ending | None = None, size: int = 0) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
         self.store.conclude(
             Outcome(
-                intent=intent,
+                intent=begun.intent,
                 ending=ending,
                 code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
-                latency_us=(time.perf_counter_ns() - started_ns) // 1000,
+                latency_us=(time.perf_counter_ns() - begun.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
+                run=begun.run,
+                notes=tuple(self._notes(found, begun, shown)),
             )
         )
 
+    def _notes(self, found: Found, begun: Begun, shown: Ending | None) -> Iterator[tuple[str, str]]:
+        """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
+        if not isinstance(shown, Done):
+            return
+        said = shown.meta.get("notes")
+        if isinstance(said, Mapping):
+            yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
+        if begun.effect in CHANGING_FILES:
+            paths = (found.arguments.get(name) for name in found.tool.places)
+            yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
+
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
-        return kind(
+        judged = kind(
             session=found.seat.session,
             posture=posture,
             tool=found.tool.name,
@@ -87,7 +114,10 @@ class Recorder:
             tool_count=self.tool_count(found.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
+            carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
         )
+        self.noticed(judged)
+        return judged
 
     def _origin(self, asked: Asked) -> Origin:
         return Origin(

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
-MODULES = ("serve", "menus", "check", "explain", "call", "status", "audit", "completion")
+MODULES = (
+    *("serve", "menus", "check", "rules.examples", "rules.trust", "explain", "call", "status"),
+    *("record.audit", "record.summary", "completion"),
+)
 """In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from mcp_server.library.faults import Findings, Place
+from mcp_server.library.faults import Findings, Place, quoted
 from mcp_server.library.hosts import ROWS, rows
 from mcp_server.library.reading import Fields, Leaf, read
 from mcp_server.library.shape import (
@@ -26,7 +26,7 @@ from mcp_server.library.shape import (
     text,
 )
 from mcp_server.model.menu import Host, Listing
-from mcp_server.model.policy import Budget, Kind, RuleText
+from mcp_server.model.policy import Budget, Folding, Kind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 
 
@@ -54,10 +54,12 @@ class Config:
     """Where a person starts who has chosen nothing yet; never above `max_profile`."""
     budget: Budget = field(default_factory=Budget)
     menus: tuple[Path, ...] = ()
+    prompts: Path | None = None
     hosts: tuple[Host, ...] = ()
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    folding: Folding = field(default_factory=Folding)
     tokens: tuple[Token, ...] = ()
 
 
@@ -91,33 +93,44 @@ AXES = {
 }
 PROFILES = Choice(tuple(Profile))
 LIMIT = Whole(1, 1_000_000_000)
+RULE_LISTS = Record({kind.value: Key(RULES, says) for kind, says in KINDS.items()}, "Four lists; the strongest wins.")
+BUDGET = Record(
+    {
+        "calls": Key(LIMIT, "calls in one run"),
+        "minutes": Key(LIMIT, "minutes from a run's first call"),
+        "result_bytes": Key(LIMIT, "bytes of results in one run"),
+        "repeated_failures": Key(LIMIT, "how often the same call may fail in a row"),
+    },
+    "What a run may spend; no limit where a key is left out.",
+)
 CONFIG = Record(
     {
-        "rules": Key(
-            Record({kind.value: Key(RULES, says) for kind, says in KINDS.items()}, "Four lists; the strongest wins."),
-            "what may be called, and with which arguments",
-        ),
+        "rules": Key(RULE_LISTS, "what may be called, and with which arguments"),
         "max_profile": Key(PROFILES, "the highest permission profile anybody may choose"),
         "profile": Key(PROFILES, "the permission profile to start with"),
         **{name: Key(Choice(tuple(axis)), says) for name, (axis, says) in AXES.items()},
         "reasoning": Key(Flag(), "whether a run has the stages of reasoning"),
-        "budget": Key(
+        "budget": Key(BUDGET, "what a run may spend"),
+        "summary": Key(
             Record(
                 {
-                    "calls": Key(LIMIT, "calls in one run"),
-                    "minutes": Key(LIMIT, "minutes from a run's first call"),
-                    "result_bytes": Key(LIMIT, "bytes of results in one run"),
-                    "repeated_failures": Key(LIMIT, "how often the same call may fail in a row"),
+                    "messages": Key(LIMIT, "messages in one run; a call and its answer are two (40 where left out)"),
+                    "tokens": Key(LIMIT, "tokens in one run, as estimated (20000 where left out)"),
+                    "keep": Key(Whole(2, 1_000), "so many of the newest messages stay out (20 where left out)"),
                 },
-                "What a run may spend; no limit where a key is left out.",
+                "After which growth the beginning of a run is put together.",
             ),
-            "what a run may spend",
+            "when a run is summed up; `menugate summary` shows it",
         ),
         "menus": Key(
             ListOf(
                 Words(4096, r"(?!~).*", "a whole path or one beginning at this file's folder; `~` is not read here")
             ),
             "folders with further mode files, beginning at this file's folder",
+        ),
+        "prompts": Key(
+            Words(4096, r"(?!~).*", "a whole path or one beginning at this file's folder; `~` is not read here"),
+            "a folder with words of your own in place of shipped ones, beginning at this file's folder",
         ),
         "hosts": Key(ROWS, "hosts menugate does not know, or knows wrongly"),
         "listing": Key(Choice(("auto", *Listing)), "what `tools/list` shows, to every host"),
@@ -149,14 +162,16 @@ def config_in(path: Path, findings: Findings) -> Config:
     ceiling = Profile(text(fields, "max_profile") or Profile.UNRESTRICTED)
     listing = text(fields, "listing")
     return Config(
-        rules=_rules(fields),
+        rules=rules_in(fields),
         max_profile=ceiling,
         posture=_posture(fields, ceiling, findings),
-        budget=_budget(fields),
+        budget=budget_in(fields),
         menus=tuple(path.parent / folder.text for folder in leaves(fields, "menus")),
+        prompts=_prompts(path, fields, findings),
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        folding=_folding(fields),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
@@ -164,7 +179,17 @@ def config_in(path: Path, findings: Findings) -> Config:
     )
 
 
-def _rules(fields: Fields) -> tuple[RuleText, ...]:
+def _prompts(path: Path, fields: Fields, findings: Findings) -> Path | None:
+    named = leaf(fields, "prompts")
+    if named is None:
+        return None
+    folder = path.parent / named.text
+    if not folder.is_dir():
+        findings.add(named.place, f"there is no folder {quoted(str(folder))}")
+    return folder
+
+
+def rules_in(fields: Fields) -> tuple[RuleText, ...]:
     lists = fields.fields.get("rules")
     if not isinstance(lists, Fields):
         return ()
@@ -206,10 +231,22 @@ def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
     ).capped(ceiling)
 
 
-def _budget(fields: Fields) -> Budget:
-    limits = fields.fields.get("budget", Fields(Place("")))
-    if not isinstance(limits, Fields):
-        return Budget()
+def _below(fields: Fields, key: str) -> Fields:
+    found = fields.fields.get(key)
+    return found if isinstance(found, Fields) else Fields(Place(""))
+
+
+def _folding(fields: Fields) -> Folding:
+    given, usual = _below(fields, "summary"), Folding()
+    return Folding(
+        messages=number(given, "messages") or usual.messages,
+        tokens=number(given, "tokens") or usual.tokens,
+        keep=number(given, "keep") or usual.keep,
+    )
+
+
+def budget_in(fields: Fields) -> Budget:
+    limits = _below(fields, "budget")
     return Budget(
         calls=number(limits, "calls"),
         minutes=number(limits, "minutes"),

@@ -29,6 +29,8 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
     ask: Callable[[Client, Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
     """What has to be asked through the client before the words can be said; the answers join the arguments."""
+    render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    """In place of `render`, where the words depend on who asks: the principal comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,13 @@ class Resource:
     name: str
     description: str
     media_type: str
-    read: Callable[[], str | bytes]
+    read: Callable[[], str | bytes] = bytes
+    read_for: Callable[[str], Awaitable[str | bytes | None]] | None = None
+    """In place of `read`, where it depends on who asks; None where there is nothing for that principal."""
+
+
+def bytes_of(_holes: Mapping[str, str]) -> bytes:
+    return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +58,13 @@ class Template:
     name: str
     description: str
     media_type: str
-    read: Callable[[Mapping[str, str]], str | bytes]
+    read: Callable[[Mapping[str, str]], str | bytes] = bytes_of
     values: Callable[[str, str], Sequence[str]] | None = None
     """What completes a half-typed hole: its name and what is typed so far."""
+    read_for: Callable[[str, Mapping[str, str]], Awaitable[str | bytes | None]] | None = None
+    """In place of `read`, where it depends on who asks; None where there is nothing for that principal."""
+    values_for: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
+    """In place of `values`, where they depend on who asks: the principal comes first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from mcp_server.state.verify import misfit, unfinished
 
 OPENING_ROWS = 500
 FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
-SEARCHED = ("kind", "session", "tool", "code", "at")
+SEARCHED = ("kind", "session", "tool", "code", "at", "run")
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -77,6 +77,19 @@ STEPS: tuple[tuple[str, ...], ...] = (
             digest TEXT NOT NULL,
             PRIMARY KEY (session, path))""",
     ),
+    (
+        # A step from one run to the next belongs to the run that it ends.
+        "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
+        "CREATE INDEX ledger_by_run ON ledger (run) WHERE run IS NOT NULL",
+        """CREATE TABLE notes (
+            number INTEGER PRIMARY KEY,
+            run TEXT NOT NULL,
+            seq BIGINT NOT NULL,
+            at BIGINT NOT NULL,
+            kind TEXT NOT NULL,
+            text TEXT NOT NULL)""",
+        "CREATE INDEX notes_by_run ON notes (run)",
+    ),
 )
 CURRENT = len(STEPS)
 
@@ -94,10 +107,10 @@ def version(link: Link) -> int | None:
 
 def migrate(link: Link, found: int) -> None:
     """Bring the file up to date. Runs inside the caller's transaction."""
-    columns = {name: link.field(name) for name in SEARCHED}
+    columns = {name: link.field(name) for name in SEARCHED} | {"from_run": link.field("from.run")}
     for step in STEPS[found:]:
         for statement in step:
-            link.cursor.execute(statement.format(**columns) if "{kind}" in statement else statement)
+            link.cursor.execute(statement.format(**columns) if "{" in statement else statement)
     if found < CURRENT:
         link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
 

@@ -53,17 +53,26 @@ class Offers:
         found = [{"uriTemplate": one.uri_template, **_about(one)} for one in self.templates]
         return NOT_CACHED | {"resourceTemplates": found}
 
-    def read(self, params: ReadResourceRequestParams) -> dict[str, Any]:
+    async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
+        found = await self._content(uri, principal)
+        if found is None:
+            raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
+        media_type, content = found
+        return whole(NOT_CACHED | {"contents": [_content(uri, media_type, content)]})
+
+    async def _content(self, uri: str, principal: str) -> tuple[str, str | bytes] | None:
         for resource in self.resources:
             if resource.uri == uri:
-                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
+                read = await resource.read_for(principal) if resource.read_for else resource.read()
+                return None if read is None else (resource.media_type, read)
         for template in self.templates:
             if (holes := filled(template.uri_template, uri)) is not None:
-                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
-        raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
+                read = await template.read_for(principal, holes) if template.read_for else template.read(holes)
+                return None if read is None else (template.media_type, read)
+        return None
 
-    async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
+    async def prompt(self, params: GetPromptRequestParams, client: Client, principal: str) -> dict[str, Any]:
         found = next((prompt for prompt in self.prompts if prompt.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
@@ -73,25 +82,28 @@ class Offers:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
         if found.ask is not None:
             given |= await found.ask(client, given)
-        messages = [dict(message) for message in found.render(given)]
+        rendered = await found.render_for(principal, given) if found.render_for else found.render(given)
+        messages = [dict(message) for message in rendered]
         return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
-    def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
-        ref, argument = params.ref, params.argument
-        values = [str(value) for value in self._values(ref.model_dump(by_alias=True), argument.name, argument.value)]
+    async def complete(self, params: CompleteRequestParams, principal: str) -> dict[str, Any]:
+        ref, argument = params.ref.model_dump(by_alias=True), params.argument
+        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal)]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, "resultType": "complete"}
 
-    def _values(self, ref: Mapping[str, Any], name: str, typed: str) -> list[str]:
+    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str) -> list[str]:
         for prompt in self.prompts:
             if prompt.name == ref.get("name"):
                 return [
                     value for one in prompt.arguments if one.name == name and one.values for value in one.values(typed)
                 ]
         for template in self.templates:
-            if template.uri_template == ref.get("uri") and template.values:
-                return list(template.values(name, typed))
+            if template.uri_template == ref.get("uri"):
+                if template.values_for:
+                    return list(await template.values_for(principal, name, typed))
+                return list(template.values(name, typed)) if template.values else []
         return []
 
 

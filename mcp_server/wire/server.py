@@ -154,12 +154,19 @@ class Front:
         return Backchannel(ctx, who, self.notices.changed, self.patience)
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        who = caller(ctx, self.owner)
         try:
-            return await self.offers.prompt(params, self._client(ctx, caller(ctx, self.owner)))
+            return await self.offers.prompt(params, self._client(ctx, who), who.principal)
         except Waiting as waiting:
             return waiting.answer
         except Unsupported as unsupported:
             raise unsupported.error from None
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
+        return await self.offers.read(params, caller(ctx, self.owner).principal)
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
+        return await self.offers.complete(params, caller(ctx, self.owner).principal)
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         who = caller(ctx, self.owner)
@@ -237,8 +244,8 @@ def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
         on_get_prompt=front.get_prompt,
         on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
         on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
-        on_read_resource=lambda _ctx, params: offered(offers.read(params)),
-        on_completion=lambda _ctx, params: offered(offers.complete(params)),
+        on_read_resource=front.read_resource,
+        on_completion=front.complete,
         on_subscriptions_listen=front.listen,
         on_subscribe_resource=front.subscribe,
         on_unsubscribe_resource=front.unsubscribe,

@@ -4,7 +4,8 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 `Changed`. Their SQL is plain enough for every engine.
 """
 
-from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition, trust
+from mcp_server.state.deeds.notes import Folded, fold, note
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
@@ -12,14 +13,17 @@ from mcp_server.state.deeds.sessions import forget, move, put_session, session, 
 
 __all__ = [
     "AXES",
+    "Folded",
     "axes",
     "changes",
     "conclude",
+    "fold",
     "forget",
     "intend",
     "leave_message",
     "messages",
     "move",
+    "note",
     "posture",
     "postures",
     "put_session",
@@ -34,4 +38,5 @@ __all__ = [
     "sign_checkpoint",
     "touch",
     "transition",
+    "trust",
 ]
