@@ -14,9 +14,9 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages audit completion"),
+        ("''", "serve menus check rules trust untrust explain call status messages audit summary completion"),
         ("m", "menus messages"),
-        ("audit ''", "tail show verify export"),
+        ("audit ''", "tail show why verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
         ("audit tail --kind re", "refusal"),

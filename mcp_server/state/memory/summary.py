@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from mcp_server.state.batch import plain
 from mcp_server.state.record import Row
 
 MOST_LINES = 20
@@ -127,7 +128,8 @@ def _kept(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _one_line(text: str) -> str:
-    flat = " ".join(text.split())
+    # Half a surrogate pair from a hostile caller is written out, so that every summary can be encoded.
+    flat = " ".join(plain(text).split())
     return flat if len(flat) <= LONGEST_LINE else flat[: LONGEST_LINE - 1] + "…"
 
 

@@ -27,9 +27,9 @@ class Trusted:
 
     def given(self, folder: Path) -> str | None:
         """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
-        key = Key.load(self.secrets)
         try:
             found: Any = json.loads(self._path(folder).read_text("utf-8"))
+            key = Key.load(self.secrets)
         except (OSError, ValueError, RecursionError):
             return None
         if key is None or not isinstance(found, dict):
