@@ -10,9 +10,12 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING
+
+from anyio import move_on_after, to_thread
 
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
@@ -50,9 +53,14 @@ from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
+if TYPE_CHECKING:
+    from mcp_server.wire.telemetry.starting import Running
+
 MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
+LAST_WORDS = 3.0
+"""Seconds that telemetry may take to hand over what it has; no collector is worth more at an end."""
 log = logging.getLogger("menugate")
 
 
@@ -70,6 +78,8 @@ class House:
     server: MenuServer
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
+    watching: "Running | None" = None
+    """Telemetry, where it is on."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -90,6 +100,9 @@ class House:
             following.cancel()
             self.notices.close()
             await self.store.close()
+            if self.watching is not None:
+                with move_on_after(LAST_WORDS):
+                    await to_thread.run_sync(self.watching.stop, abandon_on_cancel=True)
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
@@ -137,7 +150,9 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
+    offers = Offers((offered(found, settings, store, postures), *found.packs))
+    watching = watched(found, settings, offers)
+    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor, watching), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -145,7 +160,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers((offered(found, settings, store, postures), *found.packs)),
+        offers=offers,
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -153,8 +168,25 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         patience=settings.answer_seconds,
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
+    if watching is not None:
+        server.middleware.insert(0, watching.telemetry.watched)
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
+    return House(found, settings, store, sessions, postures, pipeline, notices, server, token, watching)
+
+
+def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
+    """Telemetry, where the environment asks for it; otherwise not a line of it is loaded."""
+    if not (settings.traces or settings.metrics):
+        return None
+    from mcp_server.wire.telemetry.spans import Known
+    from mcp_server.wire.telemetry.starting import Unstartable, started
+
+    prompts = frozenset(prompt.name for prompt in offers.prompts)
+    known = Known(frozenset(found.policy.tools), prompts, settings.person)
+    try:
+        return started(settings.traces, settings.metrics, settings.workspace.name, mcp_server.__version__, known)
+    except Unstartable as wrong:
+        raise Unbuildable(str(wrong)) from None
 
 
 def offered(found: Law, settings: Settings, store: Store, postures: Postures) -> Pack:
@@ -176,6 +208,7 @@ class Rooms:
     sessions: Sessions
     postures: Postures
     redactor: Redactor
+    watching: "Running | None" = None
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
@@ -192,6 +225,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
 
+    recorder = Recorder(store, counting(policy), conversation, rooms.redactor.redact)
+    if rooms.watching is not None:
+        recorder = replace(recorder, noticed=rooms.watching.telemetry.noticed)
+
     def failed(tool: str, fault: BaseException) -> None:
         log.error("the tool %s failed", tool, exc_info=fault)
 
@@ -199,7 +236,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact),
+        recorder=recorder,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         person=partial(Reached, store),

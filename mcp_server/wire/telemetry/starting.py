@@ -1,0 +1,100 @@
+"""How is telemetry brought up? By the standard OTEL_* variables, with the SDK of the extra `otel`, and never on stdout.
+
+The variables themselves are read by the SDK; which exporters are wanted was read with the other settings.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcp_server.wire.telemetry.spans import Known, Telemetry
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import MetricExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+FLUSH_MS = 2_000
+
+
+class Unstartable(Exception):
+    """Telemetry is asked for and cannot be had; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Running:
+    telemetry: Telemetry
+    stop: Callable[[], None]
+    """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
+
+
+def started(traces: str, metrics: str, workspace: str, version: str, known: Known) -> Running:
+    """`traces` and `metrics` name an exporter each: `otlp`, `console` (on stderr) or nothing."""
+    try:
+        tracing, metering = _providers(traces, metrics, workspace, version)
+    except ImportError as missing:
+        raise Unstartable(
+            f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
+            " menugate[otel], or unset the variable."
+        ) from None
+
+    def stop() -> None:
+        tracing.force_flush(FLUSH_MS)
+        metering.force_flush(FLUSH_MS)
+        tracing.shutdown()
+        metering.shutdown(FLUSH_MS)
+
+    telemetry = Telemetry(tracing.get_tracer("menugate", version), metering.get_meter("menugate", version), known)
+    return Running(telemetry, stop)
+
+
+def _providers(traces: str, metrics: str, workspace: str, version: str) -> "tuple[TracerProvider, MeterProvider]":
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    about = _about(workspace, version)
+    tracing = TracerProvider(resource=about, shutdown_on_exit=False)
+    if traces:
+        tracing.add_span_processor(BatchSpanProcessor(_span_exporter(traces)))
+    readers = [PeriodicExportingMetricReader(_metric_exporter(metrics))] if metrics else []
+    return tracing, MeterProvider(readers, resource=about, shutdown_on_exit=False)
+
+
+def _about(workspace: str, version: str) -> "Resource":
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+
+    ours = {"service.name": "menugate", "service.version": version, "menugate.workspace": workspace}
+    # What the operator says in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES wins.
+    return Resource(ours).merge(OTELResourceDetector().detect())
+
+
+def _span_exporter(name: str) -> "SpanExporter":
+    if name == "console":
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        return ConsoleSpanExporter(out=sys.stderr)
+    _check(name)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+def _metric_exporter(name: str) -> "MetricExporter":
+    if name == "console":
+        from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
+
+        return ConsoleMetricExporter(out=sys.stderr)
+    _check(name)
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+    return OTLPMetricExporter()
+
+
+def _check(name: str) -> None:
+    if name != "otlp":
+        raise Unstartable(f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none.")
