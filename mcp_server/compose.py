@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -20,16 +20,20 @@ from anyio import move_on_after, to_thread
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
+from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.memory import Memory
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, counting, unwatched
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, Workshop, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -37,26 +41,24 @@ from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
-from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
+from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
-from mcp_server.wire.own.prompts import Sayings
-from mcp_server.wire.own.summaries import Summaries
+from mcp_server.wire.own.pack import own_pack
 from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
 if TYPE_CHECKING:
     from mcp_server.wire.telemetry.starting import Running
 
-MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
 LAST_WORDS = 3.0
@@ -75,6 +77,8 @@ class House:
     postures: Postures
     pipeline: Pipeline
     notices: Notices
+    keeping: Keeping
+    shop: Workshop
     server: MenuServer
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
@@ -93,11 +97,14 @@ class House:
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
         else:
             await self.store.ready()
-        following = loop.create_task(self._follow(changed))
+        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
         try:
             yield
         finally:
-            following.cancel()
+            for task in tasks:
+                task.cancel()
+            await self.keeping.close()
+            await self.shop.nursery.close()
             self.notices.close()
             await self.store.close()
             if self.watching is not None:
@@ -136,6 +143,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     prepare_folders(settings)
     try:
         return connected(found, settings, clock)
+    except Unstartable as wrong:
+        raise Unbuildable(str(wrong)) from None
     except OSError as wrong:
         raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
@@ -144,15 +153,21 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    sessions = Sessions(store, new_id, new_handle)
+    keeping = Keeping(failed)
+    sessions = Sessions(store, new_id, new_handle, keeping.left)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    offers = Offers((offered(found, settings, store, postures), *found.packs))
-    watching = watched(found, settings, offers)
-    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor, watching), new_id())
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    shop = workshop(ground(settings), jail)
+    offers = Offers((own_pack(found.words, str(settings.workspace), store, postures.seen), *found.packs))
+    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+    watching = asked_for(wish, frozenset(policy.tools), offers.names, settings.person)
+    noticed = watching.telemetry.noticed if watching else unwatched
+    rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping, noticed)
+    pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -171,33 +186,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     if watching is not None:
         server.middleware.insert(0, watching.telemetry.watched)
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, token, watching)
-
-
-def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
-    """Telemetry, where the environment asks for it; otherwise not a line of it is loaded."""
-    if not (settings.traces or settings.metrics):
-        return None
-    from mcp_server.wire.telemetry.spans import Known
-    from mcp_server.wire.telemetry.starting import Unstartable, started
-
-    prompts = frozenset(prompt.name for prompt in offers.prompts)
-    known = Known(frozenset(found.policy.tools), prompts, settings.person)
-    try:
-        return started(settings.traces, settings.metrics, settings.workspace.name, mcp_server.__version__, known)
-    except Unstartable as wrong:
-        raise Unbuildable(str(wrong)) from None
-
-
-def offered(found: Law, settings: Settings, store: Store, postures: Postures) -> Pack:
-    """What menugate itself has to say and to read, beside its tools."""
-    summaries = Summaries(store)
-    return Pack(
-        "menugate",
-        prompts=Sayings(found.words, str(settings.workspace), postures.seen).prompts(),
-        resources=summaries.resources(),
-        templates=summaries.templates(),
-    )
+    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, watching)
 
 
 @dataclass(frozen=True)
@@ -208,16 +197,33 @@ class Rooms:
     sessions: Sessions
     postures: Postures
     redactor: Redactor
-    watching: "Running | None" = None
+    jail: Jail
+    shop: Workshop
+    keeping: Keeping
+    noticed: Callable[[Judged], None]
+
+
+def ground(settings: Settings) -> Ground:
+    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
+    return Ground(
+        workspace=settings.workspace,
+        home=settings.home,
+        private=tuple(dict.fromkeys(own)),
+        search_path=settings.search_path,
+        variables=dict(settings.variables),
+    )
+
+
+def failed(what: str, fault: BaseException) -> None:
+    log.error("%s failed", what, exc_info=fault)
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
     spill.sweep(ONE_DAY_NS, time.time_ns())
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
-    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
@@ -225,40 +231,22 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
 
-    recorder = Recorder(store, counting(policy), conversation, rooms.redactor.redact)
-    if rooms.watching is not None:
-        recorder = replace(recorder, noticed=rooms.watching.telemetry.noticed)
-
-    def failed(tool: str, fault: BaseException) -> None:
-        log.error("the tool %s failed", tool, exc_info=fault)
-
     return Pipeline(
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=recorder,
+        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
         showing=Showing(rooms.redactor, spill),
         files=files_of,
+        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store),
         desk=desk,
         memory=Memory(store, found.library.config.folding),
-        failed=failed,
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
+        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
-
-
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
-    known: dict[tuple[object, ...], int] = {}
-
-    def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
-        if key not in known:
-            if len(known) > MOST_COUNTED:
-                known.clear()
-            known[key] = len(visible(session, posture, policy))
-        return known[key]
-
-    return counted
 
 
 class Wall:

@@ -76,8 +76,17 @@ class MenuDesk:
     async def complete(self, answer: str, status: str) -> Ending:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
+        before = self.seat.session
         await self.sessions.next_run(self.seat, f"complete {status}")
+        if before.phase is not None:
+            self.stood = before
         return Done(f"Recorded as {status}. The run is over.", {"status": status}, meta={"notes": {"answer": answer}})
+
+    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.proceed(self.seat, before, after, reason)
+        if isinstance(moved, Session):
+            self.stood = moved
+        return moved if isinstance(moved, Problem) else None
 
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)

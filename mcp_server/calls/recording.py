@@ -11,16 +11,18 @@ import anyio
 
 from mcp_server.calls.context import Asked, Found
 from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.policy import Decision, Layer, Verdict
+from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Effect
+from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
 from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
 CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
+MOST_COUNTED = 1000
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
 
@@ -35,6 +37,10 @@ class Begun:
     effect: Effect
 
 
+def unwatched(_judged: Judged) -> None:
+    """Nobody looks on."""
+
+
 @dataclass(frozen=True)
 class Recorder:
     store: Store
@@ -43,7 +49,7 @@ class Recorder:
     conversation: str = ""
     redact: Callable[[str], str] = str
     """Takes secrets out of what is kept beside the ledger."""
-    noticed: Callable[[Judged], None] = lambda _judged: None
+    noticed: Callable[[Judged], None] = unwatched
     """Told of every decision; for telemetry, where that is on."""
 
     async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:
@@ -121,8 +127,26 @@ class Recorder:
 
     def _origin(self, asked: Asked) -> Origin:
         return Origin(
-            conversation=self.conversation, client=asked.client.name[:LONGEST_NAME], transport=asked.transport
+            conversation=self.conversation,
+            client=asked.client.name[:LONGEST_NAME],
+            transport=asked.transport,
+            within=asked.within.record if asked.within else None,
         )
+
+
+def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    def counted(session: Session, posture: Posture) -> int:
+        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return counted
 
 
 def measured(arguments: Arguments) -> tuple[str, int]:

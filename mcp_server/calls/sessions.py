@@ -19,6 +19,8 @@ from mcp_server.model.session import Session
 from mcp_server.state import Store
 
 HANDLE_LIFE = "24 hours from its last use"
+LISTED_BY = ("mode", "stage", "phase")
+"""What of a session its list of tools depends on."""
 MOST_LOOSE = 1000
 """Seats without a connection that are kept at hand; what falls out of them is found again in the store."""
 
@@ -30,6 +32,8 @@ class Seat:
     written: bool = False
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
+    found_again: bool = False
+    """Somebody came back to it by its handle, and may do so again when its connection is gone."""
     spending: Spending = field(default_factory=Spending)
 
     @cached_property
@@ -50,8 +54,12 @@ UNKNOWN = Problem(
 
 
 class Sessions:
-    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str], left: Callable[[str], None]
+    ) -> None:
+        """`left` is told the session whose things nobody will ask for again."""
         self._store = store
+        self._left = left
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
@@ -75,6 +83,8 @@ class Sessions:
     def stand_up(self, seat: Seat) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
         self._seats.pop(seat.session.id, None)
+        if not seat.found_again:
+            self._left(seat.session.id)
 
     async def found(self, handle: str, principal: str) -> Seat | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
@@ -86,6 +96,7 @@ class Sessions:
             seat = Seat(session, handle=handle, written=True)
         elif session.version > seat.session.version:
             seat.take(session)
+        seat.found_again = seat.found_again or session.id not in self._seats
         self._keep(seat)
         return seat
 
@@ -93,19 +104,31 @@ class Sessions:
         """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
         or why it could not be."""
         async with seat.lock:
-            if seat.session.mode == mode:
-                return None
-            if seat.passing:
-                before, seat.session = seat.session, replace(seat.session, mode=mode)
-                return before
+            return await self._placed(seat, replace(seat.session, mode=mode), reason)
+
+    async def proceed(self, seat: Seat, before: str | None, after: str | None, reason: str) -> Session | Problem | None:
+        """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
+        async with seat.lock:
+            if seat.session.phase != before:
+                return busy(f"phase `{seat.session.phase}`")
+            return await self._placed(seat, replace(seat.session, phase=after), reason)
+
+    async def _placed(self, seat: Seat, after: Session, reason: str) -> Session | Problem | None:
+        if seat.session == after:
+            return None
+        if seat.passing:
+            before, seat.session = seat.session, after
+            return before
+        if not seat.written:
             await self._written(seat)
-            before = seat.session
-            return await self._moved(seat, replace(before, mode=mode), reason) or before
+            after = replace(seat.session, mode=after.mode, phase=after.phase)
+        before = seat.session
+        return await self._moved(seat, after, reason) or before
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
         seat.spending = Spending()
-        after = replace(seat.session, run=self._new_id(), steps=0)
+        after = replace(seat.session, run=self._new_id(), steps=0, phase=None)
         if not seat.written:
             seat.session = after
             return
@@ -133,7 +156,7 @@ class Sessions:
         for seat in list(self._seats.values()):
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
-                elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage
+                elsewhere = any(getattr(current, one) != getattr(seat.session, one) for one in LISTED_BY)
                 seat.take(current)
                 if elsewhere:
                     moved.append(seat)
@@ -159,11 +182,7 @@ class Sessions:
             seat.written = False
             return UNKNOWN
         seat.take(current)
-        return Problem(
-            Code.BUSY,
-            f"another call moved this session to {place(current.mode)} at the same moment.",
-            "Look with `menu_list` and try again.",
-        )
+        return busy(place(current.mode))
 
     async def _written(self, seat: Seat) -> None:
         if not seat.written:
@@ -184,6 +203,14 @@ class SeenBy:
 
     def recall(self, path: str) -> Stamp | None:
         return self.store.recall_seen(self.session, path)
+
+
+def busy(where: str) -> Problem:
+    return Problem(
+        Code.BUSY,
+        f"another call moved this session to {where} at the same moment.",
+        "Look with `menu_list` and try again.",
+    )
 
 
 def digest(handle: str) -> str:

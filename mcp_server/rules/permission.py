@@ -22,6 +22,7 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
+from mcp_server.rules.running import phases
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
@@ -113,7 +114,7 @@ def mode(case: Case) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
-    if case.session.flat and case.policy.menus.holding(case.tool.name):
+    if (case.session.flat or case.call.within) and case.policy.menus.holding(case.tool.name):
         return None
     return refusals.elsewhere(case.tool, case.session, case.policy)
 
@@ -129,6 +130,18 @@ def stage(case: Case) -> Decision | None:
     chosen = case.posture
     reading = chosen.ai_mode is AiMode.CHAT or chosen.work_mode in READ_ONLY_WORK
     return refusals.read_only(case.tool, chosen) if reading and not READING.issuperset(case.effects) else None
+
+
+def phase(case: Case) -> Decision | None:
+    """Does the phase that the run chose include this?"""
+    now, tool, within = case.session.phase, case.tool, case.call.within
+    if now is None or phases.includes(now, tool.name):
+        return None
+    if not phases.narrowing(case.session, tool, case.policy.menus, within):
+        return None
+    # What a tool does on the way to its answer is narrowed as well, unless it only looks.
+    looks = within is not None and case.demand is not None and READING.issuperset(case.effects)
+    return None if looks else refusals.wrong_phase(tool, now)
 
 
 def profile(case: Case) -> Decision | None:
@@ -163,7 +176,8 @@ def budget(case: Case) -> Decision | None:
     ):
         if limit is not None and used >= limit:
             return refusals.spent(f"{limit:,} {what}")
-    return None
+    step = phases.counting(case.session, case.tool, case.policy.menus, case.call.within)
+    return refusals.phase_spent(step) if step and spent.in_phase >= step.budget else None
 
 
 def confirmation(case: Case) -> Decision | None:
@@ -212,6 +226,7 @@ LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
     block,
     mode,
     stage,
+    phase,
     profile,
     rules,
     arguments,

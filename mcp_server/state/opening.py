@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.batch import Reserve, Transaction, Workspace
-from mcp_server.state.deeds import forget, leave_message
+from mcp_server.state.deeds import forget, forget_records, leave_message
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -77,6 +77,21 @@ STEPS: tuple[tuple[str, ...], ...] = (
             digest TEXT NOT NULL,
             PRIMARY KEY (session, path))""",
     ),
+    (
+        """CREATE TABLE records (
+            number INTEGER PRIMARY KEY,
+            owner TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            id TEXT NOT NULL,
+            mark TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            made BIGINT NOT NULL,
+            changed BIGINT NOT NULL,
+            UNIQUE (owner, kind, id))""",
+        "CREATE INDEX records_by_mark ON records (owner, kind, mark)",
+    ),
+    ("ALTER TABLE sessions ADD COLUMN phase TEXT",),
     (
         # A step from one run to the next belongs to the run that it ends.
         "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
@@ -269,6 +284,7 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             {"pid": os.getpid(), "version": __version__, "reason": lost or None, "unfinished": condition.unfinished},
         )
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         workspace.commit(tx)
         workspace.put_anchor(tx)
     except BaseException:

@@ -26,6 +26,8 @@ class RowKind(StrEnum):
     REFUSAL = "refusal"
     QUESTION = "question"
     TRANSITION = "transition"
+    RECORD = "record"
+    """A document that a pack remembers was written anew."""
     SUMMARY = "summary"
     """What a run came to so far was put together, for whoever goes on with it."""
     TRUST = "trust"
@@ -41,6 +43,8 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    within: int | None = None
+    """The row of the call that makes this one on the way to its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class Judged:
             "arguments_sha256": self.arguments_sha256,
             "arguments_bytes": self.arguments_bytes,
             "epoch": posture.epoch,
+            **({"phase": session.phase} if session.phase else {}),
+            **({"within": origin.within} if origin.within else {}),
         }
 
 

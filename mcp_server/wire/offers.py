@@ -39,6 +39,11 @@ class Offers:
     def templates(self) -> Iterator[Template]:
         return (template for pack in self.packs for template in pack.templates)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of the prompts."""
+        return frozenset(prompt.name for prompt in self.prompts)
+
     def list_prompts(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
         return NOT_CACHED | {"prompts": [_prompt(prompt) for prompt in self.prompts]}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from mcp_server.state import Wanted
 
 KINDS = (
-    *("start", "stop", "intent", "outcome", "refusal", "question", "transition", "summary", "trust", "alarm"),
+    *("start", "stop", "intent", "outcome", "refusal", "question", "transition"),
+    *("record", "summary", "trust", "alarm"),
 )  # those of `state.record`, which would be loaded for every `--help`
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""

@@ -37,6 +37,9 @@ def _said(row: "Row") -> str:
             return f"in {fields.get('mode') or 'ROOT'}" + (
                 f", allowed by {fields['rule']}" if fields.get("rule") else ""
             )
+        case "record":
+            steps = " -> ".join(str(fields[key]) for key in ("from", "to") if fields.get(key))
+            return f"{fields.get('record')} {fields.get('id')} {fields.get('event')}: {steps}"
         case "summary":
             return f"of run {fields.get('run')}: {fields.get('messages')} messages in {fields.get('bytes')} bytes"
         case "trust":
@@ -51,7 +54,9 @@ def changed(row: "Row") -> str:
     """What is other than it was, of a session's place or of the posture."""
     before, after = (cast(dict[str, Any], row.fields.get(key) or {}) for key in ("from", "to"))
     keys = [key for key in after if before.get(key) != after[key] and key not in ("epoch", "run")]
-    return ", ".join(f"{key} {before.get(key) or 'ROOT'} -> {after[key] or 'ROOT'}" for key in keys) or "a new run"
+    nothing = {"mode": "ROOT"}
+    steps = [(key, *(one.get(key) or nothing.get(key, "none") for one in (before, after))) for key in keys]
+    return ", ".join(f"{key} {old} -> {new}" for key, old, new in steps) or "a new run"
 
 
 def partner(state: "Reader", row: "Row") -> "Row | None":

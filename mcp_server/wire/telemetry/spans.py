@@ -14,7 +14,6 @@ from mcp.shared.exceptions import MCPError
 from opentelemetry import trace
 from opentelemetry.context import Context as Around
 from opentelemetry.metrics import Histogram, Meter
-from opentelemetry.propagators.textmap import CarrierT
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -141,7 +140,7 @@ class Telemetry:
     def _traced(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
         """A trace that a client brings is its own word: it goes on in ours for the person's own process, and is
         merely linked for everybody else."""
-        meta = cast("CarrierT", dict(ctx.meta or {}))
+        meta = dict(ctx.meta or {})
         try:
             around = _W3C.extract(meta)
         except (TypeError, ValueError, AttributeError):

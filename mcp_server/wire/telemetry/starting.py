@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mcp_server import __version__
+from mcp_server.wire.telemetry import Unstartable, Wish
 from mcp_server.wire.telemetry.spans import Known, Telemetry
 
 if TYPE_CHECKING:
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
 FLUSH_MS = 2_000
 
 
-class Unstartable(Exception):
-    """Telemetry is asked for and cannot be had; the message says what to do."""
-
-
 @dataclass(frozen=True)
 class Running:
     telemetry: Telemetry
@@ -31,10 +29,9 @@ class Running:
     """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
 
 
-def started(traces: str, metrics: str, workspace: str, version: str, known: Known) -> Running:
-    """`traces` and `metrics` name an exporter each: `otlp`, `console` (on stderr) or nothing."""
+def started(wish: Wish, known: Known) -> Running:
     try:
-        tracing, metering = _providers(traces, metrics, workspace, version)
+        tracing, metering = _providers(wish)
     except ImportError as missing:
         raise Unstartable(
             f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
@@ -47,28 +44,29 @@ def started(traces: str, metrics: str, workspace: str, version: str, known: Know
         tracing.shutdown()
         metering.shutdown(FLUSH_MS)
 
-    telemetry = Telemetry(tracing.get_tracer("menugate", version), metering.get_meter("menugate", version), known)
+    tracer, meter = tracing.get_tracer("menugate", __version__), metering.get_meter("menugate", __version__)
+    telemetry = Telemetry(tracer, meter, known)
     return Running(telemetry, stop)
 
 
-def _providers(traces: str, metrics: str, workspace: str, version: str) -> "tuple[TracerProvider, MeterProvider]":
+def _providers(wish: Wish) -> "tuple[TracerProvider, MeterProvider]":
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    about = _about(workspace, version)
+    about = _about(wish.workspace)
     tracing = TracerProvider(resource=about, shutdown_on_exit=False)
-    if traces:
-        tracing.add_span_processor(BatchSpanProcessor(_span_exporter(traces)))
-    readers = [PeriodicExportingMetricReader(_metric_exporter(metrics))] if metrics else []
+    if wish.traces:
+        tracing.add_span_processor(BatchSpanProcessor(_span_exporter(wish.traces)))
+    readers = [PeriodicExportingMetricReader(_metric_exporter(wish.metrics))] if wish.metrics else []
     return tracing, MeterProvider(readers, resource=about, shutdown_on_exit=False)
 
 
-def _about(workspace: str, version: str) -> "Resource":
+def _about(workspace: str) -> "Resource":
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
-    ours = {"service.name": "menugate", "service.version": version, "menugate.workspace": workspace}
+    ours = {"service.name": "menugate", "service.version": __version__, "menugate.workspace": workspace}
     # What the operator says in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES wins.
     return Resource(ours).merge(OTELResourceDetector().detect())
 
