@@ -39,6 +39,7 @@ from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
+from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.session import Session
@@ -143,7 +144,7 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     prepare_folders(settings)
     try:
         return connected(found, settings, clock)
-    except Unstartable as wrong:
+    except (Unspeakable, Unstartable) as wrong:
         raise Unbuildable(str(wrong)) from None
     except OSError as wrong:
         raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
