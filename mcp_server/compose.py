@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from anyio import move_on_after, to_thread
+from anyio import to_thread
 
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
-LAST_WORDS = 3.0
-"""Seconds that telemetry may take to hand over what it has; no collector is worth more at an end."""
 log = logging.getLogger("menugate")
 
 
@@ -109,8 +107,7 @@ class House:
             self.notices.close()
             await self.store.close()
             if self.watching is not None:
-                with move_on_after(LAST_WORDS):
-                    await to_thread.run_sync(self.watching.stop, abandon_on_cancel=True)
+                await to_thread.run_sync(self.watching.stop)
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -14,7 +14,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments, Effect
+from mcp_server.model.tool import Arguments, Demand, Effect
 from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
 from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
@@ -111,6 +111,9 @@ class Recorder:
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
+        if decision.demand is None:
+            # Refused before anybody looked at its arguments: what the tool does in general is on record then.
+            decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
         judged = kind(
             session=found.seat.session,
             posture=posture,

@@ -4,6 +4,7 @@ The variables themselves are read by the SDK; which exporters are wanted was rea
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,11 +39,17 @@ def started(wish: Wish, known: Known) -> Running:
             " menugate[otel], or unset the variable."
         ) from None
 
-    def stop() -> None:
+    def last_words() -> None:
         tracing.force_flush(FLUSH_MS)
         metering.force_flush(FLUSH_MS)
         tracing.shutdown()
         metering.shutdown(FLUSH_MS)
+
+    def stop() -> None:
+        # The exporters try again for as long as they like; a thread that nobody waits for ends with the process.
+        thread = threading.Thread(target=last_words, name="menugate-telemetry", daemon=True)
+        thread.start()
+        thread.join(FLUSH_MS / 1000)
 
     tracer, meter = tracing.get_tracer("menugate", __version__), metering.get_meter("menugate", __version__)
     telemetry = Telemetry(tracer, meter, known)
