@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.context import Asked, Found
-from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
@@ -66,7 +66,7 @@ class Recorder:
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
-        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=problem.message)
+        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
         refused = Refused(
             session=asked.seat.session,
             posture=posture,
@@ -114,6 +114,9 @@ class Recorder:
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
             decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
+        if decision.code is Code.INVALID_ARGUMENTS:
+            # What the caller is told repeats their values, and any of them may be a secret.
+            decision = replace(decision, reason=MEANINGS[decision.code])
         judged = kind(
             session=found.seat.session,
             posture=posture,

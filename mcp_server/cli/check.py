@@ -46,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
     if aside:
-        say(f"This folder's own files ask for {len(aside)} more; they are set aside until you trust it (menugate trust).")
+        say(
+            f"This folder's own files ask for {len(aside)} more; they are set aside until you trust it (menugate trust)."
+        )
     return 0
 
 
@@ -69,8 +71,8 @@ def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
     """What hosts cut off or refuse, which shows only once menus and tools are put together."""
     from mcp_server.compose import spoken
     from mcp_server.library import Fault
-    from mcp_server.library.words import Unspeakable
     from mcp_server.library.coverage import LONGEST_DESCRIPTION, home
+    from mcp_server.library.words import Unspeakable
     from mcp_server.wire.instructions import MOST_BYTES
     from mcp_server.wire.translate import described, prepared
 

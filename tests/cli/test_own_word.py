@@ -10,7 +10,9 @@ from tests.doors.pipe import pipe
 
 NARROW = "rules:\n  deny:\n    - rule: Read(secret/**)\n      match: [secret/a.txt]\n      not_match: [open/a.txt]\n"
 WIDE = NARROW + "  allow:\n    - Write(docs/**)\nmax_profile: trusted\nbudget: {calls: 7}\n"
-WRITE = 'explain Write \'{"file_path": "docs/a.md", "content": ""}\' --run-control autonomous --config chat.yaml --quiet'
+WRITE = (
+    'explain Write \'{"file_path": "docs/a.md", "content": ""}\' --run-control autonomous --config chat.yaml --quiet'
+)
 
 
 @pytest.fixture

@@ -122,7 +122,9 @@ def test_a_decision_carries_every_field(lived: Type) -> None:
         wanted = ("principal", "conversation", "session", "run", "client", "transport", "stage", "work_mode")
         wanted += ("run_control", "profile", "model_mode", "surface", "ai_mode", "tool", "verdict", "arguments_sha256")
         assert [name for name in wanted if not row.get(name)] == []
-        assert [name for name in ("reasoning", "tool_count", "epoch", "arguments_bytes", "step") if name not in row] == []
+        assert [
+            name for name in ("reasoning", "tool_count", "epoch", "arguments_bytes", "step") if name not in row
+        ] == []
     for row in rows(lived, "--kind outcome"):
         assert {"latency_us", "result_bytes", "shown_bytes", "ending", "run"} <= set(row)
     (carried,) = [row for row in rows(lived, "--kind intent") if row.get("carrier")]
@@ -134,7 +136,10 @@ def test_a_decision_carries_every_field(lived: Type) -> None:
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ("--rule 'Read(secret/**)'", ["was refused at the layer rules with RULE_DENIED", "the deny rule Read(secret/**)"]),
+        (
+            "--rule 'Read(secret/**)'",
+            ["was refused at the layer rules with RULE_DENIED", "the deny rule Read(secret/**)"],
+        ),
         ("--layer profile", ["was refused at the layer profile", "destroy-local, which needs profile trusted"]),
         ("--kind question", ["waited for the person's yes", "the ask rule Write(asked/**)"]),
         ("--tool nobody_knows", ["was refused at the layer find with UNKNOWN_TOOL"]),
@@ -155,7 +160,7 @@ def test_why_is_answered_from_the_record(flags: str, says: list[str], lived: Typ
 def test_why_names_who_allowed_it(lived: Type, place: Path, home: Path) -> None:
     principal = rows(lived, "--kind intent")[0]["principal"]
     asyncio.run(choose(place, home, principal, Posture(profile=Profile.TRUSTED)))
-    assert lived("call fs_write_file '{\"path\": \"x.txt\", \"content\": \"\"}'").code == 0
+    assert lived('call fs_write_file \'{"path": "x.txt", "content": ""}\'').code == 0
     newest = rows(lived, "--kind intent --tool fs_write_file")[-1]["seq"]
     said = " ".join(lived(f"audit why {newest}").out.split())
     assert f"chosen by {principal}, in row" in said and "profile normal -> trusted (chosen)" in said

@@ -99,8 +99,8 @@ def test_many_tokens_fold_too(workspace: Path, home: Path, menugate: Type, tmp_p
 
 def test_runs_are_named_and_shown_on_the_command_line(menugate: Type) -> None:
     assert menugate("summary").code == 1
-    menugate("call fs_read_file '{\"path\": \"notes.md\"}'")
-    menugate("call fs_read_file '{\"path\": \"nothing.md\"}'")
+    menugate('call fs_read_file \'{"path": "notes.md"}\'')
+    menugate('call fs_read_file \'{"path": "nothing.md"}\'')
     listed = json.loads(menugate("summary --list --json").out)
     assert len(listed) == 2 and listed[0]["rows"] > listed[1]["rows"]
     newest = json.loads(menugate("summary --json").out)

@@ -93,15 +93,14 @@ def written(folder: Path, given: set[str]) -> Iterator[tuple[str, bytes]]:
 def test_no_planted_secret_comes_out(seed: int, workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant = Planter(seed)
     in_environment = plant.secret("the environment")
-    with told(monkeypatch, DEPLOY_TOKEN=in_environment) as collector:
-        with pipe(workspace, home) as line:
-            (workspace / "told.txt").write_text(in_environment)
-            lived(line, plant, workspace)
-            summary = line.request("resources/read", {"uri": "menugate://run/latest/summary"})
-            from_file = line.call("fs_read_file", path="told.txt")
-            line.bye()
-            assert line.process.stderr is not None
-            log = line.process.stderr.read()
+    with told(monkeypatch, DEPLOY_TOKEN=in_environment) as collector, pipe(workspace, home) as line:
+        (workspace / "told.txt").write_text(in_environment)
+        lived(line, plant, workspace)
+        summary = line.request("resources/read", {"uri": "menugate://run/latest/summary"})
+        from_file = line.call("fs_read_file", path="told.txt")
+        line.bye()
+        assert line.process.stderr is not None
+        log = line.process.stderr.read()
     assert in_environment not in json.dumps(from_file), "what the environment holds is shown to nobody"
     places = {"the log": log, "the summary": json.dumps(summary).encode()}
     places |= {f"telemetry {number}": body for number, (_, body) in enumerate(collector.bodies)}
@@ -112,7 +111,7 @@ def test_no_planted_secret_comes_out(seed: int, workspace: Path, home: Path, mon
     places |= dict(written(home, set()))
     assert len(collector.bodies) >= 2 and len(plant.planted) == 17
     leaks = [f"{where} in {place}" for place, text in places.items() for where in plant.found_in(text)]
-    assert leaks == []
+    assert leaks == [], "\n".join(leaks)
 
 
 def shown(number: int, workspace: Path, home: Path) -> bytes:

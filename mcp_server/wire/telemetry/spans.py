@@ -31,7 +31,7 @@ METHODS = frozenset(
     )
 )
 OTHER = "_OTHER"
-OURS = "menugate://"
+OURS = "menugate://run/"
 MEASURED = ("mcp.method.name", "gen_ai.tool.name", "error.type", "network.transport", "mcp.protocol.version")
 _W3C = TraceContextTextMapPropagator()
 
@@ -134,7 +134,8 @@ class Telemetry:
         elif method == "prompts/get" and name in self.known.prompts:
             found["gen_ai.prompt.name"] = name
         elif isinstance(uri := params.get("uri"), str) and uri.startswith(OURS):
-            found["mcp.resource.uri"] = uri[:200]
+            # Its last part but one names a run, and a caller may write anything there.
+            found["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
         return found
 
     def _traced(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:

@@ -126,7 +126,12 @@ def test_long_runs_stay_short() -> None:
 
 
 def test_a_hostile_row_breaks_nothing() -> None:
-    rows = [row(1, "transition", **{"from": "x", "to": ["y"]}), row(2, "outcome", intent=99), row(3, "intent"), Row(4, "", "", {})]
+    rows = [
+        row(1, "transition", **{"from": "x", "to": ["y"]}),
+        row(2, "outcome", intent=99),
+        row(3, "intent"),
+        Row(4, "", "", {}),
+    ]
     assert summarised(RUN, rows, []).text.startswith("# Summary of run")
 
 

@@ -158,7 +158,9 @@ def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
         "assert [name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'mcp_server.wire.telemetry.'))] == []\n"
     )
     run = [sys.executable, "-c", code]
-    done = subprocess.run(run, env=served.environment(home), cwd=served.ROOT, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        run, env=served.environment(home), cwd=served.ROOT, capture_output=True, text=True, timeout=30
+    )
     assert done.returncode == 0, done.stderr
 
 
