@@ -6,18 +6,20 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
 import mcp_server
+from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.given.phases import PhaseLogs
@@ -28,12 +30,16 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, counting, unwatched
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reporting import reports
+from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -41,7 +47,6 @@ from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.settings import Settings
@@ -51,14 +56,12 @@ from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
-from mcp_server.wire.own.pack import own_pack
-from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from mcp_server.wire.own.prompts import Sayings
+from mcp_server.wire.own.summaries import summaries
+from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, stamp
 from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
-
-if TYPE_CHECKING:
-    from mcp_server.wire.telemetry.starting import Running
 
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
@@ -81,8 +84,8 @@ class House:
     server: MenuServer
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
-    watching: "Running | None" = None
-    """Telemetry, where it is on."""
+    last_words: Callable[[], None] | None = None
+    """What telemetry hands over at the end, where it is on."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -106,8 +109,8 @@ class House:
             await self.shop.nursery.close()
             self.notices.close()
             await self.store.close()
-            if self.watching is not None:
-                await to_thread.run_sync(self.watching.stop)
+            if self.last_words is not None:
+                await to_thread.run_sync(self.last_words)
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
@@ -115,6 +118,7 @@ class House:
         settle()
         while await changed.wait():
             changed.clear()
+            await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
@@ -151,8 +155,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    keeping = Keeping(failed)
-    sessions = Sessions(store, new_id, new_handle, keeping.left)
+    keeping, holds = Keeping(failed), Holds(store)
+    sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, policy.ceiling, ceilings)
     asked = settings.http is not None and settings.auth
@@ -160,11 +164,12 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
     shop = workshop(ground(settings), jail)
-    offers = Offers((own_pack(found.words, str(settings.workspace), store, postures.seen), *found.packs))
+    sayings = Sayings(found.words, str(settings.workspace), postures.seen)
+    offers = Offers((sayings.pack(), *found.packs), (*reports(store, redactor), *summaries(store)))
     wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
     watching = asked_for(wish, frozenset(policy.tools), offers.names, settings.person)
-    noticed = watching.telemetry.noticed if watching else unwatched
-    rooms = Rooms(store, sessions, postures, redactor, jail, shop, keeping, noticed)
+    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
@@ -177,14 +182,15 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
-        schema_of=mirrored(policy),
+        schema_of=mirrored(policy.tools),
         patience=settings.answer_seconds,
     )
-    server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
-    if watching is not None:
-        server.middleware.insert(0, watching.telemetry.watched)
+    seal = kept(settings.secrets / "request-state.key").encode()
+    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, watching)
+    return House(
+        found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, last_words
+    )
 
 
 @dataclass(frozen=True)
@@ -193,8 +199,10 @@ class Rooms:
 
     store: Store
     sessions: Sessions
+    holds: Holds
     postures: Postures
     redactor: Redactor
+    clock: Clock
     jail: Jail
     shop: Workshop
     keeping: Keeping
@@ -207,7 +215,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 
@@ -223,8 +232,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, Review(store, rooms.shop.granted))
+
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -234,11 +245,13 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
+        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
+        course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
         memory=Memory(store, found.library.config.folding),
         records=partial(remembered, store),
@@ -257,12 +270,6 @@ class Wall:
 def spoken(found: Law, pinned: str | None) -> str:
     head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
     return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
-
-
-def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:
-    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
-    asking = {name: tool for name, tool in policy.tools.items() if "x-mcp-header" in repr(tool.arguments)}
-    return lambda name: dict(asking[name].arguments) if name in asking else None
 
 
 def prepare_folders(settings: Settings) -> None:

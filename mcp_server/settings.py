@@ -61,6 +61,8 @@ class Settings:
     """Where measurements go, in the same words."""
     answer_seconds: float = 300.0
     """How long a question to the person waits."""
+    approval_seconds: float = 3600.0
+    """How long a question waits that is answered past the client, and how long the yes can then be used."""
     settle_seconds: float = 0.5
     """How long a move waits for the client to list again; the slowest host measured does so after 0.37."""
 

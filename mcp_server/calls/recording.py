@@ -9,15 +9,21 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
+from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
+from mcp_server.calls.running.testing import ending_of_tests
+from mcp_server.calls.sessions import seen_from
 from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Posture, RunControl
+from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments, Demand, Effect
+from mcp_server.model.tool import READING, Arguments, Demand, Effect
+from mcp_server.rules.running.staging import stage_now
 from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
-from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
+from mcp_server.state import Begun, Intent, Origin, Outcome, Refused, Store
+from mcp_server.state.deeds import Terms
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
@@ -28,7 +34,7 @@ LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class Underway:
     """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
 
     intent: int
@@ -52,17 +58,21 @@ class Recorder:
     noticed: Callable[[Judged], None] = unwatched
     """Told of every decision; for telemetry, where that is on."""
 
-    async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:
+    async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
+        """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
+        intent = self._judged(Intent, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(self._judged(Intent, found, posture, decision))
+            return await self.store.intend(intent, terms(found, intent, yes))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
         await self.store.record(self._judged(Refused, found, posture, decision))
 
-    async def question(self, found: Found, posture: Posture, decision: Decision) -> None:
-        await self.store.record(self._judged(Questioned, found, posture, decision))
+    def asking(self, found: Found, posture: Posture, decision: Decision) -> tuple[Wanted, Questioned]:
+        """What a yes has to be about, and the row for the question."""
+        judged = self._judged(Questioned, found, posture, decision)
+        return wanted(found, judged), judged
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
@@ -80,32 +90,35 @@ class Recorder:
         self.noticed(refused)
         await self.store.record(refused)
 
-    def conclude(self, found: Found, begun: Begun, ending: str, shown: Ending | None = None, size: int = 0) -> None:
+    def conclude(
+        self, found: Found, underway: Underway, ending: str, shown: Ending | None = None, size: int = 0
+    ) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
         self.store.conclude(
             Outcome(
-                intent=begun.intent,
+                intent=underway.intent,
                 ending=ending,
                 code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
-                latency_us=(time.perf_counter_ns() - begun.at_ns) // 1000,
+                latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
-                run=begun.run,
-                notes=tuple(self._notes(found, begun, shown)),
+                run=underway.run,
+                notes=tuple(self._notes(found, underway, shown)),
+                tested=ending_of_tests(found.tool, found.arguments, shown),
             )
         )
 
-    def _notes(self, found: Found, begun: Begun, shown: Ending | None) -> Iterator[tuple[str, str]]:
+    def _notes(self, found: Found, underway: Underway, shown: Ending | None) -> Iterator[tuple[str, str]]:
         """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
         if not isinstance(shown, Done):
             return
         said = shown.meta.get("notes")
         if isinstance(said, Mapping):
             yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
-        if begun.effect in CHANGING_FILES:
+        if underway.effect in CHANGING_FILES:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
@@ -117,8 +130,10 @@ class Recorder:
         if decision.code is Code.INVALID_ARGUMENTS:
             # What the caller is told repeats their values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
+        session = found.seat.session
+        stage = stage_now(session, posture)
         judged = kind(
-            session=found.seat.session,
+            session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
@@ -145,7 +160,7 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     known: dict[tuple[object, ...], int] = {}
 
     def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.phase, session.pinned, session.flat, posture)
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()
@@ -153,6 +168,25 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
         return known[key]
 
     return counted
+
+
+def wanted(found: Found, judged: Judged) -> Wanted:
+    """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
+    session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
+    demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
+    return Wanted.by(session, judged.posture, found.tool.name, demand, judged.arguments_sha256)
+
+
+def terms(found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
+    """What the call needs besides its record; None for nearly every call."""
+    changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
+    counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
+    if yes is None and not counted:
+        return None
+    unit = ("" if found.seat.passing else intent.session.id) if counted else None
+    if yes is None:
+        return Terms(unit=unit)
+    return Terms(yes.approval.id, wanted(found, intent), yes.carried, unit)
 
 
 def measured(arguments: Arguments) -> tuple[str, int]:

@@ -46,9 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
     if aside:
-        say(
-            f"This folder's own files ask for {len(aside)} more; they are set aside until you trust it (menugate trust)."
-        )
+        say(f"This folder asks for {len(aside)} more, set aside until you trust it: menugate trust --show")
     return 0
 
 

@@ -41,13 +41,7 @@ class Resource:
     name: str
     description: str
     media_type: str
-    read: Callable[[], str | bytes] = bytes
-    read_for: Callable[[str], Awaitable[str | bytes | None]] | None = None
-    """In place of `read`, where it depends on who asks; None where there is nothing for that principal."""
-
-
-def bytes_of(_holes: Mapping[str, str]) -> bytes:
-    return b""
+    read: Callable[[], str | bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +52,24 @@ class Template:
     name: str
     description: str
     media_type: str
-    read: Callable[[Mapping[str, str]], str | bytes] = bytes_of
+    read: Callable[[Mapping[str, str]], str | bytes]
     values: Callable[[str, str], Sequence[str]] | None = None
     """What completes a half-typed hole: its name and what is typed so far."""
-    read_for: Callable[[str, Mapping[str, str]], Awaitable[str | bytes | None]] | None = None
-    """In place of `read`, where it depends on who asks; None where there is nothing for that principal."""
-    values_for: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
-    """In place of `values`, where they depend on who asks: the principal comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Something kept for one principal, to be read by that one alone."""
+
+    uri_template: str
+    """An address, with or without holes."""
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[str, Mapping[str, str]], Awaitable[str | None]]
+    """Given the principal and what stands in the holes; None where there is nothing of theirs."""
+    values: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
+    """What completes a half-typed hole for a principal: its name and what is typed so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Demand:
     """Why the person has to say yes first, in words for that person; None where nobody asks."""
     waivable: bool = False
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
+    asked_below: Profile | None = None
+    """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
 
 
 class Subject(StrEnum):

@@ -40,17 +40,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
             code TEXT GENERATED ALWAYS AS ({code}),
             at BIGINT GENERATED ALWAYS AS ({at}))""",
         """CREATE TABLE checkpoints (
-            number INTEGER PRIMARY KEY,
-            seq INTEGER NOT NULL,
-            hash TEXT NOT NULL,
-            at BIGINT NOT NULL,
-            key TEXT NOT NULL,
-            signature TEXT NOT NULL)""",
+            number INTEGER PRIMARY KEY, seq INTEGER NOT NULL, hash TEXT NOT NULL, at BIGINT NOT NULL,
+            key TEXT NOT NULL, signature TEXT NOT NULL)""",
         """CREATE TABLE posture (
-            principal TEXT PRIMARY KEY,
-            axes TEXT NOT NULL,
-            epoch INTEGER NOT NULL,
-            mac TEXT NOT NULL)""",
+            principal TEXT PRIMARY KEY, axes TEXT NOT NULL, epoch INTEGER NOT NULL, mac TEXT NOT NULL)""",
         """CREATE TABLE sessions (
             id TEXT PRIMARY KEY,
             principal TEXT NOT NULL,
@@ -65,44 +58,42 @@ STEPS: tuple[tuple[str, ...], ...] = (
             used BIGINT NOT NULL)""",
         "CREATE UNIQUE INDEX sessions_by_handle ON sessions (handle_digest)",
         """CREATE TABLE messages (
-            number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
-            read INTEGER NOT NULL DEFAULT 0,
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, read INTEGER NOT NULL DEFAULT 0,
             body TEXT NOT NULL)""",
         """CREATE TABLE seen (
-            session TEXT NOT NULL,
-            path TEXT NOT NULL,
-            size BIGINT NOT NULL,
-            mtime_ns BIGINT NOT NULL,
-            digest TEXT NOT NULL,
-            PRIMARY KEY (session, path))""",
+            session TEXT NOT NULL, path TEXT NOT NULL, size BIGINT NOT NULL, mtime_ns BIGINT NOT NULL,
+            digest TEXT NOT NULL, PRIMARY KEY (session, path))""",
     ),
     (
         """CREATE TABLE records (
-            number INTEGER PRIMARY KEY,
-            owner TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            id TEXT NOT NULL,
-            mark TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            body TEXT NOT NULL,
-            made BIGINT NOT NULL,
-            changed BIGINT NOT NULL,
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, mark TEXT NOT NULL,
+            version INTEGER NOT NULL, body TEXT NOT NULL, made BIGINT NOT NULL, changed BIGINT NOT NULL,
             UNIQUE (owner, kind, id))""",
         "CREATE INDEX records_by_mark ON records (owner, kind, mark)",
     ),
     ("ALTER TABLE sessions ADD COLUMN phase TEXT",),
     (
+        "ALTER TABLE sessions ADD COLUMN reasoned INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE approvals (
+            id TEXT PRIMARY KEY, principal TEXT NOT NULL, asked BIGINT NOT NULL, expires BIGINT NOT NULL,
+            body TEXT NOT NULL, mac TEXT NOT NULL)""",
+        """CREATE TABLE holds (
+            principal TEXT NOT NULL, session TEXT NOT NULL, at BIGINT NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (principal, session))""",
+        """CREATE TABLE thoughts (
+            number INTEGER PRIMARY KEY, session TEXT NOT NULL, run TEXT NOT NULL, at BIGINT NOT NULL,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE reports (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, principal TEXT NOT NULL, session TEXT NOT NULL,
+            at BIGINT NOT NULL, body TEXT NOT NULL)""",
+    ),
+    (
         # A step from one run to the next belongs to the run that it ends.
         "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
         "CREATE INDEX ledger_by_run ON ledger (run) WHERE run IS NOT NULL",
         """CREATE TABLE notes (
-            number INTEGER PRIMARY KEY,
-            run TEXT NOT NULL,
-            seq BIGINT NOT NULL,
-            at BIGINT NOT NULL,
-            kind TEXT NOT NULL,
-            text TEXT NOT NULL)""",
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL, seq BIGINT NOT NULL, at BIGINT NOT NULL,
+            kind TEXT NOT NULL, text TEXT NOT NULL)""",
         "CREATE INDEX notes_by_run ON notes (run)",
     ),
 )
@@ -233,6 +224,12 @@ def unfit(path: Path, found: int | None) -> Refusal:
             Code.STORE_UNAVAILABLE,
             f"`{path}` is a database, but not menugate's; nothing was written to it.",
             "Move it away, or keep the state elsewhere.",
+        )
+    if found < CURRENT:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            "Start menugate here once; it brings the state up to date.",
         )
     return refused(
         Code.STORE_UNAVAILABLE,

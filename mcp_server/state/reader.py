@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.records import Document
 from mcp_server.model.posture import Posture
+from mcp_server.model.runs.approval import Approval
+from mcp_server.model.runs.report import Report as QaReport
+from mcp_server.model.session import Hold
 from mcp_server.state import deeds, memory, verify
 from mcp_server.state.batch import View, plain
 from mcp_server.state.memory import Summary
@@ -131,9 +135,25 @@ class Reader:
     def messages(self) -> Sequence[Message]:
         return deeds.messages(self._view)
 
+    def records(self, kind: str) -> Sequence[tuple[str, Document]]:
+        """What packs remember of that kind, with whose each is, oldest first."""
+        return deeds.owned(self._view, kind)
+
     def sessions(self) -> Sequence[Kept]:
         """The one used last comes first."""
         return deeds.sessions(self._view)
+
+    def holds(self) -> dict[tuple[str, str], Hold]:
+        """What is paused, by principal and session; an empty session stands for all of them."""
+        return deeds.holds(self._view)
+
+    def approvals(self) -> Sequence[Approval]:
+        """What the person was asked; the question asked last comes first."""
+        return deeds.approvals(self._view)
+
+    def report(self, run: str | None = None) -> QaReport | None:
+        """What was found when that run was over; the newest where none is named."""
+        return deeds.report(self._view, run)
 
     def postures(self) -> dict[str, Posture]:
         return deeds.postures(self._view)

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
@@ -22,7 +22,7 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.state import deeds
 from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
-from mcp_server.state.record import Asked, Changed, Clock, Condition, Intent, Kept, Message, Moved, Outcome, Refused
+from mcp_server.state.record import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
 from mcp_server.state.seal import ANCHOR, Key
 from mcp_server.state.writer import Writer
 
@@ -87,9 +87,10 @@ class Store:
 
     # The ledger.
 
-    async def intend(self, intent: Intent) -> int | Moved:
+    async def intend(self, intent: Intent, terms: deeds.Terms | None = None) -> Begun:
         """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
-        found = await self.write(partial(deeds.intend, intent=intent))
+        begin = deeds.intend if terms is None else partial(deeds.commence, terms=terms)
+        found = await self.write(partial(begin, intent=intent))
         if isinstance(found, Moved):
             self._postures.pop(intent.session.principal, None)
         return found
@@ -98,7 +99,7 @@ class Store:
         """Does not wait. Any thread may call it."""
         self._writer.later(partial(deeds.conclude, outcome=outcome))
 
-    async def record(self, judged: Refused | Asked) -> int:
+    async def record(self, judged: Judged) -> int:
         return await self.write(partial(deeds.record, judged=judged))
 
     # The person's posture.
@@ -229,8 +230,10 @@ class Store:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
-            if isinstance(wish.value, Kept):
-                self._keep(wish.value)
+            found: Any = wish.value
+            for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
+                if isinstance(kept, Kept):
+                    self._keep(kept)
             if wish.future and not wish.future.done():
                 _settle(wish.future, wish)
         if delivery.changed:

@@ -15,7 +15,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.pack import Pack, Prompt, Resource, Template
+from mcp_server.model.pack import Artifact, Pack, Prompt, Resource, Template
 from mcp_server.model.ports.context import Client
 from mcp_server.wire.translate import whole
 
@@ -26,6 +26,7 @@ NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 @dataclass(frozen=True)
 class Offers:
     packs: tuple[Pack, ...]
+    artifacts: tuple[Artifact, ...] = ()
 
     @property
     def prompts(self) -> Iterator[Prompt]:
@@ -51,31 +52,29 @@ class Offers:
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
         found = [{"uri": one.uri, **_about(one)} for one in self.resources]
+        found += [{"uri": one.uri_template, **_about(one)} for one in self.artifacts if "{" not in one.uri_template]
         return NOT_CACHED | {"resources": found}
 
     def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
-        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in self.templates]
+        holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
+        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in holed]
         return NOT_CACHED | {"resourceTemplates": found}
 
     async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
-        found = await self._content(uri, principal)
-        if found is None:
-            raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
-        media_type, content = found
-        return whole(NOT_CACHED | {"contents": [_content(uri, media_type, content)]})
-
-    async def _content(self, uri: str, principal: str) -> tuple[str, str | bytes] | None:
+        for artifact in self.artifacts:
+            holes = filled(artifact.uri_template, uri)
+            kept = await artifact.read(principal, holes) if holes is not None else None
+            if kept is not None:
+                return whole(NOT_CACHED | {"contents": [_content(uri, artifact.media_type, kept)]})
         for resource in self.resources:
             if resource.uri == uri:
-                read = await resource.read_for(principal) if resource.read_for else resource.read()
-                return None if read is None else (resource.media_type, read)
+                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
         for template in self.templates:
             if (holes := filled(template.uri_template, uri)) is not None:
-                read = await template.read_for(principal, holes) if template.read_for else template.read(holes)
-                return None if read is None else (template.media_type, read)
-        return None
+                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
+        raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
     async def prompt(self, params: GetPromptRequestParams, client: Client, principal: str) -> dict[str, Any]:
         found = next((prompt for prompt in self.prompts if prompt.name == params.name), None)
@@ -106,9 +105,10 @@ class Offers:
                 ]
         for template in self.templates:
             if template.uri_template == ref.get("uri"):
-                if template.values_for:
-                    return list(await template.values_for(principal, name, typed))
                 return list(template.values(name, typed)) if template.values else []
+        for artifact in self.artifacts:
+            if artifact.uri_template == ref.get("uri") and artifact.values:
+                return list(await artifact.values(principal, name, typed))
         return []
 
 
@@ -133,7 +133,7 @@ def _prompt(prompt: Prompt) -> dict[str, Any]:
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 
 
-def _about(one: Resource | Template) -> dict[str, Any]:
+def _about(one: Resource | Template | Artifact) -> dict[str, Any]:
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 

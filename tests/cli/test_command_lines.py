@@ -12,7 +12,7 @@ from tests.cli.conftest import Type
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
 COMMANDS = (
     *("serve", "menus", "check", "rules", "trust", "untrust", "explain", "call", "status", "messages"),
-    *("audit", "summary", "completion"),
+    *("approvals", "approve", "deny", "pause", "next", "stop", "report", "audit", "summary", "completion"),
 )
 DEEDS = ("audit tail", "audit show", "audit why", "audit verify", "audit export", "rules list", "rules test")
 NOUNS = (*COMMANDS, *DEEDS)

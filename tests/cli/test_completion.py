@@ -14,7 +14,11 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check rules trust untrust explain call status messages audit summary completion"),
+        (
+            "''",
+            "serve menus check rules trust untrust explain call status messages todos approvals approve deny "
+            "pause next stop report audit summary completion",
+        ),
         ("m", "menus messages"),
         ("audit ''", "tail show why verify export"),
         ("audit t", "tail"),

@@ -1,6 +1,7 @@
 """What does the workspace's own file do before the person trusts it, and after?"""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,7 @@ from tests.doors.pipe import pipe
 
 NARROW = "rules:\n  deny:\n    - rule: Read(secret/**)\n      match: [secret/a.txt]\n      not_match: [open/a.txt]\n"
 WIDE = NARROW + "  allow:\n    - Write(docs/**)\nmax_profile: trusted\nbudget: {calls: 7}\n"
-WRITE = (
-    'explain Write \'{"file_path": "docs/a.md", "content": ""}\' --run-control autonomous --config chat.yaml --quiet'
-)
+WRITE = 'explain Write \'{"file_path": "docs/a.md", "content": ""}\' --config chat.yaml --quiet'
 
 
 @pytest.fixture
@@ -57,17 +56,16 @@ def test_trusted_it_counts_and_is_on_record(own: Path, home: Path, menugate: Typ
     assert menugate("untrust").out == "This folder was not trusted.\n"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda place: (place / "menugate.yaml").write_text(WIDE + "# one more line\n"),
-        lambda place: (place / "menugate.prompts" / "base" / "system.md").write_text("Other words."),
-        lambda place: (place / "menugate.prompts" / "base" / "more.md").write_text("More words."),
-        lambda place: (place / "menugate.prompts" / "base" / "system.md").unlink(),
-    ],
-    ids=["another byte", "another prompt's words", "a prompt more", "a prompt less"],
-)
-def test_trust_ends_with_the_content(change, own: Path, menugate: Type) -> None:  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType]  # a lambda of the table
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "another byte": lambda place: (place / "menugate.yaml").write_text(WIDE + "# one more line\n"),
+    "another prompt's words": lambda place: (place / "menugate.prompts/base/system.md").write_text("Other words."),
+    "a prompt more": lambda place: (place / "menugate.prompts/base/more.md").write_text("More words."),
+    "a prompt less": lambda place: (place / "menugate.prompts/base/system.md").unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_trust_ends_with_the_content(change: Callable[[Path], object], own: Path, menugate: Type) -> None:
     menugate("trust")
     assert menugate(WRITE).code == 0
     change(own)

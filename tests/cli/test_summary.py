@@ -39,7 +39,9 @@ def test_a_run_is_read_as_a_resource(era: str, workspace: Path, home: Path) -> N
     with pipe(workspace, home) as line:
         line.hello("mcp", era)
         work(line)
-        template = line.request("resources/templates/list")["result"]["resourceTemplates"][0]["uriTemplate"]
+        template = "menugate://run/{run}/summary"
+        listed = line.request("resources/templates/list")["result"]["resourceTemplates"]
+        assert template in [one["uriTemplate"] for one in listed]
         latest, *runs = complete(line, {"type": "ref/resource", "uri": template}, "run", "")
         assert latest == "latest" and len(runs) == 1
         text = read(line, LATEST)
@@ -56,7 +58,7 @@ def test_a_run_is_read_as_a_resource(era: str, workspace: Path, home: Path) -> N
         assert line.request("resources/read", {"uri": "menugate://run/none/summary"})["error"]["code"] == -32602
         line.call("complete", final_answer="All of it is done.")
         assert "Final answer: All of it is done." in read(line, template.replace("{run}", runs[0]))
-        assert "complete success" in read(line, template.replace("{run}", runs[0]))
+        assert "Delivered as success." in read(line, template.replace("{run}", runs[0]))
 
 
 def test_a_long_run_is_folded_and_whoever_follows_is_told(
@@ -120,7 +122,7 @@ def test_nobody_reads_another_ones_run(workspace: Path, home: Path, tmp_path: Pa
     with served(workspace, home, "--config", str(config)) as house:
 
         def ask(bearer: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-            meta = {
+            meta: dict[str, Any] = {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": {},
             }

@@ -15,10 +15,10 @@ from tests.doors.clients import MODERN
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import Raw, raw
 from tests.doors.served import PATIENCE, Served, served
+from tests.doors.shipped import SWE
 from tests.doors.tokens import hire
 from tests.doors.tuned import tuned
 
-SWE = ["Read", "Edit", "Write", "grep", "glob"]
 Call = Callable[..., dict[str, Any]]
 
 

@@ -6,16 +6,13 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from mcp_server.cli.paper import KINDS
 from mcp_server.model.policy import Layer, Verdict
 from mcp_server.model.posture import Stage
 
 if TYPE_CHECKING:
     from mcp_server.state import Wanted
 
-KINDS = (
-    *("start", "stop", "intent", "outcome", "refusal", "question", "transition"),
-    *("record", "summary", "trust", "alarm"),
-)  # those of `state.record`, which would be loaded for every `--help`
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")

@@ -31,8 +31,7 @@ class Bubblewrap:
     program: str
     name: str = NAME
 
-    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
-        assert reach is not None, "whoever needs no sandbox does not come here"
+    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -59,10 +58,9 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
         found += ["--bind-try", one, one]
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
-        for one in reach.held:
-            found += ["--bind-try", one, one]
-        for one in reach.guarded:
-            found += ["--ro-bind-try", one, one]
+        # Of places inside of each other the outer one first, or it would cover the inner one again.
+        for one in sorted((*reach.held, *reach.guarded)):
+            found += ["--bind-try" if one in reach.held else "--ro-bind-try", one, one]
     found += list(_hiding(reach.hidden))
     return [*found, "--chdir", reach.folder, "--"]
 
@@ -82,6 +80,7 @@ class Shut:
     status: int
     block: int
     bounds: dict[int, int]
+    reason: str = ""
     _said: bytes = b""
     _first: int | None = None
 
@@ -106,7 +105,7 @@ class Shut:
         with suppress(OSError):
             signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
-    def code(self, ended: int) -> int | None:
+    def code(self, ended: int, /) -> int | None:
         """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):

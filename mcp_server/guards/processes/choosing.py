@@ -2,13 +2,22 @@
 
 import shutil
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 import anyio
 
+from mcp_server.guards.processes import probe
 from mcp_server.guards.processes.bubblewrap import Bubblewrap
 from mcp_server.guards.processes.launching import Sandbox
-from mcp_server.model.ending import Code, Problem, Refusal
+
+
+class Want(StrEnum):
+    """What the operator says about sandboxes."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    OFF = "off"
 
 
 @dataclass
@@ -16,34 +25,26 @@ class Ladder:
     """The first that works, found out when somebody first needs it."""
 
     rungs: tuple[Sandbox, ...]
+    want: Want = Want.PREFERRED
+    faults: dict[str, str] = field(default_factory=dict[str, str])
+    """What was found wrong with those that were tried; nothing where they hold."""
     _chosen: Sandbox | None = None
-    _faults: dict[str, str] = field(default_factory=dict[str, str])
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def name(self) -> str:
         return self._chosen.name if self._chosen else ""
 
-    async def chosen(self, needed: bool = True) -> Sandbox:
+    async def chosen(self) -> Sandbox | None:
+        """None where there is none."""
+        if self._chosen is not None or self.want is Want.OFF:
+            return self._chosen
         async with self._lock:
             for rung in self.rungs:
-                if self._chosen is None and rung.name not in self._faults:
-                    self._faults[rung.name] = await try_out(rung)
-                    self._chosen = rung if not self._faults[rung.name] else None
-        if self._chosen is None:
-            raise Refusal(
-                Problem(
-                    Code.NOT_GRANTED,
-                    "A command has to run shut in here, and this machine has no sandbox that holds.",
-                    "Have the person install bubblewrap (on Debian: `apt-get install bubblewrap`).",
-                )
-            )
+                if self._chosen is None and rung.name not in self.faults:
+                    self.faults[rung.name] = await probe.fault(rung)
+                    self._chosen = None if self.faults[rung.name] else rung
         return self._chosen
-
-
-async def try_out(_sandbox: Sandbox) -> str:
-    """What does not hold in it; nothing where all of it does."""
-    return ""
 
 
 def find_bubblewrap(search_path: str) -> Bubblewrap | None:

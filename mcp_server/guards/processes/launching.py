@@ -1,7 +1,8 @@
 """What is a sandbox to whoever starts a child? Words to start it with, and a tether to hold it by."""
 
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mcp_server.guards.processes.limits import Limits
@@ -19,8 +20,13 @@ class Tether(Protocol):
         """End all of it, now."""
         ...
 
-    def code(self, ended: int) -> int | None:
+    def code(self, ended: int, /) -> int | None:
         """How the command itself ended, from how its sandbox did; None where it never began, or was killed."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why the sandbox could not be built, where it says so."""
         ...
 
     def close(self) -> None: ...
@@ -33,6 +39,8 @@ class Launch:
     lent: tuple[int, ...]
     """Descriptors that the child is given and we close."""
     folder: str = "/"
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the child has to know about where it is."""
     counted: bool = False
     """Does somebody have to count its processes, because the kernel does not?"""
 
@@ -43,6 +51,6 @@ class Sandbox(Protocol):
     @property
     def name(self) -> str: ...
 
-    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
-        """The words to start it with. Without a reach nothing is shut in, and all of it still ends together."""
+    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
+        """The words to start it with, and what goes with them."""
         ...

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, Places
+from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, Places
 from mcp_server.model.ports.processes import Command
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Demand
@@ -77,6 +77,8 @@ class Reach:
     """Below the workspace: read, not changed, not moved."""
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
+    entrusted: tuple[str, ...]
+    """Of those, what a program keeps that is trusted with it."""
     hidden: tuple[str, ...]
     """Not even read."""
 
@@ -103,7 +105,8 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        hidden=tuple(_hidden(ground, places)),
+        entrusted=tuple(whole(one) for one in held if writable and {one, GIT}.intersection(command.writable)),
+        hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
     )
 
 
@@ -118,7 +121,12 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
             guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
         else:
             guarded.append(one)
-    return guarded, held
+    # What git keeps for a submodule or a linked worktree lies inside of another repository's folder.
+    for one in opened:
+        if GIT in one.split("/"):
+            held.append(one)
+            guarded += [f"{one}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
+    return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
 
 
 def _hidden(ground: Ground, places: Places) -> Iterator[str]:

@@ -1,35 +1,30 @@
-"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call.
-
-Everything is started by the thread of the event loop: what asks the kernel to end a child with its parent means the
-thread that started it.
-"""
+"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call."""
 
 import asyncio
 import os
-import pty
 import shutil
-import subprocess
-import termios
-from collections.abc import Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.choosing import Ladder
-from mcp_server.guards.processes.launching import Launch
+from mcp_server.guards.processes.choosing import Ladder, Want
+from mcp_server.guards.processes.landlock import beside
 from mcp_server.guards.processes.limits import Limits
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
-from mcp_server.guards.processes.streams import Sink, Source
+from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.processes import Command, Ran
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
-ROWS, COLUMNS = 40, 160
+NONE = "none"
 AFTER = 1.0
 """Seconds for what is still in the pipes of a child that has ended."""
 
@@ -43,14 +38,16 @@ class Nursery:
 
     def take(self, child: Running) -> None:
         self.children.add(child)
-        task = asyncio.get_running_loop().create_task(child.follow())
+        self._keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+
+    def heed(self, child: Running) -> None:
+        self._keep(child.heed())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
-
-        def over(done: "asyncio.Task[None]") -> None:
-            self.children.discard(child)
-            self._following.discard(done)
-
-        task.add_done_callback(over)
+        task.add_done_callback(self._following.discard)
+        return task
 
     async def close(self) -> None:
         async with anyio.create_task_group() as tasks:
@@ -83,14 +80,33 @@ class Granted:
 
     @property
     def sandbox(self) -> str:
-        return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else "none"
+        return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
 
     def find(self, program: str) -> str | None:
-        folders = [one for one in self.shop.ground.search_path.split(os.pathsep) if one.startswith("/")]
+        ground = self.shop.ground
+        folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
+        folders = [one for one in folders if ground.inside(Path(one).resolve()) is None]
         found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
-        if found is None or self.shop.ground.inside(Path(found).resolve()) is not None:
+        if found is None or ground.inside(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None
+
+    def _may_run_open(self, command: Command, within: Reach | None) -> None:
+        """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
+        if within is None:
+            return
+        if self.shop.ladder.want is Want.REQUIRED or command.read_only or not above(self.demand.profile, self.profile):
+            raise unsheltered(self.shop.ladder)
+
+    def _program(self, name: str) -> str:
+        if found := name if "/" in name else self.find(name):
+            return found
+        raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
+
+    def _terminal(self, wanted: bool) -> tuple[str, ...]:
+        """Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
+        setsid = self.find("setsid") if wanted else None
+        return (setsid, "--ctty", "--wait") if setsid else ()
 
     async def run(self, command: Command) -> Ran:
         child = await self._start(command, terminal=False, apart=True)
@@ -114,7 +130,10 @@ class Granted:
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
     async def start(self, command: Command, terminal: bool = False) -> Running:
-        return await self._start(command, terminal, apart=False)
+        child = await self._start(command, terminal, apart=command.apart)
+        if command.apart:
+            self.shop.nursery.heed(child)
+        return child
 
     async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
         shop = self.shop
@@ -124,11 +143,15 @@ class Granted:
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-        sandbox = await shop.ladder.chosen(needed=within is not None)
-        argv = (*TERMINAL, *command.argv) if terminal else command.argv
-        launch = sandbox.launch(argv, within, shop.limits, command.seconds)
-        env = {**shop.ground.variables, **command.env}
-        child = _spawn(launch, env, folder if within is None else "/", terminal, apart)
+        argv = (*self._terminal(terminal), self._program(command.argv[0]), *command.argv[1:])
+        sandbox = await shop.ladder.chosen() if within is not None else None
+        if within is None or sandbox is None:
+            self._may_run_open(command, within)
+            launch = beside(argv, {})
+        else:
+            launch = sandbox.launch(argv, within, shop.limits, command.seconds)
+        env = {**shop.ground.variables, **command.env, **launch.variables}
+        child = spawn(launch, env, folder if sandbox is None else "/", terminal, apart)
         shop.nursery.take(child)
         child.most = shop.limits.processes if launch.counted else 0
         try:
@@ -139,49 +162,20 @@ class Granted:
         return child
 
 
-TERMINAL = ("setsid", "-c", "-w")
-"""Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
+def above(needed: Profile, given: Profile) -> bool:
+    return given.rank > needed.rank
 
 
-def _spawn(launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool) -> Running:
-    """`apart`: errors come on a pipe of their own."""
-    ours, theirs = _ends(terminal, apart)
-    try:
-        process = subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
-            launch.argv,
-            stdin=theirs[0],
-            stdout=theirs[1],
-            stderr=theirs[2],
-            env=dict(env),
-            cwd=folder,
-            pass_fds=launch.lent,
-            start_new_session=True,
+def unsheltered(ladder: Ladder) -> Refusal:
+    tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
+    why = "the operator switched it off" if ladder.want is Want.OFF else tried or "there is none for this system"
+    return Refusal(
+        Problem(
+            Code.NOT_GRANTED,
+            f"This has to run shut in, and there is no sandbox here ({why}).",
+            "Have the person install bubblewrap (on Debian: `apt-get install bubblewrap`), or raise the profile.",
         )
-    except BaseException:
-        for one in ours:
-            os.close(one)
-        launch.tether.close()
-        raise
-    finally:
-        for one in {*theirs, *launch.lent}:
-            os.close(one)
-    out = Source(ours[0])
-    err = Source(ours[2]) if len(ours) > 2 else None
-    return Running(process, launch.tether, out, err, Sink(ours[1]))
-
-
-def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
-    """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
-    if terminal:
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
-        return [ours, os.dup(ours)], [theirs, theirs, theirs]
-    stdin, to_them = os.pipe()
-    from_them, stdout = os.pipe()
-    if not apart:
-        return [from_them, to_them], [stdin, stdout, stdout]
-    errors, stderr = os.pipe()
-    return [from_them, to_them, errors], [stdin, stdout, stderr]
+    )
 
 
 @dataclass
@@ -211,7 +205,8 @@ async def _feed(child: Running, data: bytes | None) -> None:
 
 def _say_if_broken(child: Running, errors: bytearray) -> None:
     if not child.begun:
-        said = bytes(errors[-500:]).decode(errors="replace").strip() or f"it ended with {child.process.returncode}"
+        told = child.tether.reason or bytes(errors[-500:]).decode(errors="replace").strip()
+        said = told or f"it ended with {child.process.returncode}"
         raise Refusal(Problem(Code.TOOL_FAILED, f"The sandbox could not be built: {said}", "Nothing ran."))
     if child.overrun:
         raise Refusal(

@@ -1,6 +1,6 @@
 """What is a tool given? The session, what it was granted, and the ports it may reach; nothing else."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending, Problem
@@ -25,6 +25,12 @@ class Client(Protocol):
 
     def can(self, what: str) -> bool:
         """`elicitation`, `elicitation.url`, `sampling`, `sampling.tools` or `roots`, as the client declared them."""
+        ...
+
+    @property
+    def carried(self) -> Collection[str]:
+        """The keys of the questions this call comes back with, where a question ends a call and the answer begins it
+        anew. Nobody but us can put a key here."""
         ...
 
     async def request(self, key: str, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,6 +64,10 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
+    async def signature(self) -> tuple[str, str] | None:
+        """The name and address that the person's own git signs commits with, None where it has none."""
+        ...
+
     def reachable(self) -> bool:
         """Can this person be asked through the client, now?"""
         ...
@@ -75,6 +85,8 @@ class Desk(Protocol):
     async def enter(self, wish: str) -> Ending: ...
 
     async def leave(self) -> Ending: ...
+
+    async def think(self, content: str) -> Ending: ...
 
     async def complete(self, answer: str, status: str) -> Ending: ...
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mcp_server.model.posture import Profile
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -25,6 +27,11 @@ class Command:
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
     """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    apart: bool = False
+    """For one that goes on running and speaks a protocol: its errors do not come among its output."""
+    sees_secrets: bool = False
+    """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
+    to tell which one changed. Whoever shows what it says leaves their content out."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
 
@@ -51,9 +58,14 @@ class Child(Protocol):
         """None while it runs."""
         ...
 
+    @property
+    def last_words(self) -> str:
+        """The end of its errors, where they came apart."""
+        ...
+
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes, errors among it, in pieces, until it ends. A program that prints without end is slowed down
-        to what a reader can bear, and waits where there is no reader."""
+        """What it writes, its errors among it unless they come apart, in pieces, until it ends. A program that
+        prints without end is slowed down to what a reader can bear, and waits where there is no reader."""
         ...
 
     async def write(self, data: bytes) -> None: ...
@@ -70,6 +82,11 @@ class Processes(Protocol):
     def sandbox(self) -> str:
         """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
         which it is from the first start on."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """The person's, whose sandbox it is."""
         ...
 
     def find(self, program: str) -> str | None:

@@ -4,6 +4,7 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 `Changed`. Their SQL is plain enough for every engine.
 """
 
+from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
 from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition, trust
 from mcp_server.state.deeds.notes import Folded, fold, note
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
@@ -21,24 +22,57 @@ from mcp_server.state.deeds.records import (
     put_document,
     tally,
 )
+from mcp_server.state.deeds.runs import (
+    calls_of,
+    deliver,
+    go_on,
+    holds,
+    keep_thought,
+    pause,
+    put_report,
+    report,
+    stop,
+    thoughts,
+)
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
-from mcp_server.state.deeds.sessions import forget, move, put_session, session, session_by_handle, sessions, touch
+from mcp_server.state.deeds.sessions import (
+    forget,
+    move,
+    pass_by,
+    put_session,
+    session,
+    session_by_handle,
+    sessions,
+    touch,
+)
 
 __all__ = [
     "AXES",
     "Folded",
     "Full",
+    "Reply",
+    "Terms",
     "Writing",
+    "answer",
+    "approval",
+    "approvals",
     "as_text",
+    "ask",
     "axes",
+    "calls_of",
     "changes",
+    "commence",
     "conclude",
+    "deliver",
     "document",
     "documents",
     "fold",
     "forget",
     "forget_records",
+    "go_on",
+    "holds",
     "intend",
+    "keep_thought",
     "leave_message",
     "messages",
     "move",
@@ -46,20 +80,27 @@ __all__ = [
     "of_principal",
     "of_session",
     "owned",
+    "pass_by",
+    "pause",
     "posture",
     "postures",
     "put_document",
+    "put_report",
     "put_session",
     "read_messages",
     "recall_seen",
     "record",
     "remember_seen",
+    "report",
     "session",
     "session_by_handle",
     "sessions",
     "set_posture",
     "sign_checkpoint",
+    "standing",
+    "stop",
     "tally",
+    "thoughts",
     "touch",
     "transition",
     "trust",

@@ -1,5 +1,6 @@
 """Which rows and notes belong to a run? Found by the ledger's index of runs, in whatever process asks."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp_server.state.batch import View, plain
@@ -9,6 +10,7 @@ from mcp_server.state.verify import read_body
 
 HOW_MANY_RUNS = 100
 AMONG_ROWS = 200_000
+OUTCOMES = {"plan_delta": "decision", "next_action": "plan", "known_risks": "issue"}
 MOST_ROWS = 20_000
 """Of a run that is longer the newest rows are read."""
 
@@ -32,7 +34,18 @@ def of_run(view: View, run: str, upto: int | None = None) -> Summary | None:
     choices = [row for row in map(_row, meanwhile) if _is_choice(row) and row.fields.get("principal") in whose]
     notes = view.all("SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
     together = sorted([*rows, *choices], key=lambda row: row.seq)
-    return summarised(run, together, [Note(one["seq"], one["kind"], one["text"]) for one in notes], upto)
+    said = [Note(one["seq"], one["kind"], one["text"]) for one in notes]
+    return summarised(run, together, sorted([*said, *_thoughts(view, run, rows)], key=lambda note: note.seq), upto)
+
+
+def _thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
+    """What a thought came to, which is all that was kept of it, as of the call that was going on then."""
+    for one in view.all("SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=plain(run)):
+        seq = max((row.seq for row in rows if row.at <= one["at"]), default=rows[0].seq)
+        outcome = read_body(one["body"])
+        for name, kind in OUTCOMES.items():
+            if outcome.get(name):
+                yield Note(seq, kind, str(outcome[name]))
 
 
 def known_runs(view: View, principal: str | None = None) -> list[str]:

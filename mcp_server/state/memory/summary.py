@@ -86,7 +86,7 @@ class _Told:
                 self.refusals.append(row)
             case "transition" if "profile" in sides(row)[1]:
                 self.choices.append(row)
-            case "transition":
+            case "transition" | "delivery":
                 self.moves.append(row)
             case _:
                 pass
@@ -158,7 +158,9 @@ def _moment(at_ns: int) -> str:
 def _decisions(told: _Told) -> Iterator[str]:
     for row in sorted([*told.moves, *told.choices], key=lambda row: row.seq):
         before, after = sides(row)
-        if "profile" in after:
+        if row.kind == "delivery":
+            yield f"Delivered as {row.fields.get('status')}."
+        elif "profile" in after:
             changed = [f"{axis} {after[axis]}" for axis in after if axis != "epoch" and before.get(axis) != after[axis]]
             yield f"The person chose {', '.join(changed) or 'nothing new'}."
         elif before.get("mode") != after.get("mode"):

@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from mcp_server.library.words import VARIABLES, Unspeakable, Words, composed
-from mcp_server.model.pack import Prompt, PromptArgument
+from mcp_server.model.pack import Pack, Prompt, PromptArgument
 from mcp_server.model.posture import Posture, Stage
 
 SAYS = {
@@ -23,6 +23,9 @@ class Sayings:
     words: Words
     root: str
     posture: Callable[[str], Awaitable[Posture]]
+
+    def pack(self) -> Pack:
+        return Pack("menugate", prompts=self.prompts())
 
     def prompts(self) -> tuple[Prompt, ...]:
         given = tuple(PromptArgument(name, says) for name, says in SAYS.items())

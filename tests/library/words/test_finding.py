@@ -57,8 +57,10 @@ def test_what_is_missing_names_every_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["../secret", "agent/../../secret", "/etc/passwd", "agent//warmup", "agent/", "", ".", "Agent/warmup", "a\0b"]
-    + ["agent/warmup.md", "~/x", "agent\\warmup", "a/" * 5 + "a", "x" * 41, "agent/warmup\n"],
+    [
+        *("../secret", "agent/../../secret", "/etc/passwd", "agent//warmup", "agent/", "", ".", "Agent/warmup", "a\0b"),
+        *("agent/warmup.md", "~/x", "agent\\warmup", "a/" * 5 + "a", "x" * 41, "agent/warmup\n"),
+    ],
 )
 def test_a_key_cannot_leave_the_folder(key: str, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("canary")
@@ -97,18 +99,20 @@ def test_exactly_four_variables() -> None:
 
 @pytest.mark.parametrize("hole", ["{{root}}", "{{ user_input }}", "{{}}", "{{USER_INPUT}}", "{{user_input.x}}"])
 def test_an_unknown_variable_is_an_error(hole: str, tmp_path: Path) -> None:
-    values = dict.fromkeys(VARIABLES, "x")
-    with pytest.raises(Unspeakable, match="and there are only project_root, .*Searched for"):
+    values: dict[str, str] = dict.fromkeys(VARIABLES, "x")
+    with pytest.raises(Unspeakable, match=r"and there are only project_root, .*Searched for"):
         words(tmp_path, base__system=f"a {hole} b").say("base/system", values)
 
 
 @pytest.mark.parametrize("values", [{}, {"user_input": ""}, {"user_input": "  \n"}, {"tool_summary": "x"}])
 def test_a_missing_or_empty_value_is_an_error(values: dict[str, str]) -> None:
-    with pytest.raises(Unspeakable, match="needs a value for `user_input`.*Searched for"):
+    with pytest.raises(Unspeakable, match=r"needs a value for `user_input`.*Searched for"):
         Words((SHIPPED,)).say("agent/warmup", values)
 
 
-@given(st.lists(st.sampled_from([*("{{%s}}" % name for name in VARIABLES), "\\1", "{", "}}", "$x", "é"]), max_size=8))
+@given(
+    st.lists(st.sampled_from([*("{{" + name + "}}" for name in VARIABLES), "\\1", "{", "}}", "$x", "é"]), max_size=8)
+)
 def test_a_value_is_never_read_as_a_variable(pieces: list[str]) -> None:
     """One pass: whatever a value says comes out as it went in."""
     value = "x" + "".join(pieces)

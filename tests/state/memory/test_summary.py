@@ -93,7 +93,7 @@ def test_every_section_says_what_is_on_record() -> None:
             "Final answer: It passes now.",
         ),
     }
-    assert found.facts | {"from": 0, "to": 0} == {
+    assert {**found.facts, "from": 0, "to": 0} == {
         **{"session": "s-1", "from": 0, "to": 0, "calls": 4, "done": 2, "failed": 1, "refused": 3},
         "rows": "1 to 13",
     }
@@ -126,12 +126,8 @@ def test_long_runs_stay_short() -> None:
 
 
 def test_a_hostile_row_breaks_nothing() -> None:
-    rows = [
-        row(1, "transition", **{"from": "x", "to": ["y"]}),
-        row(2, "outcome", intent=99),
-        row(3, "intent"),
-        Row(4, "", "", {}),
-    ]
+    odd = row(1, "transition", **{"from": "x", "to": ["y"]})
+    rows = [odd, row(2, "outcome", intent=99), row(3, "intent"), Row(4, "", "", {})]
     assert summarised(RUN, rows, []).text.startswith("# Summary of run")
 
 

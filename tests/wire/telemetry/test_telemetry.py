@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_a_trace_from_elsewhere_is_linked_and_no_more(
 
     with told(monkeypatch) as collector:
         with served.served(workspace, home) as house:
-            meta = {
+            meta: dict[str, Any] = {
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "traceparent": TRACEPARENT,
@@ -152,10 +153,11 @@ def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
     code = (
         "import asyncio, sys; from mcp_server.compose import build; from mcp_server.settings import read\n"
         f"settings = read({{'workspace': {str(workspace)!r}}}, {{'HOME': {str(home)!r}}})\n"
-        "async def main():\n house = build(settings)\n assert house.watching is None\n return house\n"
+        "async def main():\n house = build(settings)\n assert house.last_words is None\n return house\n"
         "house = asyncio.run(main())\n"
         "assert len(house.server.middleware) == 3, house.server.middleware\n"
-        "assert [name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'mcp_server.wire.telemetry.'))] == []\n"
+        "loaded = ('opentelemetry.sdk', 'mcp_server.wire.telemetry.')\n"
+        "assert [name for name in sys.modules if name.startswith(loaded)] == []\n"
     )
     run = [sys.executable, "-c", code]
     done = subprocess.run(
