@@ -7,14 +7,12 @@ import asyncio
 import gc
 import logging
 import os
-import secrets
 import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 from anyio import to_thread
 
@@ -37,6 +35,7 @@ from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
+from mcp_server.footing import Wall, new_handle, numbered, prepare_folders
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
@@ -62,7 +61,7 @@ from mcp_server.wire.offers import Offers
 from mcp_server.wire.own.prompts import Sayings
 from mcp_server.wire.own.summaries import summaries
 from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, stamp
-from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
+from mcp_server.wire.telemetry import Running, Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
@@ -169,19 +168,17 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
     sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
-    ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
-    postures = Postures(store, found.posture, policy.ceiling, ceilings)
+    postures = Postures(store, found.posture, policy.ceiling, {one.principal: one.max_profile for one in config.tokens})
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     sayings = Sayings(found.words, str(settings.workspace), postures.seen)
     offers = Offers((sayings.pack(), *found.packs), (*reports(store, redactor), *summaries(store)))
-    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
-    watching = asked_for(wish, frozenset(policy.tools), offers.names, settings.person)
+    watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
-    listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
+    listings = Listings(policy, found.library.hosts, settings.listing or config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
         pipeline=pipeline,
@@ -201,6 +198,12 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     return House(
         found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, last_words
     )
+
+
+def watched(found: Law, settings: Settings, offers: Offers) -> Running | None:
+    """Telemetry, where the environment asks for it."""
+    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+    return asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
 
 
 @dataclass(frozen=True)
@@ -275,41 +278,6 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     )
 
 
-class Wall:
-    """The clock on the wall, which only this module looks at."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
-
-
 def spoken(found: Law, pinned: str | None) -> str:
     head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
     return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
-
-
-def prepare_folders(settings: Settings) -> None:
-    if settings.state.is_symlink():
-        # It may have come with the workspace, and lead to where a tool reads and writes.
-        raise Unbuildable(
-            f"{settings.state} is a link, and menugate keeps its state in a folder that is really there; take it away."
-        )
-    for folder in (settings.state, settings.secrets):
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as wrong:
-            raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
-    ignore = settings.state / ".gitignore"
-    # A courtesy to the person's repository, which must not keep a server from reading what lies there.
-    with suppress(OSError):
-        if not ignore.exists():
-            ignore.write_text("*\n")
-
-
-def numbered() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
-    process, numbers = secrets.token_hex(6), count(1)
-    return lambda: f"{process}-{next(numbers)}"
-
-
-def new_handle() -> str:
-    return "menu_" + secrets.token_urlsafe(16)
