@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 
 import mcp_server
 from mcp_server.calls.desk import MenuDesk
@@ -23,19 +22,23 @@ from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
+from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
+from mcp_server.health import examined
 from mcp_server.law import DATA, Law, Unbuildable, law
 from mcp_server.library import Faults
+from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
+from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
 from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
@@ -65,6 +68,7 @@ class House:
     pipeline: Pipeline
     notices: Notices
     server: MenuServer
+    gate: HealthGate
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
 
@@ -92,11 +96,19 @@ class House:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
         await changed.wait()
         settle()
+        await self._health()
         while await changed.wait():
             changed.clear()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
+
+    async def _health(self) -> None:
+        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        with suppress(Refusal):
+            condition = await self.store.ready()
+            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
+                await self.gate.failed(ill)
 
 
 def settle() -> None:
@@ -129,8 +141,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     sessions = Sessions(store, new_id, new_handle)
-    ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
-    postures = Postures(store, found.posture, policy.ceiling, ceilings)
+    doors = doors_of(found, settings, store)
+    postures = doors.postures
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
@@ -142,7 +154,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs),
+        offers=Offers(found.packs, slash(found, doors, partial(examined, found, settings, doors)).commands()),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -151,7 +163,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, token)
+    gate_of_health = health_gate(found, settings, doors)
+    return House(found, settings, store, sessions, postures, pipeline, notices, server, gate_of_health, token)
 
 
 @dataclass(frozen=True)
@@ -209,13 +222,6 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
     return counted
 
 
-class Wall:
-    """The clock on the wall, which only this module looks at."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
-
-
 def spoken(found: Law, pinned: str | None) -> str:
     prompts = DATA / "prompts"
     head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
@@ -244,12 +250,6 @@ def prepare_folders(settings: Settings) -> None:
     with suppress(OSError):
         if not ignore.exists():
             ignore.write_text("*\n")
-
-
-def numbered() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
-    process, numbers = secrets.token_hex(6), count(1)
-    return lambda: f"{process}-{next(numbers)}"
 
 
 def new_handle() -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import anyio
 
 from mcp_server.calls.context import Asked, Found
+from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
@@ -52,7 +53,7 @@ class Recorder:
                 posture=posture,
                 tool=asked.tool[:LONGEST_NAME],
                 decision=decision,
-                origin=self._origin(asked),
+                origin=self._origin(asked, asked.seat),
                 arguments_sha256=digest,
                 arguments_bytes=size,
             )
@@ -83,15 +84,18 @@ class Recorder:
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._origin(found.asked),
+            origin=self._origin(found.asked, found.seat),
             tool_count=self.tool_count(found.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
         )
 
-    def _origin(self, asked: Asked) -> Origin:
+    def _origin(self, asked: Asked, seat: Seat) -> Origin:
         return Origin(
-            conversation=self.conversation, client=asked.client.name[:LONGEST_NAME], transport=asked.transport
+            conversation=self.conversation,
+            client=asked.client.name[:LONGEST_NAME],
+            transport=asked.transport,
+            passing=seat.passing,
         )
 
 

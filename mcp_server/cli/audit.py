@@ -46,8 +46,16 @@ menugate audit export > ledger.jsonl            a line per row, oldest first
 menugate audit export --output ledger.jsonl     into a new file that only you can read
 menugate audit export --since 2026-11-01        from that day on
 """
-KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "alarm")
-COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
+KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "health", "alarm")
+COLOURS = {
+    "refusal": "red",
+    "alarm": "red",
+    "health": "red",
+    "question": "yellow",
+    "problem": "yellow",
+    "start": "dim",
+    "stop": "dim",
+}
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
@@ -175,8 +183,18 @@ def in_short(row: "Row") -> list[str | tuple[str, str]]:
 def changed(row: "Row") -> str:
     """What is other than it was, of a session's place or of the posture."""
     before, after = (cast(dict[str, Any], row.fields.get(key) or {}) for key in ("from", "to"))
-    keys = [key for key in after if before.get(key) != after[key] and key not in ("epoch", "run")]
-    return ", ".join(f"{key} {before.get(key) or 'ROOT'} -> {after[key] or 'ROOT'}" for key in keys) or "a new run"
+    # A choice that went back to what is usual, or waits no longer, is not in the row any more.
+    keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
+    return (
+        ", ".join(f"{key} {_word(key, before.get(key))} -> {_word(key, after.get(key))}" for key in keys) or "a new run"
+    )
+
+
+def _word(key: str, value: object) -> str:
+    """What has no value: no mode is ROOT, and an axis nobody chose stands where it usually does."""
+    if isinstance(value, list):
+        return "; ".join(map(str, cast(list[object], value)))
+    return str(value) if value is not None else "ROOT" if key == "mode" else "usual"
 
 
 def run_show(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
-MODULES = ("serve", "menus", "check", "explain", "call", "status", "audit", "completion")
+MODULES = ("serve", "menus", "check", "explain", "call", "status", "posture", "audit", "completion")
 """In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio

@@ -37,6 +37,14 @@ class Approvals(StrEnum):
     OUT_OF_BAND = "out_of_band"
 
 
+class OnFailure(StrEnum):
+    """What follows when menugate finds itself not in order."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    LOG_ONLY = "log-only"
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A bearer token that proves who somebody is, kept as its SHA-256 so that the file opens nobody's door."""
@@ -59,6 +67,7 @@ class Config:
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
     tokens: tuple[Token, ...] = ()
+    health: OnFailure = OnFailure.ASK
 
 
 RULE = Words(500)
@@ -134,6 +143,10 @@ CONFIG = Record(
             ),
             "further people who may come in over HTTP, each with a token of their own",
         ),
+        "health": Key(
+            Choice(tuple(OnFailure)),
+            "what a failed health check does: turn the work mode to `repair` (`auto`), ask for that, or only record it",
+        ),
         "approvals": Key(Choice(tuple(Approvals)), "`out_of_band` where the client is not trusted to ask"),
     },
     "What the operator of menugate decides.",
@@ -156,6 +169,7 @@ def config_in(path: Path, findings: Findings) -> Config:
         menus=tuple(path.parent / folder.text for folder in leaves(fields, "menus")),
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
+        health=OnFailure(text(fields, "health") or OnFailure.ASK),
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))

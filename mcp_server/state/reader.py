@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.posture import Posture
 from mcp_server.state import deeds, verify
 from mcp_server.state.batch import View, plain
-from mcp_server.state.record import Kept, Message, Row, Wanted
+from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
 from mcp_server.state.seal import Key
 from mcp_server.state.verify import Report, read_body
 
 CHUNK = 1000
 FOLLOW_SECONDS = 0.1
 UNFINISHED_AMONG = 100_000
+LIVES = 1000
+"""So many of the last starts and ends are looked at."""
 
 
 def _pause() -> bool:
@@ -119,13 +121,30 @@ class Reader:
         """The one used last comes first."""
         return deeds.sessions(self._view)
 
-    def postures(self) -> dict[str, Posture]:
-        return deeds.postures(self._view)
+    def choices(self) -> dict[str, Choice]:
+        return deeds.choices(self._view)
 
     def lost(self) -> str:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
+
+    def damage(self) -> str:
+        """What is wrong with the file itself; empty where nothing is."""
+        return self._view.link.damage(thorough=True) or ""
+
+    def alive(self) -> list[Row]:
+        """The starts of the processes that are still there."""
+        return [row for row in self._begun() if verify.running(str(row.fields.get("process")))]
+
+    def gone(self) -> list[Row]:
+        """The starts of those that are not, and did not say that they ended."""
+        return [row for row in self._begun() if not verify.running(str(row.fields.get("process")))]
+
+    def _begun(self) -> list[Row]:
+        lives = list(self.rows(Wanted(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
+        over = {row.fields.get("process") for row in lives if row.kind == RowKind.STOP}
+        return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in over]
 
     def unfinished(self) -> list[int]:
         """Intents whose process ended without saying how they went."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
 from mcp_server.model.posture import Posture
@@ -26,6 +27,8 @@ class RowKind(StrEnum):
     REFUSAL = "refusal"
     QUESTION = "question"
     TRANSITION = "transition"
+    HEALTH = "health"
+    """menugate examined itself and was not in order."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 
@@ -37,6 +40,8 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    passing: bool = False
+    """No session holds this call together with the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class Judged:
             "step": session.steps,
             "client": origin.client,
             "transport": origin.transport,
+            "passing": origin.passing or None,
             "mode": session.mode,
             "stage": session.stage,
             "work_mode": posture.work_mode,
@@ -149,7 +155,7 @@ class Moved:
 class Changed:
     """Somebody else was first: nothing was written, this is how it stands now."""
 
-    current: Session | Posture | None
+    current: Session | Choice | None
 
 
 @dataclass(frozen=True, slots=True)

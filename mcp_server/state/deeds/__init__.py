@@ -4,24 +4,27 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 `Changed`. Their SQL is plain enough for every engine.
 """
 
-from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, unhealthy
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
-from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
+from mcp_server.state.deeds.postures import choice, choices
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
 from mcp_server.state.deeds.sessions import forget, move, put_session, session, session_by_handle, sessions, touch
+from mcp_server.state.deeds.steering import ask, conclude, confirm, drop, process_over, settle, unit_over
 
 __all__ = [
-    "AXES",
-    "axes",
+    "ask",
     "changes",
+    "choice",
+    "choices",
     "conclude",
+    "confirm",
+    "drop",
     "forget",
     "intend",
     "leave_message",
     "messages",
     "move",
-    "posture",
-    "postures",
+    "process_over",
     "put_session",
     "read_messages",
     "recall_seen",
@@ -30,8 +33,10 @@ __all__ = [
     "session",
     "session_by_handle",
     "sessions",
-    "set_posture",
+    "settle",
     "sign_checkpoint",
     "touch",
     "transition",
+    "unhealthy",
+    "unit_over",
 ]
