@@ -10,10 +10,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, when
+from mcp_server.cli.posture.shown import transition
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -161,7 +162,7 @@ def in_short(row: "Row") -> list[str | tuple[str, str]]:
         case "outcome":
             said = f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
         case "transition":
-            said = f"{fields.get('reason', '')}: {changed(row)}"
+            said = f"{fields.get('reason', '')}: {transition(fields)}"
         case "intent":
             said = f"in {fields.get('mode') or 'ROOT'}" + (
                 f", allowed by {fields['rule']}" if fields.get("rule") else ""
@@ -178,23 +179,6 @@ def in_short(row: "Row") -> list[str | tuple[str, str]]:
         " ",
         f"{' '.join(parts)}{'  ' if parts else ''}{said}".replace("\n", " "),
     ]
-
-
-def changed(row: "Row") -> str:
-    """What is other than it was, of a session's place or of the posture."""
-    before, after = (cast(dict[str, Any], row.fields.get(key) or {}) for key in ("from", "to"))
-    # A choice that went back to what is usual, or waits no longer, is not in the row any more.
-    keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
-    return (
-        ", ".join(f"{key} {_word(key, before.get(key))} -> {_word(key, after.get(key))}" for key in keys) or "a new run"
-    )
-
-
-def _word(key: str, value: object) -> str:
-    """What has no value: no mode is ROOT, and an axis nobody chose stands where it usually does."""
-    if isinstance(value, list):
-        return "; ".join(map(str, cast(list[object], value)))
-    return str(value) if value is not None else "ROOT" if key == "mode" else "usual"
 
 
 def run_show(arguments: argparse.Namespace) -> int:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.cli.command import MODULES
+from mcp_server.cli.command import parser
+from mcp_server.cli.completion import commands_of
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-NOUNS = (*MODULES, "messages", "audit tail", "audit show", "audit verify", "audit export")
+COMMANDS = tuple(commands_of(parser()))
+NOUNS = (*COMMANDS, "audit tail", "audit show", "audit verify", "audit export")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")
@@ -40,7 +42,7 @@ def test_help_shows_examples(noun: str, menugate: Type) -> None:
 
 def test_help_lists_every_command(menugate: Type) -> None:
     said = menugate("--help")
-    assert [noun for noun in (*MODULES, "messages") if f"    {noun} " not in said.out.replace("\n", " \n")] == []
+    assert [noun for noun in COMMANDS if f"    {noun} " not in said.out.replace("\n", " \n")] == []
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,12 @@ from tests.doors.served import command, environment
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        ("''", "serve menus check explain call status messages audit completion"),
-        ("m", "menus messages"),
+        (
+            "''",
+            "serve menus check explain call status messages mode control profile model ai-mode reasoning autonomous "
+            "steer doctor audit completion",
+        ),
+        ("m", "menus messages mode model"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
@@ -30,6 +34,16 @@ from tests.doors.served import command, environment
         ("explain Read --mode d", "data"),
         ("explain Read --profile t", "trusted"),
         ("explain Read '{}' ''", ""),
+        ("mode ''", "chat plan build review repair research"),
+        ("mode re", "review repair research"),
+        ("mode plan --sc", "--scope"),
+        ("mode plan --scope n", "now next-milestone"),
+        ("mode repair --autonomous --permission-profile n", "normal"),
+        ("reasoning ''", "on off"),
+        ("steer pro", "profile"),
+        ("steer profile tr", "trusted"),
+        ("steer profile trusted fo", "for-next-unit"),
+        ("doctor ''", "fix"),
         ("call --workspace ''", ""),
         ("call --workspace src menu_e", "menu_enter menu_exit"),
         ("serve --listing ''", "auto masked carried stable flat"),

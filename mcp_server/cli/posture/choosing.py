@@ -1,7 +1,6 @@
 """`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: the person chooses."""
 
 import argparse
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -160,6 +159,8 @@ def looked(arguments: argparse.Namespace, settings: "Settings", found: "Law") ->
 def changed(
     arguments: argparse.Namespace, axes: "Mapping[str, Value]", scope: Scope, settings: "Settings", found: "Law"
 ) -> int:
+    import asyncio
+
     from mcp_server.model.ending import Problem, Refusal
     from mcp_server.person import doors_open, short_id
     from mcp_server.state import Changed

@@ -1,7 +1,6 @@
 """`menugate doctor`: is everything in order here, and what can be mended? The health gate, by hand."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -76,6 +75,8 @@ def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
 
 def gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[Finding]") -> str:
     """What follows from it, as the operator wants it. Where nothing can be read or written, that was said already."""
+    import asyncio
+
     from mcp_server.law import Law, Unbuildable, law
     from mcp_server.model.ending import Refusal
     from mcp_server.person import doors_open, health_gate

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_server.cli.paper import clean, say
 from mcp_server.settings import colours_wanted
@@ -67,3 +67,19 @@ def show_to_come(stands: "Holding") -> None:
     for change, words in to_come(stands.choice):
         how = "confirm it with `menugate steer --confirm" if change.unconfirmed else "take it back with `menugate steer"
         say("to come: ", words, (f"  ({how} {'' if change.unconfirmed else '--cancel '}{change.id}`)", "dim"))
+
+
+def transition(fields: Mapping[str, Any]) -> str:
+    """What is other than it was, of a session's place or of the posture, as the ledger has it."""
+    before, after = (cast(dict[str, Any], fields.get(key) or {}) for key in ("from", "to"))
+    # What was taken back, or waits no longer, is not in the row any more.
+    keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
+    steps = [f"{key} {_word(key, before.get(key))} -> {_word(key, after.get(key))}" for key in keys]
+    return ", ".join(steps) or "a new run"
+
+
+def _word(key: str, value: object) -> str:
+    """What has no value: no mode is ROOT, nothing waits, and an axis nobody chose stands where it usually does."""
+    if value is None or value == []:
+        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual")
+    return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

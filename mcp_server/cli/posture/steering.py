@@ -1,7 +1,6 @@
 """`menugate steer`: change one axis now or later, take a change back, or say yes to one that waits for that."""
 
 import argparse
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -93,6 +92,8 @@ def confirmed(arguments: argparse.Namespace, settings: "Settings", found: "Law")
 
 
 def at_the_doors(settings: "Settings", found: "Law", work: "Callable[[Doors], Awaitable[T]]") -> T:
+    import asyncio
+
     from mcp_server.model.ending import Refusal
     from mcp_server.person import doors_open
 
