@@ -58,7 +58,6 @@ COLOURS = {
     "stop": "dim",
 }
 FOREVER = 2**63 - 1
-"""The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
