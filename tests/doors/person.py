@@ -18,6 +18,6 @@ async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) 
     try:
         who = principal or settings.person
         change = Change("test", axes, reason="the person chose it")
-        assert isinstance(await store.write(partial(deeds.ask, principal=who, change=change)), Choice)
+        assert isinstance(await store.write(partial(deeds.steer, principal=who, change=change)), Choice)
     finally:
         await store.close()

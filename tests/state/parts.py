@@ -118,7 +118,7 @@ async def intended(store: Store, one: Intent) -> int:
 async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | Changed:
     """Every axis at once, if `wanted.epoch` is where the choice still stands."""
     change = Change("c1", Choice.whole(wanted).axes, reason=reason, **about)
-    found = await store.write(partial(deeds.ask, principal=who, change=change, epoch=wanted.epoch))
+    found = await store.write(partial(deeds.steer, principal=who, change=change, epoch=wanted.epoch))
     return found if isinstance(found, Changed) else found.over(Posture())
 
 

@@ -31,7 +31,7 @@ class Doors:
         ceiling = self.postures.ceiling_of(principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.too_high(principal, wished, ceiling)
-        return await self.store.write(partial(deeds.ask, principal=principal, change=change, epoch=epoch))
+        return await self.store.write(partial(deeds.steer, principal=principal, change=change, epoch=epoch))
 
     async def confirm(self, principal: str, id: str) -> Choice | None:
         return await self.store.write(partial(deeds.confirm, principal=principal, id=id))

@@ -9,10 +9,9 @@ from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import choice, choices
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
 from mcp_server.state.deeds.sessions import forget, move, put_session, session, session_by_handle, sessions, touch
-from mcp_server.state.deeds.steering import ask, conclude, confirm, drop, process_over, settle, unit_over
+from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
-    "ask",
     "changes",
     "choice",
     "choices",
@@ -35,6 +34,7 @@ __all__ = [
     "sessions",
     "settle",
     "sign_checkpoint",
+    "steer",
     "touch",
     "transition",
     "unhealthy",

@@ -21,7 +21,7 @@ LOOKED_AT = 20_000
 UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
 
 
-def ask(tx: Transaction, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed:
+def steer(tx: Transaction, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed:
     """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
     current = choice(tx, principal)
     if epoch is not None and tx.epoch(principal) != epoch:
