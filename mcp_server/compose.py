@@ -8,18 +8,22 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import mcp_server
+from mcp_server.calls.approving.approvals import Approvals, Trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder
+from mcp_server.calls.recording import Recorder, counting
+from mcp_server.calls.running.course import ADDRESS, Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, uncommitted
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.calls.steering.gate import HealthGate
@@ -31,17 +35,16 @@ from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.health import examined
 from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.library import Approvals as Asking
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
-from mcp_server.model.pack import Pack
+from mcp_server.model.pack import Artifact, Pack
 from mcp_server.model.policy import Policy
-from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
-from mcp_server.rules.visibility import visible
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, glimpse
+from mcp_server.state import Clock, Store, deeds, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -50,7 +53,6 @@ from mcp_server.wire.server import Front, MenuServer, build_server, stamp
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
-MOST_COUNTED = 1000
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
@@ -99,6 +101,7 @@ class House:
         await self._health()
         while await changed.wait():
             changed.clear()
+            await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
@@ -140,13 +143,14 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    sessions = Sessions(store, new_id, new_handle)
+    holds = Holds(store)
+    sessions = Sessions(store, new_id, new_handle, holds)
     doors = doors_of(found, settings, store)
     postures = doors.postures
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    pipeline = gate(found, settings, Rooms(store, sessions, postures, redactor), new_id())
+    pipeline = gate(found, settings, Rooms(store, sessions, holds, postures, redactor, clock or Wall()), new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -154,7 +158,11 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs, slash(found, doors, partial(examined, found, settings, doors)).commands()),
+        offers=Offers(
+            found.packs,
+            slash(found, doors, partial(examined, found, settings, doors)).commands(),
+            reports(store, redactor),
+        ),
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
@@ -173,8 +181,10 @@ class Rooms:
 
     store: Store
     sessions: Sessions
+    holds: Holds
     postures: Postures
     redactor: Redactor
+    clock: Clock
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
@@ -185,8 +195,10 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
+    course = running(rooms)
+
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal))
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
 
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
@@ -199,6 +211,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
+        approvals=approving(found, settings, rooms),
+        course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         person=partial(Reached, store),
@@ -207,19 +221,38 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     )
 
 
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
-    known: dict[tuple[object, ...], int] = {}
+def running(rooms: Rooms) -> Course:
+    store = rooms.store
+    # A reviewer that asks a model would be one more line here, and todos and git are looked at where there are any.
+    checks = (("refused and failed calls", unanswered), ("tests", last_tests), ("git", uncommitted(lambda _: None)))
+    return Course(store, rooms.sessions, rooms.holds, rooms.postures.known, rooms.redactor, Review(store, checks))
 
-    def counted(session: Session, posture: Posture) -> int:
-        key = (session.mode, session.stage, session.pinned, session.flat, posture)
-        if key not in known:
-            if len(known) > MOST_COUNTED:
-                known.clear()
-            known[key] = len(visible(session, posture, policy))
-        return known[key]
 
-    return counted
+def reports(store: Store, redactor: Redactor) -> tuple[Artifact, ...]:
+    """What was found when a run was over, each for whose run it was."""
+
+    async def read(principal: str, holes: Mapping[str, str]) -> str | None:
+        found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
+        return redactor.redact(found.as_text()) if found else None
+
+    about = (
+        "report",
+        "What was found when a run was over: issues, missing steps, next actions.",
+        "text/markdown",
+        read,
+    )
+    return (Artifact(ADDRESS, *about), Artifact(ADDRESS + "/{run}", *about))
+
+
+def approving(found: Law, settings: Settings, rooms: Rooms) -> Approvals:
+    config = found.library.config
+    trust = Trust(config.approvals is Asking.ELICIT, config.out_of_band)
+    return Approvals(rooms.store, rooms.clock, rooms.redactor, trust, approval_id, settings.approval_seconds)
+
+
+def approval_id() -> str:
+    """Short enough to be typed, and not one that anybody guesses while it is open."""
+    return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
 
 
 def spoken(found: Law, pinned: str | None) -> str:

@@ -47,6 +47,8 @@ class Settings:
     """What the environment holds that must never be shown: the values of variables whose names say so."""
     answer_seconds: float = 300.0
     """How long a question to the person waits."""
+    approval_seconds: float = 3600.0
+    """How long a question waits that is answered past the client, and how long the yes can then be used."""
     settle_seconds: float = 0.5
     """How long a move waits for the client to list again; the slowest host measured does so after 0.37."""
 

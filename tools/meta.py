@@ -30,10 +30,12 @@ class Enter(TypedDict):
 class Complete(TypedDict):
     final_answer: Annotated[str, "What was done, for the user"]
     status: NotRequired[Annotated[Literal["success", "partial", "failure"], "How it went"]]
+    menu: NotRequired[HANDLE]
 
 
 class Think(TypedDict):
     content: Annotated[str, "Your reasoning; kept private"]
+    menu: NotRequired[HANDLE]
 
 
 class MessageUser(TypedDict):
@@ -76,9 +78,9 @@ async def _complete(ctx: Context, args: Complete) -> Ending:
     return await ctx.desk.complete(args["final_answer"], args.get("status", "success"))
 
 
-async def _think(_ctx: Context, _args: Think) -> Ending:
+async def _think(ctx: Context, args: Think) -> Ending:
     # The thought itself is dropped on purpose: nothing of it belongs in a result, a log or the ledger.
-    return Done("Noted. Go on.")
+    return await ctx.desk.think(args["content"])
 
 
 async def _message(ctx: Context, args: MessageUser) -> Ending:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place, seen_from
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.menu import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
@@ -25,6 +26,7 @@ class MenuDesk:
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
+    course: Course
     stood: Session | None = None
     """Where the session was before this desk moved it; None where it did not."""
 
@@ -76,8 +78,20 @@ class MenuDesk:
     async def complete(self, answer: str, status: str) -> Ending:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
-        await self.sessions.next_run(self.seat, f"complete {status}")
-        return Done(f"Recorded as {status}. The run is over.", {"status": status})
+        before = self.seat.session
+        ending = await self.course.complete(self.seat, answer, status)
+        self._stood(before)
+        return ending
+
+    async def think(self, content: str) -> Ending:
+        before = self.seat.session
+        ending = await self.course.think(self.seat, content)
+        self._stood(before)
+        return ending
+
+    def _stood(self, before: Session) -> None:
+        if seen_from(before) != seen_from(self.seat.session):
+            self.stood = before
 
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)

@@ -85,6 +85,14 @@ def advised(found: Found, ending: Ending) -> Ending:
     return replace(ending, way_out=f"{ending.way_out} {how}")
 
 
+def alone(found: Found, problem: Problem) -> Problem:
+    """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
+    if problem.code is not Code.WRONG_STAGE or not found.seat.passing:
+        return problem
+    how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."
+    return replace(problem, way_out=f"{problem.way_out} {how}")
+
+
 def unknown(name: str, policy: Policy) -> Problem:
     near = get_close_matches(name, policy.tools, n=1, cutoff=0.7)
     hint = f" Did you mean `{near[0]}`?" if near else ""

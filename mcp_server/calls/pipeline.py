@@ -10,22 +10,26 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.lowlevel
 
+from mcp_server.calls.approving.approvals import Approvals, Yes
+from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding, advised
+from mcp_server.calls.finding import Finding, advised, alone
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, measured
+from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.policy import Call, Decision, Policy, Verdict
+from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.ports.context import Client, Person
 from mcp_server.model.ports.files import Files
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
+from mcp_server.model.tool import READING, Demand
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
+from mcp_server.state import Lapsed, Moved, Paused
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Pipeline:
     postures: Postures
     finding: Finding
     recorder: Recorder
+    approvals: Approvals
+    course: Course
     showing: Showing
     files: Callable[[Session, Demand], Files]
     person: Callable[[Session, Client], Person]
@@ -47,26 +53,40 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
-            if ending := await self.enter(found):
-                return ending
-            while True:
-                posture = await self.postures.of(asked.principal)
-                decision = self.decide(found, posture)
-                if decision.verdict is Verdict.DENY:
-                    return await self.refuse(found, posture, decision)
-                if decision.verdict is Verdict.ASK:
-                    return await self.ask(found, posture, decision)
-                record = await self.recorder.intend(found, posture, decision)
-                if isinstance(record, int):
-                    return await self.act(found, decision, record)
-                # The person changed the posture since; what was decided under the old one does not count.
-                await self.postures.refresh()
+            return await self.enter(found) or await self.through(found)
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
 
-    def decide(self, found: Found, posture: Posture) -> Decision:
-        call = Call(found.tool.name, found.arguments, spent=found.seat.spending.so_far)
+    async def through(self, found: Found) -> Ending:
+        """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
+        yes: Yes | None = None
+        while True:
+            posture = await self.postures.of(found.asked.principal)
+            await self.course.settle(found.seat)
+            decision = self.decide(found, posture, yes)
+            if decision.verdict is Verdict.DENY:
+                return await self.refuse(found, posture, decision)
+            if decision.verdict is Verdict.ASK:
+                answer = await self.ask(found, posture, decision)
+                if isinstance(answer, Problem):
+                    return self.showing.problem(answer)
+                yes = answer
+                continue
+            begun = await self.recorder.commence(found, posture, decision, yes)
+            match begun:
+                case int():
+                    return await self.act(found, decision, begun)
+                case Lapsed():
+                    return await self.unasked(found, posture, lapsed(found.tool, begun.why))
+                case Moved():
+                    # The person changed the posture since; what was decided under the old one does not count.
+                    await self.postures.refresh()
+                case Paused():
+                    await self.course.holds.refresh()
+
+    def decide(self, found: Found, posture: Posture, yes: Yes | None = None) -> Decision:
+        call = Call(found.tool.name, found.arguments, approved=yes is not None, spent=found.seat.spending.so_far)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Ending | None:
@@ -88,12 +108,23 @@ class Pipeline:
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> Ending:
         await self.recorder.refuse(found, posture, decision)
-        return self.showing.problem(refusal(decision))
+        if decision.code is Code.BUDGET_SPENT:
+            await self.course.overspent(found.seat, decision.reason)
+        return self.showing.problem(alone(found, refusal(decision)))
 
-    async def ask(self, found: Found, posture: Posture, decision: Decision) -> Ending:
-        """Nobody can say yes yet to what is asked here, so the answer is that a yes is missing."""
-        await self.recorder.question(found, posture, decision)
-        return self.showing.problem(refusal(decision))
+    async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
+        """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
+        wanted, judged = self.recorder.asking(found, posture, decision)
+        answer = await self.approvals.ask(found, wanted, decision, judged)
+        if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
+            await self.unasked(found, posture, answer)
+        return answer
+
+    async def unasked(self, found: Found, posture: Posture, problem: Problem) -> Ending:
+        """On record: a call that needed a yes and has none."""
+        decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
+        await self.recorder.refuse(found, posture, decision)
+        return self.showing.problem(problem)
 
     async def act(self, found: Found, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
@@ -110,12 +141,15 @@ class Pipeline:
         except anyio.get_cancelled_exc_class():
             self.recorder.conclude(found, record, "cancelled", started)
             raise
+        before = None
         if not found.tool.meta:
             self.spend(found, shown)
+            changed = decision.demand is not None and decision.demand.effect not in READING
+            before = await self.course.step(found.seat, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, record, how, started, shown, len(ending.text))
-        if desk.stood is not None:
-            await found.asked.moved(found.seat, desk.stood)
+        if (stood := desk.stood or before) is not None:
+            await found.asked.moved(found.seat, stood)
         return shown
 
     def spend(self, found: Found, shown: Ending) -> None:

@@ -4,23 +4,30 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import anyio
 
+from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
-from mcp_server.calls.sessions import Seat
+from mcp_server.calls.running.testing import tested
+from mcp_server.calls.sessions import Seat, seen_from
+from mcp_server.model.approval import Wanted
 from mcp_server.model.ending import Code, Ending, Problem
-from mcp_server.model.policy import Decision, Layer, Verdict
-from mcp_server.model.posture import Posture
+from mcp_server.model.policy import Decision, Layer, Policy, Verdict
+from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments
+from mcp_server.model.tool import READING, Arguments, Demand
+from mcp_server.rules.running.staging import stage_now
+from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
-from mcp_server.state import Intent, Moved, Origin, Outcome, Refused, Store
+from mcp_server.state import Begun, Intent, Origin, Outcome, Refused, Store
+from mcp_server.state.deeds import Terms
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
+MOST_COUNTED = 1000
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
 
@@ -32,17 +39,21 @@ class Recorder:
     """How many tools the session saw when it called."""
     conversation: str = ""
 
-    async def intend(self, found: Found, posture: Posture, decision: Decision) -> int | Moved:
+    async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
+        """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
+        intent = self._judged(Intent, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(self._judged(Intent, found, posture, decision))
+            return await self.store.intend(intent, terms(found, intent, yes))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
         await self.store.record(self._judged(Refused, found, posture, decision))
 
-    async def question(self, found: Found, posture: Posture, decision: Decision) -> None:
-        await self.store.record(self._judged(Questioned, found, posture, decision))
+    def asking(self, found: Found, posture: Posture, decision: Decision) -> tuple[Wanted, Questioned]:
+        """What a yes has to be about, and the row for the question."""
+        judged = self._judged(Questioned, found, posture, decision)
+        return wanted(found, judged), judged
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
@@ -74,13 +85,15 @@ class Recorder:
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
+                tested=tested(found.tool, found.arguments, shown),
             )
         )
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
+        session = found.seat.session
         return kind(
-            session=found.seat.session,
+            session=replace(session, stage=stage_now(session, posture)),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
@@ -97,6 +110,40 @@ class Recorder:
             transport=asked.transport,
             passing=seat.passing,
         )
+
+
+def wanted(found: Found, judged: Judged) -> Wanted:
+    """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
+    session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
+    demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
+    return Wanted.by(session, judged.posture, found.tool.name, demand, judged.arguments_sha256)
+
+
+def terms(found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
+    """What the call needs besides its record; None for nearly every call."""
+    changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
+    counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
+    if yes is None and not counted:
+        return None
+    unit = ("" if found.seat.passing else intent.session.id) if counted else None
+    if yes is None:
+        return Terms(unit=unit)
+    return Terms(yes.approval.id, wanted(found, intent), yes.carried, unit)
+
+
+def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    def counted(session: Session, posture: Posture) -> int:
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return counted
 
 
 def measured(arguments: Arguments) -> tuple[str, int]:

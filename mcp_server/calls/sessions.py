@@ -12,11 +12,13 @@ from functools import cached_property
 
 import anyio
 
+from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.spending import Spending
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.ports.files import Stamp
-from mcp_server.model.session import Session
-from mcp_server.state import Store
+from mcp_server.model.posture import Stage
+from mcp_server.model.session import Hold, Holder, Session
+from mcp_server.state import Store, deeds
 
 HANDLE_LIFE = "24 hours from its last use"
 MOST_LOOSE = 1000
@@ -38,8 +40,21 @@ class Seat:
         return anyio.Lock()
 
     def take(self, stored: Session) -> None:
-        """Stand where the store says. How the list of this connection looks is not written down."""
-        self.session = replace(stored, flat=self.session.flat)
+        """Stand where the store says. How the list of this connection looks is not written down, nor what holds it."""
+        if stored.run != self.session.run:
+            self.spending = Spending()
+        self.session = replace(stored, flat=self.session.flat, held=self.session.held)
+
+    def hold(self, held: Hold | None) -> bool:
+        """Paused, or let go on; whether that is another thing than before."""
+        before = self.session.held
+        if before == held:
+            return False
+        if before is not None and before.by is Holder.BUDGET:
+            # Whoever lets a run go on that had spent its budget gives it another.
+            self.spending = Spending()
+        self.session = replace(self.session, held=held)
+        return True
 
 
 UNKNOWN = Problem(
@@ -50,8 +65,9 @@ UNKNOWN = Problem(
 
 
 class Sessions:
-    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str]) -> None:
+    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str], holds: Holds) -> None:
         self._store = store
+        self._holds = holds
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
@@ -67,7 +83,7 @@ class Sessions:
             flat=flat and pinned is None,
             pinned=pinned is not None,
         )
-        seat = Seat(session, passing=passing)
+        seat = Seat(replace(session, held=self._holds.of(session)), passing=passing)
         if not passing:
             self._seats[session.id] = seat
         return seat
@@ -86,6 +102,7 @@ class Sessions:
             seat = Seat(session, handle=handle, written=True)
         elif session.version > seat.session.version:
             seat.take(session)
+        seat.hold(self._holds.of(seat.session))
         self._keep(seat)
         return seat
 
@@ -105,12 +122,21 @@ class Sessions:
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
         seat.spending = Spending()
-        after = replace(seat.session, run=self._new_id(), steps=0)
-        if not seat.written:
-            seat.session = after
-            return
+        before = seat.session
+        await self.advance(seat, before, self._anew(before), reason)
+
+    def _anew(self, session: Session) -> Session:
+        return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, reasoned=False)
+
+    async def advance(self, seat: Seat, before: Session, after: Session, reason: str) -> Problem | None:
+        """The run goes on to another stage, or to another run; on record also where the session is not."""
         async with seat.lock:
-            await self._moved(seat, after, reason)
+            if seat.written:
+                return await self._moved(seat, after, reason, before)
+            seat.session = after
+            why = {"reason": reason, "scope": "now"}
+            await self._store.write(lambda tx: deeds.pass_by(tx, before, after, why))
+        return None
 
     async def handle(self, seat: Seat) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
@@ -131,12 +157,17 @@ class Sessions:
         """
         moved: list[Seat] = []
         for seat in list(self._seats.values()):
+            held = self._holds.of(seat.session)
+            if held is not None and held.stopped and not seat.written and seat.session.held != held:
+                seat.session, seat.spending = self._anew(seat.session), Spending()
+            paused = seat.hold(held)
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
-                elsewhere = current.mode != seat.session.mode or current.stage != seat.session.stage
+                elsewhere = seen_from(current) != seen_from(seat.session)
                 seat.take(current)
-                if elsewhere:
-                    moved.append(seat)
+                paused |= elsewhere
+            if paused:
+                moved.append(seat)
         return moved
 
     def _keep(self, seat: Seat) -> None:
@@ -148,8 +179,9 @@ class Sessions:
         if len(self._loose) > MOST_LOOSE:
             del self._loose[next(iter(self._loose))]
 
-    async def _moved(self, seat: Seat, after: Session, reason: str) -> Problem | None:
-        moved = await self._store.move(seat.session, after, reason)
+    async def _moved(self, seat: Seat, after: Session, reason: str, before: Session | None = None) -> Problem | None:
+        """`before`: how the session stood, where its row does not say it: a stage that follows from the posture."""
+        moved = await self._store.move(before or seat.session, after, reason)
         if isinstance(moved, Session):
             seat.session = replace(moved, steps=after.steps)
             return None
@@ -184,6 +216,11 @@ class SeenBy:
 
     def recall(self, path: str) -> Stamp | None:
         return self.store.recall_seen(self.session, path)
+
+
+def seen_from(session: Session) -> tuple[object, ...]:
+    """What a session's list depends on."""
+    return session.mode, session.stage, session.reasoned
 
 
 def digest(handle: str) -> str:

@@ -48,16 +48,10 @@ menugate audit export --output ledger.jsonl     into a new file that only you ca
 menugate audit export --since 2026-11-01        from that day on
 """
 KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "health", "alarm")
-COLOURS = {
-    "refusal": "red",
-    "alarm": "red",
-    "health": "red",
-    "question": "yellow",
-    "problem": "yellow",
-    "start": "dim",
-    "stop": "dim",
-}
+COLOURS = dict.fromkeys(("refusal", "alarm", "health"), "red") | dict.fromkeys(("question", "problem"), "yellow")
+COLOURS |= dict.fromkeys(("start", "stop"), "dim")
 FOREVER = 2**63 - 1
+"""The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 

@@ -117,6 +117,7 @@ class CommandLine:
     """A client that cannot be asked anything: a command may run where nobody looks on."""
 
     name: str = "menugate call"
+    carried: frozenset[str] = frozenset()
 
     def can(self, what: str) -> bool:
         return False

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
-MODULES = ("serve", "menus", "check", "explain", "call", "status", "posture", "audit", "completion")
+MODULES = (
+    *("serve", "menus", "check", "explain", "call", "status", "posture"),
+    *("runs.approvals", "runs.control", "runs.report", "audit", "completion"),
+)
 """In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio
 menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token
 menugate menus --tokens                       what there is, and what it costs a model
 menugate explain fs_delete '{"path": "x"}'    may it run, and which rule says so
+menugate approvals                            which calls wait for your yes
+menugate pause                                let the runs here wait; `menugate next` lets them go on
 menugate audit tail                           what happened
 """
 

@@ -1,5 +1,6 @@
 """What has the operator decided? The file `menugate.yaml`, as one frozen value."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +29,7 @@ from mcp_server.library.shape import (
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.tool import Effect
 
 
 class Approvals(StrEnum):
@@ -66,6 +68,8 @@ class Config:
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    out_of_band: frozenset[str] = frozenset()
+    """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
     tokens: tuple[Token, ...] = ()
     health: OnFailure = OnFailure.ASK
 
@@ -147,13 +151,22 @@ CONFIG = Record(
             Choice(tuple(OnFailure)),
             "what a failed health check does: turn the work mode to `repair` (`auto`), ask for that, or only record it",
         ),
-        "approvals": Key(Choice(tuple(Approvals)), "`out_of_band` where the client is not trusted to ask"),
+        "approvals": Key(
+            TextOr(
+                Words(20, "|".join(Approvals), f"one of {', '.join(Approvals)}, or a mapping with `out_of_band`"),
+                Record(
+                    {"out_of_band": Key(ListOf(Words(80), least=1), "effects such as `destroy-local`, and tools")},
+                    "What only the person at a terminal can answer; everything else may be asked through the client.",
+                ),
+            ),
+            "`out_of_band` where the client is not trusted to ask, for every question or for some",
+        ),
     },
     "What the operator of menugate decides.",
 )
 
 
-def config_in(path: Path, findings: Findings) -> Config:
+def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
     """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it."""
     node = read(path, findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
@@ -171,11 +184,22 @@ def config_in(path: Path, findings: Findings) -> Config:
         listing=Listing(listing) if listing not in ("", "auto") else None,
         health=OnFailure(text(fields, "health") or OnFailure.ASK),
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        out_of_band=_out_of_band(fields, tools, findings),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
         ),
     )
+
+
+def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
+    chosen = fields.fields.get("approvals")
+    named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
+    known = (*Effect, *tools)
+    for one in named:
+        if one.text not in known:
+            findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)
+    return frozenset(one.text for one in named)
 
 
 def _rules(fields: Fields) -> tuple[RuleText, ...]:

@@ -30,7 +30,7 @@ def load(
     findings = Findings()
     if not folders:
         return _no_folder()
-    chosen = config_in(config, findings) if config is not None else Config()
+    chosen = config_in(config, findings, tools) if config is not None else Config()
     drafts = drafts_in([*folders, *chosen.menus], findings)
     stages = stages_in(folders[0] / "stages.yaml", findings)
     hosts = Hosts((*chosen.hosts, *hosts_in(folders[0] / "hosts.yaml", findings)))

@@ -20,7 +20,9 @@ class Code(StrEnum):
     RULE_DENIED = "RULE_DENIED"
     INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
     BUDGET_SPENT = "BUDGET_SPENT"
+    RUN_PAUSED = "RUN_PAUSED"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
+    APPROVAL_DENIED = "APPROVAL_DENIED"
     # Found while finding one's way through the menus.
     UNKNOWN_MODE = "UNKNOWN_MODE"
     AMBIGUOUS_MODE = "AMBIGUOUS_MODE"
@@ -28,6 +30,8 @@ class Code(StrEnum):
     UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
     NOT_READ_ONLY = "NOT_READ_ONLY"
     NOT_CARRIED = "NOT_CARRIED"
+    # Found while thinking.
+    REASONING_INCOMPLETE = "REASONING_INCOMPLETE"
     # Found while acting.
     TIMEOUT = "TIMEOUT"
     CANCELLED = "CANCELLED"
@@ -58,13 +62,16 @@ MEANINGS: dict[Code, str] = {
     Code.RULE_DENIED: "a deny rule matches the call",
     Code.INVALID_ARGUMENTS: "the arguments do not fit the tool's schema",
     Code.BUDGET_SPENT: "the run has used up a budget the person or the operator set",
+    Code.RUN_PAUSED: "the run is paused until the person lets it go on",
     Code.APPROVAL_REQUIRED: "the call waits for the person's yes",
+    Code.APPROVAL_DENIED: "the person was asked about the call and did not say yes",
     Code.UNKNOWN_MODE: "no mode answers to that name, number, title or trigger",
     Code.AMBIGUOUS_MODE: "several modes answer; the answer lists them by number",
     Code.ALREADY_AT_ROOT: "there is no mode to leave",
     Code.UNKNOWN_HANDLE: "the menu handle is not known: made up, expired, or somebody else's",
     Code.NOT_READ_ONLY: "menu_read carries only tools that only read; menu_call carries the others",
     Code.NOT_CARRIED: "a carrier cannot carry meta-tools or itself; call them by their own names",
+    Code.REASONING_INCOMPLETE: "reasoning is on, and the thought lacks what opens a run or joins two steps",
     Code.TIMEOUT: "the tool did not finish within its time and was stopped",
     Code.CANCELLED: "the client took the call back",
     Code.BUSY: "the workspace's state is held by another process; nothing ran",

@@ -79,6 +79,19 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
+class Artifact:
+    """Something kept for one principal, to be read by that one alone."""
+
+    uri_template: str
+    """An address, with or without holes."""
+    name: str
+    description: str
+    media_type: str
+    read: Callable[[str, Mapping[str, str]], Awaitable[str | None]]
+    """Given the principal and what stands in the holes; None where there is nothing of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """What a third party ships under the entry point group `menugate.tools`."""
 

@@ -1,6 +1,7 @@
 """Where does one agent stand? Its mode, its stage, its run."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mcp_server.model.posture import Stage
 
@@ -10,6 +11,28 @@ class Principal:
     """Who is calling, as far as it was proved. The OS user on stdio, the token's label over HTTP."""
 
     name: str
+
+
+class Holder(StrEnum):
+    """What a run was paused by."""
+
+    PERSON = "person"
+    UNIT = "unit"
+    """A unit is done, and run control `assisted` lets the person look at it first."""
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A run is paused. It keeps its state and goes on when the person says so."""
+
+    by: Holder
+    reason: str
+    run: str = ""
+    """The one run it is about, with which it ends; empty where it outlives the run."""
+    at: int = 0
+    stopped: bool = False
+    """The run was not only paused: what it had come to is cleared, and another one begins after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +49,7 @@ class Session:
     """Its list shows the tools of every mode at once, so that no mode is the wrong one."""
     pinned: bool = False
     """On an endpoint pinned to one mode: it can neither be left nor changed."""
+    reasoned: bool = False
+    """The thought that opens this run was accepted; asked only where the person switched reasoning on."""
+    held: Hold | None = None
+    """Paused. Not written down with the session: it is the person's, and may be about all of their sessions."""

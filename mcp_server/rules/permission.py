@@ -18,10 +18,11 @@ from functools import cached_property
 
 from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
-from mcp_server.model.session import Session
+from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
+from mcp_server.rules.running.staging import stage_now, stage_policy
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
@@ -122,13 +123,13 @@ def stage(case: Case) -> Decision | None:
     """Does the run's stage, and then the kind of work the person chose, include what this does?"""
     if case.tool.meta:
         return None
-    now = case.session.stage
-    fits = READING if now is None else case.policy.stages.get(now, READING)
+    now, chosen, table = stage_now(case.session, case.posture), case.posture, case.policy.stages
+    fits = stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
     if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
         return refusals.wrong_stage(case.tool, now)
-    chosen = case.posture
-    reading = chosen.ai_mode is AiMode.CHAT or chosen.work_mode in READ_ONLY_WORK
-    return refusals.read_only(case.tool, chosen) if reading and not READING.issuperset(case.effects) else None
+    if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
+        fits = READING & stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
+    return None if fits.issuperset(case.effects) else refusals.read_only(case.tool, chosen)
 
 
 def profile(case: Case) -> Decision | None:
@@ -152,7 +153,12 @@ def arguments(case: Case) -> Decision | None:
 
 
 def budget(case: Case) -> Decision | None:
-    if case.tool.meta or case.seeing:
+    if case.tool.meta:
+        return None
+    held = holding(case.session, case.posture)
+    if held is not None:
+        return refusals.paused(held)
+    if case.seeing:
         return None
     allowed, spent = case.policy.budget, case.call.spent
     for limit, used, what in (
@@ -164,6 +170,14 @@ def budget(case: Case) -> Decision | None:
         if limit is not None and used >= limit:
             return refusals.spent(f"{limit:,} {what}")
     return None
+
+
+def holding(session: Session, posture: Posture) -> Hold | None:
+    """What pauses this session's run now. A unit pauses `assisted` alone, and a spent budget its own run."""
+    held = session.held
+    if held is None or (held.by is Holder.UNIT and posture.run_control is not RunControl.ASSISTED):
+        return None
+    return held if held.run in ("", session.run) else None
 
 
 def confirmation(case: Case) -> Decision | None:

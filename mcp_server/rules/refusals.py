@@ -10,8 +10,9 @@ from mcp_server.model.ending import Code
 from mcp_server.model.menu import Mode
 from mcp_server.model.policy import Decision, Kind, Layer, Policy, Rule, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage
-from mcp_server.model.session import Session
+from mcp_server.model.session import Hold, Session
 from mcp_server.model.tool import Demand, Effect, Tool
+from mcp_server.rules.running.thinking import FEWEST_POINTS, HEADINGS, MOST_POINTS
 from mcp_server.rules.wording import listed, nearest, quoted
 
 DOES = {
@@ -19,9 +20,17 @@ DOES = {
     Effect.PRODUCTION_MUTATION: "it changes something in production",
 }
 STAGES = {
-    Stage.WARMUP: "The run is still warming up and only reads. Use `think` to plan, and act in the next stage.",
-    Stage.DELIVERY_CHECK: "The answer is being delivered and no tools run. End the turn, or begin a new run.",
-    Stage.QA_REVIEW: "The finished run is being reviewed, which only reads. Write what is missing into the review.",
+    Stage.WARMUP: (
+        "The run is still warming up and only reads. Call `think` with the six headings "
+        f"{', '.join(HEADINGS)}, then make this call again."
+    ),
+    Stage.MICRO_STEP: (
+        "A unit is done, and only reading goes on without a thought. Call `think` with "
+        f"{FEWEST_POINTS} to {MOST_POINTS} points, each on a line beginning with `- `: what happened, what is next and "
+        "why. Then make this call again."
+    ),
+    Stage.DELIVERY_CHECK: "The answer is being delivered and no tools run. Calling `complete` again begins a new run.",
+    Stage.QA_REVIEW: "The run is delivered and only read over. Calling `complete` again begins a new run.",
 }
 ASK_THE_PERSON = "Go on without it, or tell the person with `message_user` what you need it for."
 
@@ -125,12 +134,23 @@ def unclear(tool: Tool) -> Decision:
 
 def spent(limit: str) -> Decision:
     reason = f"This run has used up its budget of {limit}."
-    way_out = "Finish with `complete` and say what is left to do, or tell the person with `message_user`."
+    way_out = (
+        "Finish with `complete` and say what is left to do, or tell the person with `message_user`; "
+        "they can let it go on with `menugate next`."
+    )
     return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
 
 
+def paused(held: Hold) -> Decision:
+    way_out = (
+        "Only the person lets it go on, with `menugate next` at a terminal or `/next` in the host. Until then end the "
+        "turn, tell the person with `message_user` what you would do next, or finish with `complete`."
+    )
+    return refused(Layer.BUDGET, Code.RUN_PAUSED, f"This run is paused: {held.reason.rstrip('.')}.", way_out)
+
+
 def ask(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
-    reason = f"`{tool.name}` waits for the person's yes: {'; '.join(reasons)}."
+    reason = f"`{tool.name}` waits for the person's yes: {'; '.join(one.rstrip('.') for one in reasons)}."
     way_out = "Nothing ran. Once the person has said yes, make the same call again."
     text = rule.text if rule else None
     return Decision(Verdict.ASK, Layer.CONFIRMATION, Code.APPROVAL_REQUIRED, reason, way_out, text, demand)

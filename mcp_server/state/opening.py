@@ -77,6 +77,21 @@ STEPS: tuple[tuple[str, ...], ...] = (
             digest TEXT NOT NULL,
             PRIMARY KEY (session, path))""",
     ),
+    (
+        "ALTER TABLE sessions ADD COLUMN reasoned INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE approvals (
+            id TEXT PRIMARY KEY, principal TEXT NOT NULL, asked BIGINT NOT NULL, expires BIGINT NOT NULL,
+            body TEXT NOT NULL, mac TEXT NOT NULL)""",
+        """CREATE TABLE holds (
+            principal TEXT NOT NULL, session TEXT NOT NULL, at BIGINT NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (principal, session))""",
+        """CREATE TABLE thoughts (
+            number INTEGER PRIMARY KEY, session TEXT NOT NULL, run TEXT NOT NULL, at BIGINT NOT NULL,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE reports (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, principal TEXT NOT NULL, session TEXT NOT NULL,
+            at BIGINT NOT NULL, body TEXT NOT NULL)""",
+    ),
 )
 CURRENT = len(STEPS)
 

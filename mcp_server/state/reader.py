@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcp_server.model.approval import Approval
 from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.report import Report as QaReport
+from mcp_server.model.session import Hold
 from mcp_server.state import deeds, verify
 from mcp_server.state.batch import View, plain
 from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
@@ -120,6 +123,18 @@ class Reader:
     def sessions(self) -> Sequence[Kept]:
         """The one used last comes first."""
         return deeds.sessions(self._view)
+
+    def holds(self) -> dict[tuple[str, str], Hold]:
+        """What is paused, by principal and session; an empty session stands for all of them."""
+        return deeds.holds(self._view)
+
+    def approvals(self) -> Sequence[Approval]:
+        """What the person was asked; the question asked last comes first."""
+        return deeds.approvals(self._view)
+
+    def report(self, run: str | None = None) -> QaReport | None:
+        """What was found when that run was over; the newest where none is named."""
+        return deeds.report(self._view, run)
 
     def choices(self) -> dict[str, Choice]:
         return deeds.choices(self._view)

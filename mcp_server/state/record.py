@@ -6,13 +6,13 @@ A row of the ledger never holds arguments or results: their digest and their siz
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
 from mcp_server.model.posture import Posture
-from mcp_server.model.session import Session
+from mcp_server.model.session import Hold, Session
 
 
 class Clock(Protocol):
@@ -26,6 +26,14 @@ class RowKind(StrEnum):
     OUTCOME = "outcome"
     REFUSAL = "refusal"
     QUESTION = "question"
+    ANSWER = "answer"
+    """What the person, or the client in their name, said to a question."""
+    REDEEMED = "redeemed"
+    """A yes was used up, by the call whose intent it names."""
+    DELIVERY = "delivery"
+    """A run was completed. Nothing that follows takes it back."""
+    REPORT = "report"
+    """A delivered run was looked over."""
     TRANSITION = "transition"
     HEALTH = "health"
     """menugate examined itself and was not in order."""
@@ -130,9 +138,12 @@ class Outcome:
     shown_bytes: int = 0
     session: str = ""
     tool: str = ""
+    tested: str = ""
+    """`passed` or `failed`, where the call ran tests."""
 
     def fields(self) -> dict[str, Any]:
         return {
+            "tested": self.tested or None,
             "intent": self.intent,
             "ending": self.ending,
             "code": self.code,
@@ -149,6 +160,24 @@ class Moved:
     """The posture changed since the decision was made: nothing was written, decide again."""
 
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """The yes that a call stands on does not count: nothing was written, nothing runs."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The run was paused since the decision was made: nothing was written, decide again."""
+
+    hold: Hold
+
+
+Begun: TypeAlias = int | Moved | Lapsed | Paused
+"""The number of the row that a call begins with, or why it does not begin."""
 
 
 @dataclass(frozen=True, slots=True)

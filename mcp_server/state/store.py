@@ -22,7 +22,7 @@ from mcp_server.model.ports.files import Stamp
 from mcp_server.model.session import Session
 from mcp_server.state import deeds
 from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
-from mcp_server.state.record import Asked, Changed, Clock, Condition, Intent, Kept, Message, Moved, Outcome, Refused
+from mcp_server.state.record import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
 from mcp_server.state.seal import ANCHOR, Key
 from mcp_server.state.writer import Writer
 
@@ -87,9 +87,10 @@ class Store:
 
     # The ledger.
 
-    async def intend(self, intent: Intent) -> int | Moved:
+    async def intend(self, intent: Intent, terms: deeds.Terms | None = None) -> Begun:
         """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
-        found = await self.write(partial(deeds.intend, intent=intent))
+        begin = deeds.intend if terms is None else partial(deeds.commence, terms=terms)
+        found = await self.write(partial(begin, intent=intent))
         if isinstance(found, Moved):
             self._choices.pop(intent.session.principal, None)
         return found
@@ -98,7 +99,7 @@ class Store:
         """Does not wait. Any thread may call it."""
         self._writer.later(partial(deeds.conclude, outcome=outcome))
 
-    async def record(self, judged: Refused | Asked) -> int:
+    async def record(self, judged: Judged) -> int:
         return await self.write(partial(deeds.record, judged=judged))
 
     # What the person chose. How that changes is asked at the doors of `calls/steering`.

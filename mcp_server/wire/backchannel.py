@@ -59,7 +59,9 @@ class Backchannel:
         self._caller = caller
         self._changed = changed
         self._patience = patience
-        self._answered = self._earlier()
+        self._answered, asked = self._earlier()
+        self.carried = asked | self._answered.keys()
+        """The questions this call is sent back with; sealed, so that nobody answers what was never asked."""
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class Backchannel:
             if not self._has_answer(key, method)
         }
         if open_questions:
-            raise Waiting(open_questions, json.dumps({"answered": self._answered}))
+            raise Waiting(open_questions, json.dumps({"answered": self._answered, "asked": [*open_questions]}))
         return {key: self._answered[key] for key in questions}
 
     async def changed(self, what: str, uri: str = "") -> None:
@@ -144,12 +146,14 @@ class Backchannel:
             ) from error
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    def _earlier(self) -> dict[str, Any]:
-        """What was answered in earlier rounds. The state was sealed by us and is bound to this very request."""
+    def _earlier(self) -> tuple[dict[str, Any], frozenset[str]]:
+        """What was answered in earlier rounds, and asked in the last. The state was sealed by us and is bound to this
+        very request."""
         state = (self._ctx.params or {}).get("requestState")
         if not self._caller.modern or not isinstance(state, str):
-            return {}
-        return dict(json.loads(state).get("answered", {}))
+            return {}, frozenset()
+        found = json.loads(state)
+        return dict(found.get("answered", {})), frozenset(found.get("asked", ()))
 
     def _has_answer(self, key: str, method: str) -> bool:
         if key in self._answered:

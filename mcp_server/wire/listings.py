@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from mcp_server.calls.sessions import seen_from
 from mcp_server.model.menu import CARRIERS, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
@@ -60,7 +61,7 @@ class Listings:
         """The whole answer to `tools/list`, the same object for the same question."""
         face = self.face(caller)
         posture = replace(chosen, epoch=0)
-        key = (face, session.mode, session.stage, session.pinned, session.flat, posture, caller.version)
+        key = (face, seen_from(session), session.held, session.pinned, session.flat, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
             tools = self._of(caller.version)

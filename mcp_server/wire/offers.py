@@ -16,7 +16,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.pack import Command, Pack, Prompt, Resource, Speaker, Template
+from mcp_server.model.pack import Artifact, Command, Pack, Prompt, Resource, Speaker, Template
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
@@ -28,6 +28,7 @@ class Offers:
     packs: tuple[Pack, ...]
     commands: tuple[Command, ...] = ()
     """The person's own, before whose names a pack's prompt stands back."""
+    artifacts: tuple[Artifact, ...] = ()
 
     @property
     def prompts(self) -> Iterator[Prompt]:
@@ -54,15 +55,22 @@ class Offers:
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
         found = [{"uri": one.uri, **_about(one)} for one in self.resources]
+        found += [{"uri": one.uri_template, **_about(one)} for one in self.artifacts if "{" not in one.uri_template]
         return NOT_CACHED | {"resources": found}
 
     def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
-        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in self.templates]
+        holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
+        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in holed]
         return NOT_CACHED | {"resourceTemplates": found}
 
-    def read(self, params: ReadResourceRequestParams) -> dict[str, Any]:
+    async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
+        for artifact in self.artifacts:
+            holes = filled(artifact.uri_template, uri)
+            kept = await artifact.read(principal, holes) if holes is not None else None
+            if kept is not None:
+                return whole(NOT_CACHED | {"contents": [_content(uri, artifact.media_type, kept)]})
         for resource in self.resources:
             if resource.uri == uri:
                 return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
@@ -130,7 +138,7 @@ def _prompt(prompt: Command | Prompt) -> dict[str, Any]:
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 
 
-def _about(one: Resource | Template) -> dict[str, Any]:
+def _about(one: Resource | Template | Artifact) -> dict[str, Any]:
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 

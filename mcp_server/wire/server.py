@@ -165,6 +165,9 @@ class Front:
         except Unsupported as unsupported:
             raise unsupported.error from None
 
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
+        return await self.offers.read(params, caller(ctx, self.owner).principal)
+
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
@@ -241,7 +244,7 @@ def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
         on_get_prompt=front.get_prompt,
         on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
         on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
-        on_read_resource=lambda _ctx, params: offered(offers.read(params)),
+        on_read_resource=front.read_resource,
         on_completion=lambda _ctx, params: offered(offers.complete(params)),
         on_subscriptions_listen=front.listen,
         on_subscribe_resource=front.subscribe,

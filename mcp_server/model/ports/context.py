@@ -1,6 +1,6 @@
 """What is a tool given? The session, what it was granted, and the ports it may reach; nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending
@@ -23,6 +23,12 @@ class Client(Protocol):
 
     def can(self, what: str) -> bool:
         """`elicitation`, `elicitation.url`, `sampling`, `sampling.tools` or `roots`, as the client declared them."""
+        ...
+
+    @property
+    def carried(self) -> Collection[str]:
+        """The keys of the questions this call comes back with, where a question ends a call and the answer begins it
+        anew. Nobody but us can put a key here."""
         ...
 
     async def request(self, key: str, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,6 +79,8 @@ class Desk(Protocol):
     async def enter(self, wish: str) -> Ending: ...
 
     async def leave(self) -> Ending: ...
+
+    async def think(self, content: str) -> Ending: ...
 
     async def complete(self, answer: str, status: str) -> Ending: ...
 

@@ -4,37 +4,78 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 `Changed`. Their SQL is plain enough for every engine.
 """
 
+from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
 from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, unhealthy
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import choice, choices
+from mcp_server.state.deeds.runs import (
+    calls_of,
+    deliver,
+    go_on,
+    holds,
+    keep_thought,
+    pause,
+    put_report,
+    report,
+    stop,
+    thoughts,
+)
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
-from mcp_server.state.deeds.sessions import forget, move, put_session, session, session_by_handle, sessions, touch
+from mcp_server.state.deeds.sessions import (
+    forget,
+    move,
+    pass_by,
+    put_session,
+    session,
+    session_by_handle,
+    sessions,
+    touch,
+)
 from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
+    "Reply",
+    "Terms",
+    "answer",
+    "approval",
+    "approvals",
+    "ask",
+    "calls_of",
     "changes",
     "choice",
     "choices",
+    "commence",
     "conclude",
     "confirm",
+    "deliver",
     "drop",
     "forget",
+    "go_on",
+    "holds",
     "intend",
+    "keep_thought",
     "leave_message",
     "messages",
     "move",
+    "pass_by",
+    "pause",
     "process_over",
+    "put_report",
     "put_session",
     "read_messages",
     "recall_seen",
     "record",
     "remember_seen",
+    "report",
     "session",
     "session_by_handle",
     "sessions",
     "settle",
     "sign_checkpoint",
+    "standing",
     "steer",
+    "stop",
+    "thoughts",
     "touch",
     "transition",
     "unhealthy",

@@ -26,6 +26,7 @@ def _kept(row: Mapping[str, Any]) -> Kept:
         steps=row["steps"],
         version=row["version"],
         pinned=bool(row["pinned"]),
+        reasoned=bool(row["reasoned"]),
     )
     return Kept(session, row["handle_digest"], row["created"], row["used"])
 
@@ -48,8 +49,9 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Kep
     """Make a session known, or give a known one its handle. Where it stands is changed by `move` alone."""
     now = tx.clock.now_ns()
     tx.run(
-        "INSERT INTO sessions (id, principal, mode, stage, run, steps, version, pinned, handle_digest, created, used)"
-        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :digest, :now, :now)"
+        "INSERT INTO sessions"
+        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, handle_digest, created, used)"
+        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :digest, :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET used = excluded.used,"
         " handle_digest = coalesce(excluded.handle_digest, sessions.handle_digest)",
         **_columns(put),
@@ -72,6 +74,7 @@ def _columns(one: Session) -> dict[str, Any]:
         "steps": one.steps,
         "version": one.version,
         "pinned": int(one.pinned),
+        "reasoned": int(one.reasoned),
     }
 
 
@@ -85,7 +88,7 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
     settled = replace(after, id=before.id, principal=before.principal, version=before.version + 1)
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
-        " pinned = :pinned, used = :now WHERE id = :id",
+        " pinned = :pinned, reasoned = :reasoned, used = :now WHERE id = :id",
         **{name: value for name, value in _columns(settled).items() if name != "principal"},
         now=tx.clock.now_ns(),
     )
@@ -97,6 +100,13 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
     return replace(current, session=settled, used=tx.clock.now_ns())
 
 
+def pass_by(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
+    """Put on record how a session moved that is not written down, because nobody could come back to it."""
+    if _place(after) != _place(before):
+        whose = {"principal": before.principal, "session": before.id}
+        transition(tx, _place(before), _place(after), {**whose, **why})
+
+
 def touch(tx: Transaction, id: str, used: int) -> None:
     tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=plain(id), used=used)
 
@@ -105,3 +115,5 @@ def forget(tx: Transaction, before_ns: int) -> None:
     """Let go of sessions nobody used since then."""
     tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
     tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)
+    tx.run("DELETE FROM holds WHERE session <> '' AND at < :then", then=before_ns)
+    tx.run("DELETE FROM thoughts WHERE at < :then", then=before_ns)

@@ -4,10 +4,12 @@ Every change is made in the transaction that records what brought it about: the 
 the end of a unit. Two processes never make the same one, because the one that commits first has taken it off the list.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mcp_server.model.choice import AXES, Change, Choice, Scope, word_of
+from mcp_server.model.posture import RunControl
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.turning import Turn, Work
 from mcp_server.state.batch import Transaction, View
@@ -70,8 +72,8 @@ def _call_over(tx: Transaction, outcome: Outcome) -> None:
     principal = str(intent.get("principal"))
     released(tx, principal, outcome.intent)
     completed = outcome.tool == "complete" and outcome.ending == "done"
-    # Where calls share no session, each is a unit by itself.
-    if completed or intent.get("passing"):
+    # In `assisted` every call that changes something is a unit, and where calls share no session every call is one.
+    if completed or intent.get("unit") or intent.get("passing"):
         unit_over(tx, principal, outcome.session, completed)
 
 
@@ -177,15 +179,20 @@ def unit_open(view: View, principal: str, session: str = "") -> bool:
             case RowKind.OUTCOME:
                 over.add(row.get("intent"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
-                done = whose in over or process in over or (row.get("passing") and seq in over)
-                idle = done or row.get("tool") == "complete"
-                if not idle and running(str(process)):
+                if not {whose, process} & over and _goes_on(row, seq in over) and running(str(process)):
                     return True
             case _:
                 pass
     return False
 
 
-def _newest(view: View) -> Iterable[tuple[int, dict[str, object]]]:
+def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
+    """Is the unit that this call belongs to still open, as far as the call can say?"""
+    if intent.get("run_control") == RunControl.ASSISTED:
+        return bool(intent.get("unit")) and not concluded
+    return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
+
+
+def _newest(view: View) -> Iterable[tuple[int, dict[str, Any]]]:
     rows = view.all("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
     return ((row["seq"], read_body(row["body"])) for row in rows)

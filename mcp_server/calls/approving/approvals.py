@@ -1,0 +1,134 @@
+"""Did the person say yes to this call? Asked through the client where it may answer for them, and past it otherwise.
+
+Every question is written down before it goes out, every yes is used once and burnt with the record of the call it lets
+through, and whatever goes wrong on the way is no yes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+from mcp_server.calls.approving import wording
+from mcp_server.calls.context import Found
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.policy import Decision
+from mcp_server.model.tool import Demand
+from mcp_server.state import Asked, Clock, Store, deeds
+
+KEY = "approval-"
+"""What a question's name begins with where a client carries it back and forth."""
+HOW = {
+    "decline": "said no",
+    "cancel": "closed the question without an answer",
+    "timeout": "did not answer in time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """What lets one call through."""
+
+    approval: Approval
+    carried: bool = False
+    """The client brought the question back, or never let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom the operator lets answer."""
+
+    anybody: bool = True
+    """False where no client may answer for the person."""
+    except_for: frozenset[str] = frozenset()
+    """The effects and tools for which none may, where it may for others."""
+
+    def of_client(self, tool: str, demand: Demand) -> bool:
+        return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
+
+
+@dataclass(frozen=True)
+class Approvals:
+    store: Store
+    clock: Clock
+    redactor: Redactor
+    trust: Trust
+    new_id: Callable[[], str]
+    seconds: float
+
+    async def ask(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Yes | Problem:
+        """A yes for this call, or why there is none. Raises where the call ends here with the question."""
+        carried = await self._carried(found, wanted)
+        if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is Answer.OPEN):
+            return self._settled(found, wanted, carried)
+        by_client = self._by_client(found, decision)
+        if carried is None:
+            known = await self.store.read(partial(deeds.standing, call=wanted, now=self.clock.now_ns()))
+            if known is not None and known.answer is not Answer.OPEN and self._counts(known, by_client):
+                return self._settled(found, wanted, known, carried=False)
+            carried = await self._open(found, wanted, decision, judged)
+        if not by_client:
+            return wording.missing(decision, carried, self.seconds)
+        return await self._asked(found, carried)
+
+    def _by_client(self, found: Found, decision: Decision) -> bool:
+        demand = decision.demand
+        trusted = demand is not None and self.trust.of_client(found.tool.name, demand)
+        return trusted and found.asked.client.can("elicitation")
+
+    def _counts(self, known: Approval, by_client: bool) -> bool:
+        """The person's word counts; a client's only where it may still answer, and its no only for that one time."""
+        if known.way is Way.PERSON:
+            return True
+        return known.answer is Answer.YES and by_client
+
+    async def _carried(self, found: Found, wanted: Wanted) -> Approval | None:
+        """The question that the client brings back, if it was about this call."""
+        for key in found.asked.client.carried:
+            if not key.startswith(KEY):
+                continue
+            known = await self.store.read(partial(deeds.approval, id=key.removeprefix(KEY)))
+            if known is not None and known.wanted.arguments_sha256 == wanted.arguments_sha256:
+                return known if known.wanted.tool == wanted.tool else None
+        return None
+
+    def _settled(self, found: Found, wanted: Wanted, known: Approval, carried: bool = True) -> Yes | Problem:
+        if known.redeemable(wanted, self.clock.now_ns(), carried):
+            return Yes(known, carried)
+        if known.answer is Answer.NO:
+            return wording.denied(found.tool, HOW["decline"], known.reason)
+        why = "it was used already" if known.spent else "it has expired, or the posture or the stage changed since"
+        return wording.lapsed(found.tool, why)
+
+    async def _open(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Approval:
+        now = self.clock.now_ns()
+        message = wording.question(found.tool, found.arguments, decision, self.redactor)
+        draft = Approval(self.new_id(), wanted, message, now, now + int(self.seconds * 1e9))
+        return await self.store.write(lambda tx: deeds.ask(tx, draft, judged))
+
+    async def _asked(self, found: Found, approval: Approval) -> Yes | Problem:
+        """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
+        try:
+            reply = await found.asked.client.request(KEY + approval.id, "elicitation/create", wording.form(approval))
+        except Refusal as refused:
+            # A client that does not answer is not an answer.
+            reply = {"action": "timeout" if refused.problem.code is Code.TIMEOUT else "cancel"}
+        action = str(reply.get("action", "cancel"))
+        settled = await self._answered(approval, action, cast(Mapping[str, Any], reply.get("content") or {}))
+        if settled is None:
+            return wording.lapsed(found.tool, "it has expired or was used already")
+        if action != "accept":
+            return wording.denied(found.tool, HOW.get(action, HOW["cancel"]))
+        if settled.answer is not Answer.YES:
+            return wording.denied(found.tool, HOW["decline"], settled.reason)
+        return Yes(settled, carried=True)
+
+    async def _answered(self, approval: Approval, action: str, content: Mapping[str, Any]) -> Approval | None:
+        answer = {"accept": Answer.YES, "decline": Answer.NO}.get(action, Answer.CLOSED)
+        lasting = content.get("scope") == Scope.SESSION
+        reply = deeds.Reply(approval.id, answer, Way.CLIENT, Scope.SESSION if lasting else Scope.ONCE)
+        if answer is Answer.CLOSED:
+            reply = replace(reply, reason=action)
+        return await self.store.write(lambda tx: deeds.answer(tx, reply))

@@ -1,0 +1,141 @@
+"""How does a run go on? It opens with a thought where the person wants that, pauses, is delivered, and is read over."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import anyio
+
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.posture import Posture, Stage
+from mcp_server.model.report import Report
+from mcp_server.model.session import Hold, Holder, Session
+from mcp_server.rules.running.staging import DUTIES, FINAL, Duty, reasons, stage_after, stage_now
+from mcp_server.rules.running.thinking import HEADINGS, ReasoningOutcome, thought
+from mcp_server.state import Store, deeds
+
+ADDRESS = "menugate://report"
+AGAIN = {
+    Duty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
+    Duty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",
+}
+NOTED = "Noted. Go on."
+
+
+@dataclass
+class Course:
+    store: Store
+    sessions: Sessions
+    holds: Holds
+    posture: Callable[[str], Posture]
+    """What a principal chose, as far as it is known."""
+    redactor: Redactor
+    review: Review
+    _delivering: set[str] = field(default_factory=set[str])
+
+    async def settle(self, seat: Seat) -> None:
+        """Let the seat know whether it is paused. Costs nothing once the state was asked."""
+        if not self.holds.known:
+            await self.holds.refresh()
+        seat.hold(self.holds.of(seat.session))
+
+    async def think(self, seat: Seat, text: str) -> Ending:
+        """The thought is dropped; what it came to is kept where reasoning is on, and leads the run on."""
+        before, posture = seat.session, self.posture(seat.session.principal)
+        stage = stage_now(before, posture)
+        if stage is None or stage in FINAL:
+            return Done(NOTED)
+        duty = DUTIES.get(stage, Duty.NONE) if reasons(posture) else Duty.NONE
+        outcome = thought(text, duty)
+        if isinstance(outcome, str):
+            return Problem(Code.REASONING_INCOMPLETE, f"reasoning is on, and of this thought {outcome}.", AGAIN[duty])
+        if duty is Duty.NONE and stage is not Stage.WARMUP:
+            return Done(NOTED)
+        after = replace(before, stage=Stage.ACT, reasoned=True)
+        problem = await self.sessions.advance(seat, replace(before, stage=stage), after, f"think {duty}")
+        if problem is not None:
+            return problem
+        await self._keep(seat.session, outcome)
+        return Done("Noted; the text itself is dropped. Go on.", shown(outcome) if duty is not Duty.NONE else None)
+
+    async def _keep(self, session: Session, outcome: ReasoningOutcome) -> None:
+        clean = replace(
+            outcome,
+            plan_delta=self.redactor.redact(outcome.plan_delta),
+            next_action=self.redactor.redact(outcome.next_action),
+            known_risks=self.redactor.redact(outcome.known_risks),
+        )
+        await self.store.write(partial(deeds.keep_thought, session=session, outcome=clean))
+
+    async def step(self, seat: Seat, changed: bool, failed: bool) -> Session | None:
+        """A call is over; where the session stood before, if that moved it."""
+        before = seat.session
+        if not reasons(self.posture(before.principal)):
+            return None
+        after = stage_after(before.stage, changed, failed)
+        if after is before.stage:
+            return None
+        reason = "a call failed" if failed else "a unit is done" if changed else "followed up"
+        problem = await self.sessions.advance(seat, before, replace(before, stage=after), reason)
+        return None if problem else before
+
+    async def overspent(self, seat: Seat, reason: str) -> None:
+        """The run has no more to spend: paused until the person gives it another budget, or it ends."""
+        if seat.passing or seat.session.held is not None:
+            return
+        await self.holds.pause(seat.session, Hold(Holder.BUDGET, reason, run=seat.session.run))
+        seat.hold(self.holds.of(seat.session))
+
+    async def complete(self, seat: Seat, answer: str, status: str) -> Ending:
+        """Deliver, look over, begin anew. What was delivered stays delivered, whatever fails after it."""
+        if seat.session.id in self._delivering:
+            return Problem(Code.BUSY, "this run is being delivered at this moment.", "Wait for that call's answer.")
+        if seat.session.stage in FINAL:
+            # Whoever began to deliver it did not come to an end: a server that was stopped, a full disk.
+            await self.sessions.next_run(seat, "complete, of a run delivered already")
+            return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
+        self._delivering.add(seat.session.id)
+        try:
+            # Taken back halfway, it would be delivered and not over.
+            with anyio.CancelScope(shield=True):
+                return await self._completed(seat, answer, status)
+            raise AssertionError("a scope that nobody cancels swallows nothing")
+        finally:
+            self._delivering.discard(seat.session.id)
+
+    async def _completed(self, seat: Seat, answer: str, status: str) -> Ending:
+        run = seat.session
+        await self._to(seat, Stage.DELIVERY_CHECK, f"complete {status}")
+        digest = hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
+        fields = {"status": status, "answer_sha256": digest, "answer_bytes": len(answer.encode("utf-8", "replace"))}
+        await self.store.write(partial(deeds.deliver, session=run, fields=fields))
+        await self._to(seat, Stage.QA_REVIEW, "delivered")
+        report = await self.review.of(run, status)
+        await self.store.write(partial(deeds.put_report, report=report))
+        await self.sessions.next_run(seat, "reviewed")
+        return completed(status, report)
+
+    async def _to(self, seat: Seat, stage: Stage, reason: str) -> None:
+        await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
+
+
+def completed(status: str, report: Report) -> Done:
+    found = [*report.issues, *report.missing_steps]
+    text = f"Recorded as {status}. The run is over."
+    if found:
+        text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
+    return Done(text, {"status": status, "report": f"{ADDRESS}/{report.run}", "findings": found})
+
+
+def shown(outcome: ReasoningOutcome) -> dict[str, str]:
+    return {
+        "plan_delta": outcome.plan_delta,
+        "next_action": outcome.next_action,
+        "known_risks": outcome.known_risks,
+        "delivery_state": outcome.delivery_state,
+    }

@@ -1,0 +1,148 @@
+"""What is to be said about a run that is over? Checks that always find the same in the same run, and only look.
+
+A check is one function; a reviewer that asks a model would be one more. What one of them cannot do is said in the
+report and keeps no other from looking, and none of them has anything to do with the answer.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import anyio
+
+from mcp_server.calls.running.testing import FAILED
+from mcp_server.model.ending import Refusal
+from mcp_server.model.ports.processes import Command, Processes
+from mcp_server.model.report import Report
+from mcp_server.model.session import Session
+from mcp_server.state import Row, Store, deeds
+
+MOST_NAMED = 10
+PATIENCE = 10.0
+"""Seconds for everything a check does."""
+UNFINISHED = frozenset({"refusal", "question"})
+NO_GIT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run as the record has it."""
+
+    session: Session
+    status: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    issues: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    suggested: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
+Check: TypeAlias = Callable[[Run], Awaitable[Seen]]
+
+
+@dataclass(frozen=True)
+class Review:
+    store: Store
+    checks: tuple[tuple[str, Check], ...]
+    """Each with its name, in the order in which their findings stand."""
+
+    async def of(self, session: Session, status: str) -> Report:
+        rows = await self.store.read(partial(deeds.calls_of, session=session))
+        run = Run(session, status, rows)
+        seen = [await self._seen(name, check, run) for name, check in self.checks]
+        ran = len([row for row in rows if row.kind == "intent"])
+        not_run = len([row for row in rows if row.kind in UNFINISHED])
+        count = sum(len(one.issues) + len(one.missing) for one in seen)
+        return Report(
+            run=session.run,
+            principal=session.principal,
+            session=session.id,
+            status=status,
+            summary=f"Ended as {status} after {ran} calls that ran and {not_run} that did not; {count} findings.",
+            issues=tuple(text for one in seen for text in one.issues),
+            missing_steps=tuple(text for one in seen for text in one.missing),
+            suggested_next_actions=tuple(text for one in seen for text in one.suggested),
+            unchecked=tuple(text for one in seen for text in one.unchecked),
+        )
+
+    async def _seen(self, name: str, check: Check, run: Run) -> Seen:
+        try:
+            with anyio.fail_after(PATIENCE):
+                return await check(run)
+        except TimeoutError:
+            return Seen(unchecked=(f"{name}: it took too long",))
+        except Refusal as refused:
+            return Seen(unchecked=(f"{name}: {refused.problem.message}",))
+
+
+async def unanswered(run: Run) -> Seen:
+    """Calls that were refused or failed, and that nothing made up for: the same tool never went through afterwards."""
+    open_calls: dict[str, tuple[str, str]] = {}
+    for row in run.rows:
+        tool = str(row.fields.get("tool", ""))
+        if row.kind in UNFINISHED:
+            open_calls[tool] = ("was refused", str(row.fields.get("code", "")))
+        elif row.kind == "outcome":
+            ending = row.fields.get("ending")
+            if ending == "done":
+                open_calls.pop(tool, None)
+            elif ending in ("problem", "cancelled"):
+                open_calls[tool] = ("failed", str(row.fields.get("code", "")))
+    lines = [f"`{tool}` {how} ({code}), and was not made up for" for tool, (how, code) in open_calls.items()]
+    return Seen(issues=named(lines), suggested=("Look at the calls that did not go through.",) if lines else ())
+
+
+async def last_tests(run: Run) -> Seen:
+    """The newest test run decides; none at all is no finding."""
+    ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
+    if not ran or ran[-1] != FAILED:
+        return Seen()
+    return Seen(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
+
+
+def uncommitted(processes: Callable[[Session], Processes | None]) -> Check:
+    """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
+
+    async def check(run: Run) -> Seen:
+        door = processes(run.session)
+        program = door.find("git") if door else None
+        if door is None or program is None:
+            return Seen(unchecked=("uncommitted changes: git is not at hand",))
+        quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
+        argv = (program, *quiet, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
+        ran = await door.run(Command(argv, seconds=PATIENCE / 2, read_only=True))
+        if ran.code == NO_GIT:
+            return Seen()
+        if ran.code != 0 or ran.timed_out:
+            return Seen(unchecked=("uncommitted changes: git did not say",))
+        paths = [
+            part[3:] for part in ran.out.decode("utf-8", "replace").split("\0") if len(part) > 3 and part[2] == " "
+        ]
+        if not paths:
+            return Seen()
+        shown = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
+        more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        return Seen(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
+
+    return check
+
+
+def open_todos(titles: Callable[[Session], Awaitable[Sequence[str]]]) -> Check:
+    """What the agent set out to do and did not."""
+
+    async def check(run: Run) -> Seen:
+        left = await titles(run.session)
+        lines = [f"still to do: {title}" for title in left]
+        return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
+
+    return check
+
+
+def named(lines: Sequence[str]) -> tuple[str, ...]:
+    more = len(lines) - MOST_NAMED
+    return (*lines[:MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))

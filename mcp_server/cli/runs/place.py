@@ -1,0 +1,48 @@
+"""Where is what the person says written down? In the state of the workspace, beside any number of running servers."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from mcp_server.cli.paper import Trouble
+
+if TYPE_CHECKING:
+    from mcp_server.settings import Settings
+    from mcp_server.state.batch import Transaction
+
+T = TypeVar("T")
+
+
+def add_whom(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--principal", metavar="NAME", help="whose runs (default: yours)")
+    one.add_argument("--session", metavar="ID", help="one session alone (default: all of them)")
+
+
+def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
+    """The principal, and the one session where one is named."""
+    return arguments.principal or settings.person, arguments.session
+
+
+def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
+    """What a deed answers, once it is durable; every server of this workspace hears of it within half a second."""
+    import asyncio
+
+    from mcp_server.compose import Wall, numbered, prepare_folders
+    from mcp_server.law import Unbuildable
+    from mcp_server.model.ending import Refusal
+    from mcp_server.state import Store
+
+    async def done() -> T:
+        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+        try:
+            return await store.write(work)
+        finally:
+            await store.close()
+
+    try:
+        prepare_folders(settings)
+        return asyncio.run(done())
+    except Unbuildable as wrong:
+        raise Trouble(str(wrong)) from None
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None

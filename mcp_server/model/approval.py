@@ -1,0 +1,135 @@
+"""What did the person say yes to? One call, or one tool for a while, and nothing that merely looks like it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from mcp_server.model.posture import Posture, Profile, Stage
+from mcp_server.model.session import Session
+from mcp_server.model.tool import ASKING, Demand, Effect
+
+
+class Scope(StrEnum):
+    ONCE = "once"
+    """This very call."""
+    SESSION = "session"
+    """This tool in this session, doing no more than what was asked about."""
+
+
+class Answer(StrEnum):
+    OPEN = "open"
+    YES = "yes"
+    NO = "no"
+    CLOSED = "closed"
+    """Asked through the client and not answered: closed, timed out, or the client failed."""
+
+
+class Way(StrEnum):
+    """By which door an answer came. A client answers for whoever sits at it, and that may be nobody."""
+
+    CLIENT = "client"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The call a yes is needed for: everything that must still be so when the yes is used."""
+
+    principal: str
+    session: str
+    """Empty where the call's connection remembers nothing and no handle was given."""
+    run: str
+    step: int
+    stage: Stage | None
+    epoch: int
+    tool: str
+    effect: Effect
+    profile: Profile
+    arguments_sha256: str
+    lasting: bool
+    """May a yes be for the whole session? Never for what destroys or changes production, nor for a protected place."""
+
+    @classmethod
+    def by(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
+        unprotected = demand.confirm is None or demand.waivable
+        return cls(
+            principal=session.principal,
+            session=session.id,
+            run=session.run,
+            step=session.steps,
+            stage=session.stage,
+            epoch=posture.epoch,
+            tool=tool,
+            effect=demand.effect,
+            profile=demand.profile,
+            arguments_sha256=digest,
+            lasting=unprotected and demand.effect not in ASKING,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question to the person, and what became of it."""
+
+    id: str
+    wanted: Wanted
+    message: str
+    """What the person is shown."""
+    asked: int
+    expires: int
+    answer: Answer = Answer.OPEN
+    scope: Scope = Scope.ONCE
+    way: Way | None = None
+    reason: str = ""
+    used: int = 0
+    """How many calls it has let through."""
+
+    def covers(self, call: Wanted, carried: bool = False) -> bool:
+        """Is this the call the question was about?
+
+        `carried`: the client brought back the sealed question, which proves what a session otherwise does: it may come
+        over a connection that remembers nothing, or to a server that was started since.
+        """
+        asked = self.wanted
+        same_place = (call.session, call.run) == (asked.session, asked.run)
+        if not (same_place or (carried and call.session != asked.session)):
+            return False
+        if (call.principal, call.stage, call.epoch, call.tool) != (
+            asked.principal,
+            asked.stage,
+            asked.epoch,
+            asked.tool,
+        ):
+            return False
+        if self.scope is Scope.SESSION:
+            return call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
+        return call.arguments_sha256 == asked.arguments_sha256
+
+    def lapsed(self, now: int) -> bool:
+        """Expired, or asked in a future that a clock set back has made of the past: that counts as expired too."""
+        return not self.asked <= now < self.expires
+
+    @property
+    def spent(self) -> bool:
+        return self.scope is Scope.ONCE and self.used > 0
+
+    def redeemable(self, call: Wanted, now: int, carried: bool = False) -> bool:
+        return self.answer is Answer.YES and not self.spent and not self.lapsed(now) and self.covers(call, carried)
+
+    def as_fields(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read(found: Mapping[str, Any]) -> Approval:
+    """The approval that was written down. Raises where it is none."""
+    wanted: dict[str, Any] = dict(found["wanted"])
+    if wanted.keys() != {one.name for one in fields(Wanted)}:
+        raise ValueError("not an approval")
+    wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None
+    wanted["effect"], wanted["profile"] = Effect(wanted["effect"]), Profile(wanted["profile"])
+    plain = {name: value for name, value in found.items() if name not in ("wanted", "answer", "scope", "way")}
+    way = Way(found["way"]) if found["way"] is not None else None
+    return replace(
+        Approval(wanted=Wanted(**wanted), **plain), answer=Answer(found["answer"]), scope=Scope(found["scope"]), way=way
+    )

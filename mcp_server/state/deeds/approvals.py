@@ -1,0 +1,170 @@
+"""What was the person asked, what did they say, and was it used? A yes lets one call through and is then burnt.
+
+Each row is sealed with the key outside the workspace: whoever merely can write the file cannot say yes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way, read
+from mcp_server.state.batch import Transaction, View, plain
+from mcp_server.state.deeds.runs import take_unit
+from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
+
+KEPT_NS = 24 * 3600 * 10**9
+"""How long a question stays to be looked at after it expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a call needs besides its record: a yes that is burnt with it, and room in the run for one more unit."""
+
+    approval: str = ""
+    call: Wanted | None = None
+    carried: bool = False
+    unit: str | None = None
+    """The session whose unit this is, empty for all of the person's; None where no unit is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What somebody answered."""
+
+    id: str
+    answer: Answer
+    way: Way
+    scope: Scope = Scope.ONCE
+    reason: str = ""
+
+
+def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
+    """Put the question on record. What is still open for the same call is asked again, not once more."""
+    now = tx.clock.now_ns()
+    tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEPT_NS)
+    known = standing(tx, approval.wanted, now)
+    if known is None or known.answer is not Answer.OPEN:
+        known = approval
+        _put(tx, approval)
+    tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
+    return known
+
+
+def answer(tx: Transaction, reply: Reply) -> Approval | None:
+    """The approval as it stands then; None where there is none, or none that can still be answered.
+
+    Only the person takes an answer back; what came through a client stands.
+    """
+    now = tx.clock.now_ns()
+    found = approval(tx, reply.id)
+    if found is None or found.lapsed(now) or found.used:
+        return None
+    if found.answer is not Answer.OPEN and reply.way is Way.CLIENT:
+        return found
+    scope = reply.scope if found.wanted.lasting else Scope.ONCE
+    settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
+    _put(tx, settled)
+    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": reply.reason})
+    return settled
+
+
+def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
+    """Put on record what is about to run, and burn the yes it stands on, or neither."""
+    epoch = tx.epoch(intent.session.principal)
+    if epoch != intent.posture.epoch:
+        return Moved(epoch)
+    found = approval(tx, terms.approval) if terms.approval else None
+    if terms.call is not None:
+        why = _unusable(found, terms, tx.clock.now_ns())
+        if why:
+            return Lapsed(why)
+    if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
+        return Paused(held)
+    seq = tx.append(
+        intent.kind, intent.fields() | {"approval": terms.approval or None, "unit": terms.unit is not None or None}
+    )
+    if found is not None:
+        _put(tx, replace(found, used=found.used + 1))
+        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way})
+    return seq
+
+
+def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
+    assert terms.call is not None, "asked only about calls that need a yes"
+    if found is None:
+        return "it is not known here"
+    if found.spent:
+        return "it was used already"
+    if found.lapsed(now):
+        return "it has expired"
+    if found.answer is not Answer.YES:
+        return "the person did not say yes"
+    return "" if found.covers(terms.call, terms.carried) else "it was given for another call, or under another posture"
+
+
+def approval(view: View, id: str) -> Approval | None:
+    row = view.one("SELECT * FROM approvals WHERE id = :id", id=plain(id))
+    return _genuine(view, row) if row else None
+
+
+def approvals(view: View) -> Sequence[Approval]:
+    """The one asked last comes first."""
+    rows = view.all("SELECT * FROM approvals ORDER BY asked DESC")
+    return [found for row in rows if (found := _genuine(view, row)) is not None]
+
+
+def standing(view: View, call: Wanted, now: int) -> Approval | None:
+    """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
+    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=plain(call.principal))
+    every = [found for row in rows if (found := _genuine(view, row)) is not None]
+    fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
+    order = (Answer.YES, Answer.NO, Answer.OPEN)
+    return next((one for wanted in order for one in fitting if one.answer is wanted), None)
+
+
+def _genuine(view: View, row: Mapping[str, Any]) -> Approval | None:
+    """A row that nobody with the key wrote is no approval."""
+    try:
+        if view.key is None or not view.key.sealed(_sealing(row["body"]), row["mac"]):
+            return None
+        found = read(json.loads(row["body"]))
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if found.id == row["id"] else None
+
+
+def _sealing(body: str) -> str:
+    return json.dumps({"approval": body})
+
+
+def _put(tx: Transaction, one: Approval) -> None:
+    # Not `canonical`, which clips: what the person was shown is shown again.
+    body = json.dumps(one.as_fields(), sort_keys=True, separators=(",", ":"))
+    tx.run(
+        "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
+        " VALUES (:id, :principal, :asked, :expires, :body, :mac)"
+        " ON CONFLICT (id) DO UPDATE SET body = excluded.body, mac = excluded.mac",
+        id=plain(one.id),
+        principal=plain(one.wanted.principal),
+        asked=one.asked,
+        expires=one.expires,
+        body=body,
+        mac=tx.seal.mac(_sealing(body)),
+    )
+
+
+def _about(one: Approval) -> dict[str, Any]:
+    wanted = one.wanted
+    return {
+        "question": one.id,
+        "principal": wanted.principal,
+        "session": wanted.session,
+        "run": wanted.run,
+        "step": wanted.step,
+        "stage": wanted.stage,
+        "tool": wanted.tool,
+        "arguments_sha256": wanted.arguments_sha256,
+        "scope": one.scope,
+        "epoch": wanted.epoch,
+    }
