@@ -160,7 +160,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         notices=notices,
         offers=Offers(
             found.packs,
-            slash(found, doors, partial(examined, found, settings, doors)).commands(),
+            slash(found, doors, partial(examined, found, settings, doors), new_id),
             reports(store, redactor),
         ),
         owner=settings.person,

@@ -13,8 +13,10 @@ from mcp_server.calls.postures import Postures
 from mcp_server.calls.steering.commands import Slash
 from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.calls.steering.halting import Halting
 from mcp_server.law import Law, ceiling_set_by
 from mcp_server.library.config import Approvals
+from mcp_server.model.pack import Command
 from mcp_server.settings import Settings
 from mcp_server.state import Store
 
@@ -40,8 +42,12 @@ def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:
     return HealthGate(doors, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
-def slash(found: Law, doors: Doors, examine: Callable[[bool], Awaitable[str]]) -> Slash:
-    return Slash(doors, found.library.config.approvals is Approvals.OUT_OF_BAND, examine)
+def slash(
+    found: Law, doors: Doors, examine: Callable[[bool], Awaitable[str]], new_run: Callable[[], str]
+) -> tuple[Command, ...]:
+    """Every command that hosts show with a slash."""
+    out_of_band = found.library.config.approvals is Approvals.OUT_OF_BAND
+    return (*Slash(doors, out_of_band, examine).commands(), *Halting(doors.store, new_run).commands())
 
 
 class Wall:

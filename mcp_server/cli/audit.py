@@ -48,8 +48,8 @@ menugate audit export --output ledger.jsonl     into a new file that only you ca
 menugate audit export --since 2026-11-01        from that day on
 """
 KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "health", "alarm")
-COLOURS = dict.fromkeys(("refusal", "alarm", "health"), "red") | dict.fromkeys(("question", "problem"), "yellow")
-COLOURS |= dict.fromkeys(("start", "stop"), "dim")
+BY_COLOUR = {"red": ("refusal", "alarm", "health"), "yellow": ("question", "problem"), "dim": ("start", "stop")}
+COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")

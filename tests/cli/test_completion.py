@@ -17,7 +17,7 @@ from tests.doors.served import command, environment
         (
             "''",
             "serve menus check explain call status messages mode control profile model ai-mode reasoning autonomous "
-            "steer doctor audit completion",
+            "steer doctor approvals approve deny pause next stop report audit completion",
         ),
         ("m", "menus messages mode model"),
         ("audit ''", "tail show verify export"),
