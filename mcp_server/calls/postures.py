@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcp_server.model.choice import Choice
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Choice, Posture, Profile
 from mcp_server.state import Store
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.approval import Approval
-from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.posture import Choice
 from mcp_server.model.report import Report as QaReport
 from mcp_server.model.session import Hold
 from mcp_server.state import deeds, verify

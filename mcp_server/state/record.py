@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice, Posture
 from mcp_server.model.session import Hold, Session
 
 

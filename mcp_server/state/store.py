@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from mcp_server.model.choice import Choice
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.files import Stamp
+from mcp_server.model.posture import Choice
 from mcp_server.model.session import Session
 from mcp_server.state import deeds
 from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.calls.postures import Postures
-from mcp_server.model.choice import Choice
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Choice, Posture, Profile
 from tests.state.parts import Hands, Place
 
 ME = "somebody"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.compose import Wall, numbered
-from mcp_server.model.choice import Change, Choice
+from mcp_server.model.posture import Change, Choice
 from mcp_server.settings import read
 from mcp_server.state import Store, deeds
 from tests.doors.served import environment

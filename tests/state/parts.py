@@ -11,10 +11,9 @@ from typing import Any
 
 import anyio
 
-from mcp_server.model.choice import Change, Choice
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision, Layer, Verdict
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Change, Choice, Posture
 from mcp_server.model.session import Session
 from mcp_server.state import Changed, Intent, Origin, Outcome, Refused, Store, deeds
 from mcp_server.state.reader import Reader

@@ -10,8 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcp_server.model.choice import Choice
-from mcp_server.model.posture import Posture, Profile, WorkMode
+from mcp_server.model.posture import Choice, Posture, Profile, WorkMode
 from mcp_server.model.session import Session
 from mcp_server.state import Changed, Moved, Store
 from tests.state.parts import Place, choose_all, intent

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.choice import Choice, Scope
-from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.posture import AiMode, Choice, Posture, Profile, RunControl, Scope, WorkMode
 from mcp_server.state import Changed, Store
 from tests.state.parts import Hands, Place, choose_all, heard, posture_of
 

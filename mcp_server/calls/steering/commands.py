@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from mcp_server.calls.steering import speaking
 from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.raising import agreed
-from mcp_server.model.choice import AXES, Change, Choice, Door, Scope
 from mcp_server.model.ending import Problem
 from mcp_server.model.pack import Command, Message, PromptArgument, Speaker
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope
 from mcp_server.rules.steering import badge
 from mcp_server.rules.steering.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
 from mcp_server.rules.steering.turning import raises

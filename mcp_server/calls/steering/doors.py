@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.postures import Postures
-from mcp_server.model.choice import Change, Choice
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.posture import Profile
+from mcp_server.model.posture import Change, Choice, Profile
 from mcp_server.rules.steering.turning import Turn
 from mcp_server.state import Changed, Store, deeds
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.steering.doors import Doors
-from mcp_server.model.choice import Change, Choice, Door, Value
-from mcp_server.model.posture import Posture, Profile, WorkMode
+from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Value, WorkMode
 from mcp_server.state import deeds
 
 MOST_SAID = 3

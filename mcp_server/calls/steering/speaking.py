@@ -1,7 +1,6 @@
 """What is said after a person's command? What holds now and what is to come, in words that ask nothing of the model."""
 
-from mcp_server.model.choice import Choice
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice, Posture
 from mcp_server.rules.steering import badge
 
 AFTERWARDS = "This was the user's own choice and is said for information; go on with the task under it."

@@ -8,11 +8,11 @@ from mcp_server.cli.command import Commands, add_json, add_place, law_of, settin
 from mcp_server.cli.paper import Trouble, as_json, note, say
 from mcp_server.cli.posture.holding import Holding, holding, in_json, principal_meant, remembering, serving
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
-from mcp_server.model.choice import AXES, Change, Scope, word_of, words_of
+from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
-    from mcp_server.model.choice import Choice, Value
+    from mcp_server.model.posture import Choice, Value
     from mcp_server.settings import Settings
 
 FLAGS: Mapping[str, tuple[str, ...]] = {

@@ -10,8 +10,7 @@ from mcp_server.cli.paper import Trouble, when
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
-    from mcp_server.model.choice import Choice
-    from mcp_server.model.posture import Posture, Profile
+    from mcp_server.model.posture import Choice, Posture, Profile
     from mcp_server.settings import Settings
     from mcp_server.state.reader import Reader
 
@@ -42,7 +41,7 @@ class Holding:
 
 
 def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag: bool, principal: str = "") -> Holding:
-    from mcp_server.model.choice import AXES, Choice
+    from mcp_server.model.posture import AXES, Choice
 
     whose, lost = principal or settings.person, state.lost() if state else ""
     choice = state.choices().get(whose) if state else None

@@ -36,7 +36,7 @@ def columns() -> int:
 
 
 def painted(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
-    from mcp_server.model.choice import word_of
+    from mcp_server.model.posture import word_of
     from mcp_server.rules.steering.badge import CODES, narrow, values
 
     short, parts = narrow(posture, width), list[str | tuple[str, str]]()

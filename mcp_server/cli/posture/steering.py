@@ -9,7 +9,7 @@ from mcp_server.cli.paper import Trouble, as_json, say
 from mcp_server.cli.posture.choosing import add_whom, changed
 from mcp_server.cli.posture.holding import holding, in_json, principal_meant, remembering
 from mcp_server.cli.posture.shown import show_badge, show_to_come
-from mcp_server.model.choice import AXES, Scope, words_of
+from mcp_server.model.posture import AXES, Scope, words_of
 
 if TYPE_CHECKING:
     from mcp_server.calls.steering.doors import Doors

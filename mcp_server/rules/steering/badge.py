@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping
 
-from mcp_server.model.choice import AXES, Change, Choice, Value, word_of
-from mcp_server.model.posture import ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.posture import (
+    AXES,
+    Change,
+    Choice,
+    ModelMode,
+    Posture,
+    Profile,
+    RunControl,
+    Value,
+    WorkMode,
+    word_of,
+)
 
 SHOWN = ("work_mode", "run_control", "profile", "model_mode")
 NARROW = 80

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_server.model.choice import AXES, Scope, Value, value_of, word_of, words_of
+from mcp_server.model.posture import AXES, Scope, Value, value_of, word_of, words_of
 from mcp_server.rules.wording import nearest, quoted
 
 NAMES: Mapping[str, tuple[str, ...]] = {

@@ -10,8 +10,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from mcp_server.model.choice import Change, Choice, Door, Scope, Trial, Value
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, Trial, Value
 
 UNIT_SCOPES = frozenset({Scope.AFTER_CURRENT_UNIT, Scope.FOR_NEXT_UNIT})
 LIVES_NS = 3600 * 10**9

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.choice import AXES, Change, Choice, Door, Scope, Trial, Value
+from mcp_server.model.posture import AXES, Change, Choice, Door, Scope, Trial, Value
 from mcp_server.state.batch import LOST_EPOCH, Transaction, View, plain, whole
 from mcp_server.state.seal import canonical
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.choice import AXES, Change, Choice, Scope, word_of
-from mcp_server.model.posture import RunControl
+from mcp_server.model.posture import AXES, Change, Choice, RunControl, Scope, word_of
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.turning import Turn, Work
 from mcp_server.state.batch import Transaction, View
