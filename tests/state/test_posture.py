@@ -39,6 +39,7 @@ async def test_of_two_choices_made_at_once_one_wins(place: Place, hands: Hands) 
     losers = [answer for answer in found if isinstance(answer, Changed)]
     assert len(winners) == len(losers) == 1
     assert isinstance(winners[0], Posture)
+    assert isinstance(winners[0], Posture)
     assert losers[0].current == Choice.whole(winners[0])
 
 
