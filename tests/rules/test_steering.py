@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope, WorkMode, word_of
+from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope, Value, WorkMode, word_of
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.phrases import NAMES, axis_named, valued
 from mcp_server.rules.steering.turning import LIVES_NS, Turn, Work
@@ -66,15 +66,20 @@ def test_what_becomes_of_it(case: dict[str, Any]) -> None:
     assert bool(choice.trials) is case.get("reverts", False)
 
 
-AXES_ASKED = st.sampled_from(
-    [{"profile": profile} for profile in Profile]
-    + [{"work_mode": mode} for mode in (WorkMode.PLAN, WorkMode.REPAIR)]
-    + [{"work_mode": WorkMode.PLAN, "profile": profile} for profile in Profile]
-)
+SAMPLES: list[dict[str, Value]] = [
+    *({"profile": profile} for profile in Profile),
+    *({"work_mode": mode} for mode in (WorkMode.PLAN, WorkMode.REPAIR)),
+    *({"work_mode": WorkMode.PLAN, "profile": profile} for profile in Profile),
+]
+AXES_ASKED = st.sampled_from(SAMPLES)
+
+
+def asking(axes: dict[str, Value], scope: Scope, session: str, unconfirmed: bool) -> Change:
+    return Change(f"c{next(_numbers)}", axes, scope, session=session, unconfirmed=unconfirmed)
+
+
 CHANGES = st.builds(
-    lambda axes, scope, session, unconfirmed: Change(
-        f"c{next(_numbers)}", axes, scope, session=session, unconfirmed=unconfirmed
-    ),
+    asking,
     AXES_ASKED,
     st.sampled_from(Scope),
     st.sampled_from(["", "s1", "s2"]),

@@ -29,6 +29,7 @@ async def test_a_choice_is_kept_and_on_record(place: Place, hands: Hands) -> Non
         assert row.fields["to"] | {"profile": "trusted", "work_mode": "repair", "epoch": 1} == row.fields["to"]
         assert row.fields["to"]["reasoning"] is True
         assert (row.fields["scope"], row.fields["session"]) == ("after-current-unit", "s1")
+        assert isinstance(settled, Posture)
         assert state.choices() == {"me": Choice.whole(settled)}
 
 
