@@ -27,6 +27,7 @@ from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, u
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.calls.steering.halting import Halting
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
@@ -160,7 +161,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         notices=notices,
         offers=Offers(
             found.packs,
-            slash(found, doors, partial(examined, found, settings, doors), new_id),
+            slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors)),
             reports(store, redactor),
         ),
         owner=settings.person,

@@ -42,12 +42,10 @@ def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:
     return HealthGate(doors, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
-def slash(
-    found: Law, doors: Doors, examine: Callable[[bool], Awaitable[str]], new_run: Callable[[], str]
-) -> tuple[Command, ...]:
+def slash(found: Law, doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]]) -> tuple[Command, ...]:
     """Every command that hosts show with a slash."""
     out_of_band = found.library.config.approvals is Approvals.OUT_OF_BAND
-    return (*Slash(doors, out_of_band, examine).commands(), *Halting(doors.store, new_run).commands())
+    return (*Slash(doors, out_of_band, examine).commands(), *halting.commands())
 
 
 class Wall:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.doors.clients import MODERN
+from tests.doors.person import typed
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
 from tests.doors.served import PATIENCE, command, environment, served
@@ -23,17 +24,9 @@ SWE = ["Read", "Edit", "Write", "grep", "glob"]
 WITHIN = 0.5
 
 
-def typed(workspace: Path, home: Path, *words: str, code: int = 0) -> str:
-    said = subprocess.run(
-        command(*words, "--workspace", str(workspace)),
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert said.returncode == code, said.stderr
-    return said.stdout or said.stderr
+def from_a_shell(workspace: Path, home: Path, *words: str) -> None:
+    line = command(*words, "--workspace", str(workspace))
+    subprocess.run(line, env=environment(home), capture_output=True, timeout=PATIENCE, check=True)
 
 
 def heard_within(wait: Callable[[], dict[str, Any]], since: float) -> None:
@@ -66,7 +59,7 @@ def test_every_server_hears_of_it_and_holds_it_within_half_a_second(workspace: P
         streams = [streaming.listening(), listening.send("subscriptions/listen", LISTEN)[1]]
         assert streams[1].message()["method"] == ACKNOWLEDGED
         for profile, tools in (("restricted", READING), ("normal", SWE)):
-            typed(workspace, home, "profile", profile)
+            from_a_shell(workspace, home, "profile", profile)
             since = time.monotonic()
             for wait in (old.message, new.message, streams[0].message, streams[1].message):
                 heard_within(wait, since)

@@ -89,8 +89,7 @@ class Slash:
         return await self._typed(speaker, words[1:], "steer", axis)
 
     async def _status(self, speaker: Speaker, _given: Mapping[str, str]) -> Sequence[Message]:
-        choice = await self.doors.store.choice(speaker.principal)
-        return said(speaking.stands(await self.doors.postures.of(speaker.principal), choice))
+        return said(speaking.stands(*await self.doors.stands(speaker.principal)))
 
     async def _doctor(self, _speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)
@@ -108,7 +107,7 @@ class Slash:
         return said(await self._changed(speaker, meant, command))
 
     async def _changed(self, speaker: Speaker, meant: Phrase, command: str) -> str:
-        now = await self.doors.postures.of(speaker.principal)
+        now, _ = await self.doors.stands(speaker.principal)
         change = Change(
             id=self.doors.new_id(),
             axes=meant.axes,
@@ -139,10 +138,7 @@ class Slash:
             return "Nothing was changed: the posture became another one at the same moment. Type the command again."
         if raised:
             await self._tell(speaker, f"Your profile was raised: {badge.named(change.axes)}, {change.scope}.")
-        return speaking.changed(self._what(change, found), self._under(speaker, found), found)
-
-    def _under(self, speaker: Speaker, choice: Choice) -> Posture:
-        return self.doors.postures.under(speaker.principal, choice)
+        return speaking.changed(self._what(change, found), self.doors.postures.under(speaker.principal, found), found)
 
     def _what(self, change: Change, choice: Choice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)

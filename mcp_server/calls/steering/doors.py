@@ -11,7 +11,7 @@ from functools import partial
 
 from mcp_server.calls.postures import Postures
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.posture import Change, Choice, Profile
+from mcp_server.model.posture import Change, Choice, Posture, Profile
 from mcp_server.rules.steering.turning import Turn
 from mcp_server.state import Changed, Store, deeds
 
@@ -31,6 +31,11 @@ class Doors:
         if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.too_high(principal, wished, ceiling)
         return await self.store.write(partial(deeds.steer, principal=principal, change=change, epoch=epoch))
+
+    async def stands(self, principal: str) -> tuple[Posture, Choice | None]:
+        """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
+        choice = await self.store.read(partial(deeds.choice, principal=principal))
+        return self.postures.under(principal, choice), choice
 
     async def confirm(self, principal: str, id: str) -> Choice | None:
         return await self.store.write(partial(deeds.confirm, principal=principal, id=id))

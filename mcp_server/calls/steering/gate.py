@@ -32,14 +32,13 @@ class HealthGate:
         return " ".join(dict.fromkeys(one for one in said if one)) or "The work mode is `repair` already."
 
     async def _turned(self, principal: str, reason: str) -> str:
-        now = await self.doors.postures.of(principal)
-        axes = repairing(now)
-        if now.work_mode is WorkMode.REPAIR or await self._waits(principal):
+        now, choice = await self.doors.stands(principal)
+        if now.work_mode is WorkMode.REPAIR or asked_already(choice):
             return ""
         asking = self.policy != "auto"
         change = Change(
             id=self.doors.new_id(),
-            axes=axes,
+            axes=repairing(now),
             reason=f"health gate failed: {reason}",
             door=Door.DOCTOR,
             unconfirmed=asking,
@@ -53,10 +52,9 @@ class HealthGate:
         await self.doors.store.leave_message("", text, principal=principal)
         return how
 
-    async def _waits(self, principal: str) -> bool:
-        """Was it asked already, and not answered?"""
-        choice = await self.doors.store.choice(principal)
-        return choice is not None and any(one.unconfirmed and one.door is Door.DOCTOR for one in choice.waiting)
+
+def asked_already(choice: Choice | None) -> bool:
+    return choice is not None and any(one.unconfirmed and one.door is Door.DOCTOR for one in choice.waiting)
 
 
 def repairing(now: Posture) -> dict[str, Value]:

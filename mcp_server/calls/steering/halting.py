@@ -6,12 +6,16 @@ A client that nothing remembers has no run of its own: there it is every run of 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
+from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.steering.commands import argument, said
 from mcp_server.model.pack import Command, Message, Speaker
 from mcp_server.model.session import Hold, Holder
 from mcp_server.state import Store, deeds
+from mcp_server.state.batch import Transaction
 
+T = TypeVar("T")
 MOST_UNITS = 1000
 LONGEST_REASON = 200
 
@@ -19,6 +23,7 @@ LONGEST_REASON = 200
 @dataclass(frozen=True)
 class Halting:
     store: Store
+    holds: Holds
     new_run: Callable[[], str]
 
     def commands(self) -> tuple[Command, ...]:
@@ -32,7 +37,7 @@ class Halting:
 
     async def _pause(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
         hold = Hold(Holder.PERSON, reason_of(given, "the person paused it"))
-        held = await self.store.write(
+        held = await self._written(
             partial(deeds.pause, principal=speaker.principal, session=speaker.session, hold=hold)
         )
         return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.")
@@ -42,7 +47,7 @@ class Halting:
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
             return said(f"Nothing was changed: the number of units is from 1 to {MOST_UNITS}.")
         going = partial(deeds.go_on, principal=speaker.principal, session=speaker.session or None, units=int(typed))
-        lifted = await self.store.write(going)
+        lifted = await self._written(going)
         everywhere = await self.store.read(deeds.holds)
         waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
         if (speaker.principal, "") in everywhere:
@@ -58,8 +63,14 @@ class Halting:
             run=self.new_run(),
             reason=reason,
         )
-        await self.store.write(stopping)
+        await self._written(stopping)
         return said(f"The user stopped {which(speaker)}; what it had come to is cleared.")
+
+    async def _written(self, deed: Callable[[Transaction], T]) -> T:
+        """In the file, and known here before the command is answered: the very next call is held to it."""
+        answer = await self.store.write(deed)
+        await self.holds.refresh()
+        return answer
 
 
 def which(speaker: Speaker) -> str:
