@@ -83,8 +83,8 @@ def mend(findings: Sequence[Finding]) -> list[Finding]:
     return done
 
 
-def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str]]:
-    """What was found, in words, and what is still wrong; with `fix` after mending what can be."""
+def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
+    """What was found, in words, what is still wrong, and whether the state can be used; with `fix` after mending."""
     findings = examine(settings, packs)
     lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
     findings = examine(settings, packs) if fix else findings
@@ -92,13 +92,24 @@ def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tupl
     ill = [f"{one.what}: {one.says}" for one in faults(findings)]
     mendable = any(one.mend for one in findings)
     lines.append("Not in order." if ill else "In order.")
-    return "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""), ill
+    return (
+        "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""),
+        ill,
+        usable(findings),
+    )
 
 
 async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
     """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
-    said, ill = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
-    return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}" if ill else said
+    said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
+    if not ill or not writable:
+        return said
+    return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
+
+
+def usable(findings: Sequence[Finding]) -> bool:
+    """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
+    return not any(one.what in ("state file", "lock") for one in faults(findings))
 
 
 def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
@@ -157,6 +168,7 @@ def of_lock(settings: Settings) -> Iterator[Finding]:
 
 def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Iterator[Finding]:
     from mcp_server.state.reader import Reader
+    from mcp_server.state.sqlite import look
 
     gone = not settings.database.exists()
     if gone and not (settings.state / "ledger.anchor").exists():
@@ -165,12 +177,12 @@ def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Ite
         says = "the state file is gone, and its anchor is still there."
         yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
         return
+    if damage := look(settings.database):
+        says = f"the state file is damaged ({damage})."
+        yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        return
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
-            if damage := state.damage():
-                says = f"the state file is damaged ({damage})."
-                yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
-                return
             yield from of_file(settings, state)
             yield from of_ledger(settings, state, told)
     except Refusal as refused:

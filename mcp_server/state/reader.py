@@ -144,10 +144,6 @@ class Reader:
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
 
-    def damage(self) -> str:
-        """What is wrong with the file itself; empty where nothing is."""
-        return self._view.link.damage(thorough=True) or ""
-
     def alive(self) -> list[Row]:
         """The starts of the processes that are still there."""
         return [row for row in self._begun() if verify.running(str(row.fields.get("process")))]

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.health import examine, faults, mend
+    from mcp_server.health import examine, faults, mend, usable
 
     settings = settings_of(arguments)
     with progress("rows checked") as told:
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         mended = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = faults(findings)
-    followed = gate(arguments, settings, ill) if ill else ""
+    followed = gate(arguments, settings, ill) if ill and usable(findings) else ""
     if arguments.json:
         as_json(
             {
