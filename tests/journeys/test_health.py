@@ -1,4 +1,4 @@
-"""Is what is not in order found, mended where the cure is certain, and does work turn to repair as the operator said?"""
+"""Is disorder found, mended where the cure is certain, and does work turn to repair as the operator said?"""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import Type, menugate, place
 from tests.doors.pipe import pipe
-from tests.doors.served import command, environment
+from tests.doors.served import PATIENCE, command, environment
 
 __all__ = ["menugate", "place"]
 Plant: TypeAlias = Callable[[Path, Path], object]
@@ -59,13 +59,8 @@ def config(home: Path, text: str) -> None:
 FAULTS: list[tuple[str, str, Plant, bool]] = [
     # what is examined, what it says, how it is planted, whether `fix` mends it
     ("ledger", "does not fit the chain", lambda work, _: sql(work, TAMPER), False),
-    (
-        "ledger",
-        "the end of the ledger was cut off",
-        lambda work, _: sql(work, "DELETE FROM ledger WHERE seq > 2"),
-        False,
-    ),
-    ("ledger", "the anchor is missing", lambda work, _: (work / ".menugate" / "ledger.anchor").unlink(), True),
+    ("ledger", "the end of the ledger was cut off", lambda work, _: sql(work, CUT), False),
+    ("ledger", "the anchor is missing", lambda work, _: (work / ".menugate" / "ledger.anchor").unlink(), False),
     ("ledger", "the key is missing", lambda _, home: key(home).unlink(), False),
     ("state file", "is damaged", damaged, True),
     ("state file", "its anchor is still there", lambda work, _: gone(work), True),
@@ -73,6 +68,7 @@ FAULTS: list[tuple[str, str, Plant, bool]] = [
     ("state folder", "can be read or written by others", lambda _, home: key(home).chmod(0o644), True),
     ("menus and rules", "menugate.yaml:1", lambda _, home: config(home, "oops: 1\n"), False),
 ]
+CUT = "DELETE FROM ledger WHERE seq > 2"
 TAMPER = "UPDATE ledger SET body = replace(body, 'typed', 'wiped') WHERE seq = 2"
 
 
@@ -128,7 +124,13 @@ def test_a_server_that_was_killed_is_noted(menugate: Type, place: Path, home: Pa
         assert f"process {one.process.pid} ended without saying so" in menugate("doctor").out
 
 
-HOLDING = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+HOLDING = """
+import fcntl, sys
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def test_a_state_that_somebody_holds_is_a_fault(menugate: Type, place: Path) -> None:
@@ -167,7 +169,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
         return
     assert (work, profile) == ("build", "trusted")
     if policy == "log-only":
-        assert stands["to_come"] == [] and "no messages" in menugate("messages").out
+        assert stands["to_come"] == [] and "nothing new" in menugate("messages").out
         return
     (asked,) = stands["to_come"]
     assert f"menugate steer --confirm {asked['id']}" in menugate("messages").out
@@ -189,7 +191,7 @@ def test_the_gate_never_raises_the_profile(menugate: Type, place: Path, home: Pa
 def test_a_server_that_finds_its_ledger_cut_turns_to_repair(menugate: Type, place: Path, home: Path) -> None:
     config(home, "health: auto\n")
     menugate("profile trusted")
-    sql(place, "DELETE FROM ledger WHERE seq > 2")
+    sql(place, CUT)
     with pipe(place, home) as one:
         one.hello("mcp")
         one.call("menu_enter", mode="swe")
@@ -204,10 +206,10 @@ def test_a_served_folder_is_examined_from_the_client(menugate: Type, place: Path
     with pipe(place, home) as one:
         one.hello("mcp")
         one.call("menu_enter", mode="swe")
-        sql(place, "UPDATE ledger SET body = replace(body, 'swe', 'xyz') WHERE seq = 2")
+        sql(place, "UPDATE ledger SET body = replace(body, 'pid', 'pix') WHERE seq = 1")
         answer = one.request("prompts/get", {"name": "doctor", "arguments": {}})
         said = answer["result"]["messages"][0]["content"]["text"]
-        assert "fault: ledger: row 2" in said and "Not in order." in said
+        assert "fault: ledger: row 1" in said and "Not in order." in said
         assert "The work mode was turned to `repair`" in said
 
 
@@ -215,7 +217,7 @@ def test_the_real_command_ends_with_one_where_something_is_wrong(place: Path, ho
     menugate("mode plan")
     sql(place, TAMPER)
     said = subprocess.run(
-        command("doctor"), env=environment(home), cwd=place, capture_output=True, text=True, timeout=30
+        command("doctor"), env=environment(home), cwd=place, capture_output=True, text=True, timeout=PATIENCE
     )
     assert said.returncode == 1
     assert "Not in order: 1 fault." in said.stdout
