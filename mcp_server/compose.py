@@ -8,22 +8,26 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import mcp_server
-from mcp_server.calls.approving.approvals import Approvals, Trust
+from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
+from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, counting
-from mcp_server.calls.running.course import ADDRESS, Course
+from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.running.reviewing import Review, last_tests, unanswered, uncommitted
+from mcp_server.calls.running.reporting import reports
+from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.calls.steering.gate import HealthGate
@@ -31,21 +35,21 @@ from mcp_server.calls.steering.halting import Halting
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, Workshop, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.health import examined
 from mcp_server.law import DATA, Law, Unbuildable, law
-from mcp_server.library import Approvals as Asking
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
-from mcp_server.model.pack import Artifact, Pack
+from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, deeds, glimpse
+from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -70,6 +74,8 @@ class House:
     postures: Postures
     pipeline: Pipeline
     notices: Notices
+    keeping: Keeping
+    shop: Workshop
     server: MenuServer
     gate: HealthGate
     token: str | None
@@ -87,11 +93,14 @@ class House:
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
         else:
             await self.store.ready()
-        following = loop.create_task(self._follow(changed))
+        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
         try:
             yield
         finally:
-            following.cancel()
+            for task in tasks:
+                task.cancel()
+            await self.keeping.close()
+            await self.shop.nursery.close()
             self.notices.close()
             await self.store.close()
 
@@ -144,14 +153,17 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     policy = found.policy
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
-    holds = Holds(store)
-    sessions = Sessions(store, new_id, new_handle, holds)
+    keeping, holds = Keeping(failed), Holds(store)
+    sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
     doors = doors_of(found, settings, store)
     postures = doors.postures
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    pipeline = gate(found, settings, Rooms(store, sessions, holds, postures, redactor, clock or Wall()), new_id())
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    shop = workshop(ground(settings), jail)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
+    pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
     front = Front(
@@ -172,8 +184,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     )
     server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
     listings.stamp.update(stamp(server))
-    gate_of_health = health_gate(found, settings, doors)
-    return House(found, settings, store, sessions, postures, pipeline, notices, server, gate_of_health, token)
+    ill = health_gate(found, settings, doors)
+    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, ill, token)
 
 
 @dataclass(frozen=True)
@@ -186,17 +198,34 @@ class Rooms:
     postures: Postures
     redactor: Redactor
     clock: Clock
+    jail: Jail
+    shop: Workshop
+    keeping: Keeping
+
+
+def ground(settings: Settings) -> Ground:
+    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
+    return Ground(
+        workspace=settings.workspace,
+        home=settings.home,
+        private=tuple(dict.fromkeys(own)),
+        search_path=settings.search_path,
+        variables=dict(settings.variables),
+    )
+
+
+def failed(what: str, fault: BaseException) -> None:
+    log.error("%s failed", what, exc_info=fault)
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
     spill.sweep(ONE_DAY_NS, time.time_ns())
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(spill.folder,))
-    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
-    course = running(rooms)
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, Review(store, rooms.shop.granted))
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
@@ -204,56 +233,23 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
         return files.granted(demand, SeenBy(store, session.id))
 
-    def failed(tool: str, fault: BaseException) -> None:
-        log.error("the tool %s failed", tool, exc_info=fault)
-
     return Pipeline(
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
         recorder=Recorder(store, counting(policy), conversation),
-        approvals=approving(found, settings, rooms),
+        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
         showing=Showing(rooms.redactor, spill),
         files=files_of,
+        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store),
         desk=desk,
-        failed=failed,
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
+        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
-
-
-def running(rooms: Rooms) -> Course:
-    store = rooms.store
-    # A reviewer that asks a model would be one more line here, and todos and git are looked at where there are any.
-    checks = (("refused and failed calls", unanswered), ("tests", last_tests), ("git", uncommitted(lambda _: None)))
-    return Course(store, rooms.sessions, rooms.holds, rooms.postures.known, rooms.redactor, Review(store, checks))
-
-
-def reports(store: Store, redactor: Redactor) -> tuple[Artifact, ...]:
-    """What was found when a run was over, each for whose run it was."""
-
-    async def read(principal: str, holes: Mapping[str, str]) -> str | None:
-        found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
-        return redactor.redact(found.as_text()) if found else None
-
-    about = (
-        "report",
-        "What was found when a run was over: issues, missing steps, next actions.",
-        "text/markdown",
-        read,
-    )
-    return (Artifact(ADDRESS, *about), Artifact(ADDRESS + "/{run}", *about))
-
-
-def approving(found: Law, settings: Settings, rooms: Rooms) -> Approvals:
-    config = found.library.config
-    trust = Trust(config.approvals is Asking.ELICIT, config.out_of_band)
-    return Approvals(rooms.store, rooms.clock, rooms.redactor, trust, approval_id, settings.approval_seconds)
-
-
-def approval_id() -> str:
-    """Short enough to be typed, and not one that anybody guesses while it is open."""
-    return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
 
 
 def spoken(found: Law, pinned: str | None) -> str:

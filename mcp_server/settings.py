@@ -13,6 +13,12 @@ from mcp_server.model.posture import Profile
 
 STATE_FOLDER = ".menugate"
 SHORTEST_SECRET = 8
+HANDED_ON = """
+LANG LANGUAGE TZ USER LOGNAME SHELL TERM COLORTERM CI NO_COLOR FORCE_COLOR VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV
+PYENV_ROOT PYENV_VERSION NVM_DIR VOLTA_HOME RUSTUP_HOME CARGO_HOME GOPATH GOROOT JAVA_HOME MAVEN_HOME GRADLE_HOME
+ANDROID_HOME DOTNET_ROOT PNPM_HOME BUN_INSTALL RBENV_ROOT GEM_HOME SDKMAN_DIR SOURCE_DATE_EPOCH
+"""
+"""Variables that programs we start are given; every other one stays with us, whatever it holds."""
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 Axis = TypeVar("Axis", Listing, Profile)
 
@@ -43,6 +49,10 @@ class Settings:
     """The principal of who needs no token: the person whose process this is."""
     search_path: str = os.defpath
     """Where programs are looked for."""
+    home: Path = Path("/nonexistent")
+    """The person's own folder, which programs we start do not see."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """What programs we start are told of the environment."""
     secret_values: tuple[str, ...] = ()
     """What the environment holds that must never be shown: the values of variables whose names say so."""
     answer_seconds: float = 300.0
@@ -91,10 +101,20 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         hosts=_list(given("allowed_hosts")),
         origins=_list(given("allowed_origins")),
         person=f"local:{_user()}",
+        search_path=env.get("PATH") or os.defpath,
+        home=home,
+        variables=_handed_on(env, home),
         secret_values=tuple(
             value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8
         ),
     )
+
+
+def _handed_on(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
+    found = {name: env[name] for name in HANDED_ON.split() if name in env}
+    found |= {name: value for name, value in env.items() if name.startswith("LC_")}
+    found |= {"PATH": env.get("PATH") or os.defpath, "HOME": str(home)}
+    return tuple(sorted(found.items()))
 
 
 def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:

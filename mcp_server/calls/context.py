@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mcp_server.calls.sessions import Seat
-from mcp_server.model.ports.context import Client, Desk, Person, Progress
+from mcp_server.model.ending import Ending
+from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Progress
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Demand, Tool
 
@@ -17,6 +20,16 @@ class Interruption(Exception):
     """
 
     recorded_as = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The call that makes another one on the way to its own answer."""
+
+    tool: str
+    record: int
+    """Its row in the ledger."""
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,8 @@ class Asked:
     transport: str
     moved: Callable[[Seat, Session], Awaitable[None]]
     """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
+    within: Within | None = None
+    """None for what came from a client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,14 @@ class ToolContext:
     session: Session
     demand: Demand
     files: Files
+    processes: Processes
+    belongings: Belongings
     progress: Progress
     client: Client
     person: Person
     desk: Desk
+    records: Records
+    call: Callable[[str, Arguments], Awaitable[Ending]]
+
+    async def through(self, tool: str, arguments: Arguments) -> Ending:
+        return await self.call(tool, arguments)

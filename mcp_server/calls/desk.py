@@ -93,6 +93,12 @@ class MenuDesk:
         if seen_from(before) != seen_from(self.seat.session):
             self.stood = before
 
+    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.proceed(self.seat, before, after, reason)
+        if isinstance(moved, Session):
+            self.stood = moved
+        return moved if isinstance(moved, Problem) else None
+
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(wish, self.policy.menus):

@@ -6,6 +6,7 @@ The rule for editing: a step is a method and a line in `run`; nothing about a ca
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -15,6 +16,8 @@ from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised, alone
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, measured
 from mcp_server.calls.running.course import Course
@@ -22,11 +25,13 @@ from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
-from mcp_server.model.ports.context import Client, Person
+from mcp_server.model.ports.context import Belongings, Client, Person
 from mcp_server.model.ports.files import Files
-from mcp_server.model.posture import Posture
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.ports.records import Records
+from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
-from mcp_server.model.tool import READING, Demand
+from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
 from mcp_server.state import Lapsed, Moved, Paused
@@ -42,8 +47,12 @@ class Pipeline:
     course: Course
     showing: Showing
     files: Callable[[Session, Demand], Files]
+    processes: Callable[[Session, Demand, Profile], Processes]
+    belongings: Callable[[Session], Belongings]
     person: Callable[[Session, Client], Person]
     desk: Callable[[Seat], MenuDesk]
+    records: Callable[[Seat, Session, str], Records]
+    phases: PhaseLogs
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -53,18 +62,18 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
-            return await self.enter(found) or await self.through(found)
+            return await self.enter(found) or await self.decided(found)
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
 
-    async def through(self, found: Found) -> Ending:
+    async def decided(self, found: Found) -> Ending:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
         yes: Yes | None = None
         while True:
             posture = await self.postures.of(found.asked.principal)
             await self.course.settle(found.seat)
-            decision = self.decide(found, posture, yes)
+            decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
             if decision.verdict is Verdict.ASK:
@@ -76,7 +85,7 @@ class Pipeline:
             begun = await self.recorder.commence(found, posture, decision, yes)
             match begun:
                 case int():
-                    return await self.act(found, decision, begun)
+                    return await self.act(found, posture, decision, begun)
                 case Lapsed():
                     return await self.unasked(found, posture, lapsed(found.tool, begun.why))
                 case Moved():
@@ -85,8 +94,10 @@ class Pipeline:
                 case Paused():
                     await self.course.holds.refresh()
 
-    def decide(self, found: Found, posture: Posture, yes: Yes | None = None) -> Decision:
-        call = Call(found.tool.name, found.arguments, approved=yes is not None, spent=found.seat.spending.so_far)
+    def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
+        spent = replace(found.seat.spending.so_far, in_phase=in_phase)
+        within = found.asked.within.tool if found.asked.within else None
+        call = Call(found.tool.name, found.arguments, approved, spent=spent, within=within)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Ending | None:
@@ -126,14 +137,15 @@ class Pipeline:
         await self.recorder.refuse(found, posture, decision)
         return self.showing.problem(problem)
 
-    async def act(self, found: Found, decision: Decision, record: int) -> Ending:
+    async def act(self, found: Found, posture: Posture, decision: Decision, record: int) -> Ending:
         started = time.perf_counter_ns()
         desk = self.desk(found.seat)
+        context = self._context(found, posture, decision, desk, record)
         found.seat.spending.begin()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._ended(found, decision, desk)
+            ending = await self._ended(found, context)
             shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
             self.recorder.conclude(found, record, interruption.recorded_as, started)
@@ -156,14 +168,16 @@ class Pipeline:
         found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
         found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
-    async def _ended(self, found: Found, decision: Decision, desk: MenuDesk) -> Ending:
+    async def _ended(self, found: Found, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.move_on_after(seconds):
                 arguments = normalised(tool.arguments, found.arguments)
-                ending = await tool.run(self._context(found, decision, desk), arguments)
-                return checked(ending)
+                await self.phases.begin(found, context.demand)
+                ending = checked(await tool.run(context, arguments))
+                await self.phases.witness(found, ending)
+                return ending
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
             )
@@ -178,18 +192,27 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _context(self, found: Found, decision: Decision, desk: MenuDesk) -> ToolContext:
+    def _context(self, found: Found, posture: Posture, decision: Decision, desk: MenuDesk, record: int) -> ToolContext:
         session, client = found.seat.session, found.asked.client
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         return ToolContext(
             session=session,
             demand=demand,
             files=self.files(session, demand),
+            processes=self.processes(session, demand, posture.capped(self.policy.ceiling).profile),
+            belongings=self.belongings(session),
             progress=found.asked.progress,
             client=client,
             person=self.person(session, client),
             desk=desk,
+            records=self.records(found.seat, session, found.tool.name),
+            call=partial(self.through, found, record),
         )
+
+    async def through(self, found: Found, record: int, tool: str, arguments: Arguments) -> Ending:
+        """A call that a tool makes on the way to its answer is a call like any other."""
+        asked = made_within(found, record, tool, arguments, self.policy)
+        return asked if isinstance(asked, Problem) else await self.run(asked)
 
 
 def refusal(decision: Decision) -> Problem:

@@ -11,12 +11,12 @@ import anyio
 
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
-from mcp_server.calls.running.testing import tested
+from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.calls.sessions import Seat, seen_from
-from mcp_server.model.approval import Wanted
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
+from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.running.staging import stage_now
@@ -85,15 +85,16 @@ class Recorder:
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
-                tested=tested(found.tool, found.arguments, shown),
+                tested=ending_of_tests(found.tool, found.arguments, shown),
             )
         )
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
         session = found.seat.session
+        stage = stage_now(session, posture)
         return kind(
-            session=replace(session, stage=stage_now(session, posture)),
+            session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
@@ -109,6 +110,7 @@ class Recorder:
             client=asked.client.name[:LONGEST_NAME],
             transport=asked.transport,
             passing=seat.passing,
+            within=asked.within.record if asked.within else None,
         )
 
 

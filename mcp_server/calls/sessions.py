@@ -32,6 +32,8 @@ class Seat:
     written: bool = False
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
+    found_again: bool = False
+    """Somebody came back to it by its handle, and may do so again when its connection is gone."""
     spending: Spending = field(default_factory=Spending)
 
     @cached_property
@@ -65,9 +67,18 @@ UNKNOWN = Problem(
 
 
 class Sessions:
-    def __init__(self, store: Store, new_id: Callable[[], str], new_handle: Callable[[], str], holds: Holds) -> None:
+    def __init__(
+        self,
+        store: Store,
+        holds: Holds,
+        new_id: Callable[[], str],
+        new_handle: Callable[[], str],
+        left: Callable[[str], None],
+    ) -> None:
+        """`left` is told the session whose things nobody will ask for again."""
         self._store = store
         self._holds = holds
+        self._left = left
         self._new_id = new_id
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
@@ -91,6 +102,8 @@ class Sessions:
     def stand_up(self, seat: Seat) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
         self._seats.pop(seat.session.id, None)
+        if not seat.found_again:
+            self._left(seat.session.id)
 
     async def found(self, handle: str, principal: str) -> Seat | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
@@ -103,6 +116,7 @@ class Sessions:
         elif session.version > seat.session.version:
             seat.take(session)
         seat.hold(self._holds.of(seat.session))
+        seat.found_again = seat.found_again or session.id not in self._seats
         self._keep(seat)
         return seat
 
@@ -110,14 +124,26 @@ class Sessions:
         """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
         or why it could not be."""
         async with seat.lock:
-            if seat.session.mode == mode:
-                return None
-            if seat.passing:
-                before, seat.session = seat.session, replace(seat.session, mode=mode)
-                return before
+            return await self._placed(seat, replace(seat.session, mode=mode), reason)
+
+    async def proceed(self, seat: Seat, before: str | None, after: str | None, reason: str) -> Session | Problem | None:
+        """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
+        async with seat.lock:
+            if seat.session.phase != before:
+                return busy(f"phase `{seat.session.phase}`")
+            return await self._placed(seat, replace(seat.session, phase=after), reason)
+
+    async def _placed(self, seat: Seat, after: Session, reason: str) -> Session | Problem | None:
+        if seat.session == after:
+            return None
+        if seat.passing:
+            before, seat.session = seat.session, after
+            return before
+        if not seat.written:
             await self._written(seat)
-            before = seat.session
-            return await self._moved(seat, replace(before, mode=mode), reason) or before
+            after = replace(seat.session, mode=after.mode, phase=after.phase)
+        before = seat.session
+        return await self._moved(seat, after, reason) or before
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
@@ -126,7 +152,7 @@ class Sessions:
         await self.advance(seat, before, self._anew(before), reason)
 
     def _anew(self, session: Session) -> Session:
-        return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, reasoned=False)
+        return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
 
     async def advance(self, seat: Seat, before: Session, after: Session, reason: str) -> Problem | None:
         """The run goes on to another stage, or to another run; on record also where the session is not."""
@@ -191,11 +217,7 @@ class Sessions:
             seat.written = False
             return UNKNOWN
         seat.take(current)
-        return Problem(
-            Code.BUSY,
-            f"another call moved this session to {place(current.mode)} at the same moment.",
-            "Look with `menu_list` and try again.",
-        )
+        return busy(place(current.mode))
 
     async def _written(self, seat: Seat) -> None:
         if not seat.written:
@@ -220,7 +242,15 @@ class SeenBy:
 
 def seen_from(session: Session) -> tuple[object, ...]:
     """What a session's list depends on."""
-    return session.mode, session.stage, session.reasoned
+    return session.mode, session.stage, session.phase, session.reasoned
+
+
+def busy(where: str) -> Problem:
+    return Problem(
+        Code.BUSY,
+        f"another call moved this session to {where} at the same moment.",
+        "Look with `menu_list` and try again.",
+    )
 
 
 def digest(handle: str) -> str:

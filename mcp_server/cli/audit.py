@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
-from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table, when
-from mcp_server.cli.posture.shown import transition
+from mcp_server.cli.paper import KINDS, Trouble, as_json, note, progress, say, table, when
+from mcp_server.cli.record.rows import in_short
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -47,9 +47,6 @@ menugate audit export > ledger.jsonl            a line per row, oldest first
 menugate audit export --output ledger.jsonl     into a new file that only you can read
 menugate audit export --since 2026-11-01        from that day on
 """
-KINDS = ("start", "stop", "intent", "outcome", "refusal", "question", "transition", "health", "alarm")
-BY_COLOUR = {"red": ("refusal", "alarm", "health"), "yellow": ("question", "problem"), "dim": ("start", "stop")}
-COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
@@ -145,33 +142,6 @@ def run_tail(arguments: argparse.Namespace) -> int:
             if arguments.follow:
                 sys.stdout.flush()
     return 0
-
-
-def in_short(row: "Row") -> list[str | tuple[str, str]]:
-    """One row on one line: its number, when, what kind, which tool, and what came of it."""
-    fields = row.fields
-    parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
-    match row.kind:
-        case "outcome":
-            said = f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
-        case "transition":
-            said = f"{fields.get('reason', '')}: {transition(fields)}"
-        case "intent":
-            said = f"in {fields.get('mode') or 'ROOT'}" + (
-                f", allowed by {fields['rule']}" if fields.get("rule") else ""
-            )
-        case "start" | "stop":
-            said = f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
-        case _:
-            said = str(fields.get("reason") or "")
-    name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
-    kind = f"{row.kind:<10}"
-    return [
-        (f"{row.seq:>6}  {when(row.at)}  ", "dim"),
-        (kind, name) if name else kind,
-        " ",
-        f"{' '.join(parts)}{'  ' if parts else ''}{said}".replace("\n", " "),
-    ]
 
 
 def run_show(arguments: argparse.Namespace) -> int:

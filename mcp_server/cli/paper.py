@@ -12,6 +12,11 @@ from mcp_server.settings import colours_wanted
 
 COLOURS = {"dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1}
 TOLD_EVERY = 0.1
+KINDS = (
+    *("start", "stop", "intent", "outcome", "refusal", "question", "answer", "redeemed"),
+    *("transition", "delivery", "report", "record", "health", "alarm"),
+)
+"""Of the ledger's rows, as a person may ask for them."""
 
 
 class Trouble(Exception):

@@ -195,7 +195,7 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
 def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
     chosen = fields.fields.get("approvals")
     named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
-    known = (*Effect, *tools)
+    known = (*(effect.value for effect in Effect), *tools)
     for one in named:
         if one.text not in known:
             findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)

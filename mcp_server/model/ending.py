@@ -15,6 +15,7 @@ class Code(StrEnum):
     BLOCKED = "BLOCKED"
     WRONG_MODE = "WRONG_MODE"
     WRONG_STAGE = "WRONG_STAGE"
+    WRONG_PHASE = "WRONG_PHASE"
     READ_ONLY_WORK = "READ_ONLY_WORK"
     PROFILE_TOO_LOW = "PROFILE_TOO_LOW"
     RULE_DENIED = "RULE_DENIED"
@@ -47,6 +48,9 @@ class Code(StrEnum):
     NO_MATCH = "NO_MATCH"
     AMBIGUOUS_MATCH = "AMBIGUOUS_MATCH"
     NOT_TEXT = "NOT_TEXT"
+    UNKNOWN_ID = "UNKNOWN_ID"
+    WRONG_STATE = "WRONG_STATE"
+    NO_EVIDENCE = "NO_EVIDENCE"
     TOO_LARGE = "TOO_LARGE"
     TOOL_FAILED = "TOOL_FAILED"
     INTERNAL = "INTERNAL"
@@ -57,6 +61,7 @@ MEANINGS: dict[Code, str] = {
     Code.BLOCKED: "the operator's blocklist forbids this call, whatever the profile or an approval says",
     Code.WRONG_MODE: "the tool belongs to a mode this session is not in; the answer names the mode to enter",
     Code.WRONG_STAGE: "the stage of this run does not include what the tool does",
+    Code.WRONG_PHASE: "the phase this run is in does not include the tool; the answer says how to go on",
     Code.READ_ONLY_WORK: "the person chose a kind of work that only reads (plan, research, review, or ai mode chat)",
     Code.PROFILE_TOO_LOW: "the person's permission profile does not cover the tool, or not with these arguments",
     Code.RULE_DENIED: "a deny rule matches the call",
@@ -86,7 +91,10 @@ MEANINGS: dict[Code, str] = {
     Code.NO_MATCH: "the text to replace is not in the file",
     Code.AMBIGUOUS_MATCH: "the text to replace is in the file more than once",
     Code.NOT_TEXT: "the file is not text",
-    Code.TOO_LARGE: "the file, argument or result is over its limit",
+    Code.UNKNOWN_ID: "this session has nothing of that id: made up, another session's, or gone",
+    Code.WRONG_STATE: "what was asked does not follow from how far the thing is; the answer says what does",
+    Code.NO_EVIDENCE: "what was claimed is not borne out by anything on record, or by nothing new",
+    Code.TOO_LARGE: "the file, argument, result or number of things is over its limit",
     Code.TOOL_FAILED: "the tool ran and failed; the message says how",
     Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
 }

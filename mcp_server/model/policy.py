@@ -153,6 +153,8 @@ class Spent:
     minutes: float = 0.0
     result_bytes: int = 0
     repeated_failures: int = 0
+    in_phase: int = 0
+    """Calls of the phase that the run is in."""
 
 
 @dataclass(frozen=True)
@@ -176,3 +178,5 @@ class Call:
     approved: bool = False
     """The person said yes to exactly this call."""
     spent: Spent = field(default_factory=Spent)
+    within: str | None = None
+    """The tool that makes this call on its caller's behalf, where one does: its mode was asked about already."""

@@ -47,6 +47,8 @@ class Session:
     version: int = 0
     flat: bool = False
     """Its list shows the tools of every mode at once, so that no mode is the wrong one."""
+    phase: str | None = None
+    """Where the run is in the order of work it chose; None where it chose none, and nothing is narrowed."""
     pinned: bool = False
     """On an endpoint pinned to one mode: it can neither be left nor changed."""
     reasoned: bool = False

@@ -22,6 +22,7 @@ from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
+from mcp_server.rules.running import phases
 from mcp_server.rules.running.staging import stage_now, stage_policy
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
@@ -114,7 +115,7 @@ def mode(case: Case) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
-    if case.session.flat and case.policy.menus.holding(case.tool.name):
+    if (case.session.flat or case.call.within) and case.policy.menus.holding(case.tool.name):
         return None
     return refusals.elsewhere(case.tool, case.session, case.policy)
 
@@ -130,6 +131,18 @@ def stage(case: Case) -> Decision | None:
     if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
         fits = READING & stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
     return None if fits.issuperset(case.effects) else refusals.read_only(case.tool, chosen)
+
+
+def phase(case: Case) -> Decision | None:
+    """Does the phase that the run chose include this?"""
+    now, tool, within = case.session.phase, case.tool, case.call.within
+    if now is None or phases.includes(now, tool.name):
+        return None
+    if not phases.narrowing(case.session, tool, case.policy.menus, within):
+        return None
+    # What a tool does on the way to its answer is narrowed as well, unless it only looks.
+    looks = within is not None and case.demand is not None and READING.issuperset(case.effects)
+    return None if looks else refusals.wrong_phase(tool, now)
 
 
 def profile(case: Case) -> Decision | None:
@@ -169,7 +182,8 @@ def budget(case: Case) -> Decision | None:
     ):
         if limit is not None and used >= limit:
             return refusals.spent(f"{limit:,} {what}")
-    return None
+    step = phases.counting(case.session, case.tool, case.policy.menus, case.call.within)
+    return refusals.phase_spent(step) if step and spent.in_phase >= step.budget else None
 
 
 def holding(session: Session, posture: Posture) -> Hold | None:
@@ -226,6 +240,7 @@ LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
     block,
     mode,
     stage,
+    phase,
     profile,
     rules,
     arguments,

@@ -8,6 +8,7 @@ import json
 
 from mcp_server.model.ending import Code
 from mcp_server.model.menu import Mode
+from mcp_server.model.phase import RETRIED, Step, step_of
 from mcp_server.model.policy import Decision, Kind, Layer, Policy, Rule, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage
 from mcp_server.model.session import Hold, Session
@@ -32,6 +33,7 @@ STAGES = {
     Stage.DELIVERY_CHECK: "The answer is being delivered and no tools run. Calling `complete` again begins a new run.",
     Stage.QA_REVIEW: "The run is delivered and only read over. Calling `complete` again begins a new run.",
 }
+FORWARD = "`get_phase_status` says what is missing; `advance_phase` goes on to the next phase."
 ASK_THE_PERSON = "Go on without it, or tell the person with `message_user` what you need it for."
 
 
@@ -98,6 +100,21 @@ def wrong_stage(tool: Tool, stage: Stage | None) -> Decision:
         reason = f"The stage `{stage}` of this run does not include what `{tool.name}` would do."
         way_out = STAGES.get(stage, "Go on with a tool that fits the stage; `menu_list` shows them.")
     return refused(Layer.STAGE, Code.WRONG_STAGE, reason, way_out)
+
+
+def wrong_phase(tool: Tool, phase: str) -> Decision:
+    step = step_of(phase)
+    reason = f"This run is in the phase `{phase}`, which does not include `{tool.name}`."
+    way_out = f"{FORWARD} `complete` ends the run and its phases."
+    if step is not None:
+        way_out = f"It has {listed(sorted(step.tools))}. {way_out}"
+    return refused(Layer.STAGE, Code.WRONG_PHASE, reason, way_out)
+
+
+def phase_spent(step: Step) -> Decision:
+    reason = f"The phase `{step.phase}` has used up its {step.budget} calls."
+    way_out = FORWARD if step not in RETRIED else f"{FORWARD} `return_to_fix_phase` gives all of them back."
+    return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
 
 
 def read_only(tool: Tool, posture: Posture) -> Decision:

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.batch import Reserve, Transaction, Workspace
-from mcp_server.state.deeds import forget, leave_message, settle
+from mcp_server.state.deeds import forget, forget_records, leave_message, settle
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -77,6 +77,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
             digest TEXT NOT NULL,
             PRIMARY KEY (session, path))""",
     ),
+    (
+        """CREATE TABLE records (
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, mark TEXT NOT NULL,
+            version INTEGER NOT NULL, body TEXT NOT NULL, made BIGINT NOT NULL, changed BIGINT NOT NULL,
+            UNIQUE (owner, kind, id))""",
+        "CREATE INDEX records_by_mark ON records (owner, kind, mark)",
+    ),
+    ("ALTER TABLE sessions ADD COLUMN phase TEXT",),
     (
         "ALTER TABLE sessions ADD COLUMN reasoned INTEGER NOT NULL DEFAULT 0",
         """CREATE TABLE approvals (
@@ -221,6 +229,12 @@ def unfit(path: Path, found: int | None) -> Refusal:
             f"`{path}` is a database, but not menugate's; nothing was written to it.",
             "Move it away, or keep the state elsewhere.",
         )
+    if found < CURRENT:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            "Start menugate here once; it brings the state up to date.",
+        )
     return refused(
         Code.STORE_UNAVAILABLE,
         f"`{path}` comes from a newer menugate (layout {found}; known here: {CURRENT}); nothing was written to it.",
@@ -272,6 +286,7 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
         )
         settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         workspace.commit(tx)
         workspace.put_anchor(tx)
     except BaseException:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcp_server.model.approval import Approval
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.posture import Choice
-from mcp_server.model.report import Report as QaReport
+from mcp_server.model.runs.approval import Approval
+from mcp_server.model.runs.report import Report as QaReport
 from mcp_server.model.session import Hold
 from mcp_server.state import deeds, verify
 from mcp_server.state.batch import View, plain

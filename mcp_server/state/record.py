@@ -36,6 +36,8 @@ class RowKind(StrEnum):
     TRANSITION = "transition"
     HEALTH = "health"
     """menugate examined itself and was not in order."""
+    RECORD = "record"
+    """A document that a pack remembers was written anew."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 
@@ -49,6 +51,8 @@ class Origin:
     transport: str = ""
     passing: bool = False
     """No session holds this call together with the next one."""
+    within: int | None = None
+    """The row of the call that makes this one on the way to its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Judged:
             "arguments_sha256": self.arguments_sha256,
             "arguments_bytes": self.arguments_bytes,
             "epoch": posture.epoch,
+            **({"phase": session.phase} if session.phase else {}),
+            **({"within": origin.within} if origin.within else {}),
         }
 
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
@@ -222,8 +222,10 @@ class Store:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
-            if isinstance(wish.value, Kept):
-                self._keep(wish.value)
+            found: Any = wish.value
+            for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
+                if isinstance(kept, Kept):
+                    self._keep(kept)
             if wish.future and not wish.future.done():
                 _settle(wish.future, wish)
         if delivery.changed:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.state.ahead import lengthen
 from mcp_server.state.batch import (
     CLOSING_SECONDS,
     LOCK_SECONDS,
@@ -30,6 +31,8 @@ from mcp_server.state.record import Condition
 LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_NS = 60 * 10**9
+BUSY_COMMITS = 16
+"""Whoever wrote so often will write more; for a command that writes one row nothing is laid out."""
 
 log = logging.getLogger(__name__)
 ENDED = Refusal(Problem(Code.STORE_UNAVAILABLE, "the state is closed.", "Start menugate again."))
@@ -42,6 +45,7 @@ class Writer:
         self._inbox = Inbox()
         self._workspace: Workspace | None = None
         self._suspicion = ""
+        self._growing = True
         self._ticked = 0.0
         self._version = -1
         self._changes: int = -1
@@ -108,7 +112,7 @@ class Writer:
     def _open(self) -> Workspace:
         if self._workspace is None:
             opened = self._start(self._suspicion)
-            self._workspace, self._suspicion = opened, ""
+            self._workspace, self._suspicion, self._growing = opened, "", True
             self._signed_ns = opened.clock.now_ns()
             self._version = opened.link.data_version()
             self._changes = changes(View(opened.link, None))
@@ -232,9 +236,21 @@ class Writer:
             if lazy := self._inbox.taken_along():
                 self._write([], lazy)
             self._sign_when_due()
+            if self._growing and self.commits >= BUSY_COMMITS:
+                self._look_ahead()
         except Exception as error:
             # Nobody waits for a tick; who asks next is told.
             log.debug("the state could not be looked after: %s", self._meaning(error))
+
+    def _look_ahead(self) -> None:
+        """Under both locks: what another process appends meanwhile must not be written over."""
+        workspace = self._locked(TICK_SECONDS)
+        try:
+            workspace.link.begin()
+            self._growing = lengthen(workspace.link.path)
+        finally:
+            workspace.link.rollback()
+            workspace.lock.release()
 
     def _look_round(self, workspace: Workspace) -> None:
         version = workspace.link.data_version()

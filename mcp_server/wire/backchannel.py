@@ -159,7 +159,8 @@ class Backchannel:
         if key in self._answered:
             return True
         given: Any = cast(dict[str, Any], (self._ctx.params or {}).get("inputResponses") or {}).get(key)
-        if given is None:
+        if given is None or key not in self.carried:
+            # An answer without the sealed question is to nothing that we asked about this call.
             return False
         try:
             ASKABLE[method][1].model_validate(given, by_name=False)

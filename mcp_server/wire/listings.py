@@ -61,7 +61,8 @@ class Listings:
         """The whole answer to `tools/list`, the same object for the same question."""
         face = self.face(caller)
         posture = replace(chosen, epoch=0)
-        key = (face, seen_from(session), session.held, session.pinned, session.flat, posture, caller.version)
+        at = (seen_from(session), session.held, session.pinned, session.flat)
+        key = (face, at, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
             tools = self._of(caller.version)

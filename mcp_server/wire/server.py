@@ -27,6 +27,7 @@ from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, 
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices, Watch, aside, teller
 from mcp_server.wire.offers import Offers, one_page
+from mcp_server.wire.outright import leave
 from mcp_server.wire.translate import result, whole
 
 log = logging.getLogger("menugate.wire")
@@ -126,6 +127,12 @@ class Front:
         answer.pop("resultType")
         return answer
 
+    def _outright(self, ctx: Context, ready: dict[str, Any]) -> dict[str, Any]:
+        who = caller(ctx, self.owner)
+        if not who.modern or ctx.request_id is None:
+            return ready
+        return leave(ctx.request, ctx.request_id, ready)
+
     async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | Waiting:
         watch = self.watch(ctx, who)
 
@@ -191,7 +198,7 @@ class Front:
         try:
             if ctx.method == "tools/list" and ctx.request_id is not None and caller(ctx, self.owner).ready:
                 page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
-                return await self.list_tools(ctx, page)
+                return self._outright(ctx, await self.list_tools(ctx, page))
             answer = await call_next(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
                 return answer | {"instructions": self.instructions(self._pin(caller(ctx, self.owner)))}

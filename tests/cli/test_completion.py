@@ -23,7 +23,7 @@ from tests.doors.served import command, environment
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
-        ("audit tail --kind re", "refusal"),
+        ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
         ("menus ''", "swe data"),

@@ -80,6 +80,12 @@ def test_every_key_arrives(tmp_path: Path) -> None:
     assert got.approvals is Approvals.OUT_OF_BAND
 
 
+def test_some_questions_can_be_kept_from_clients(tmp_path: Path) -> None:
+    got = config("approvals: {out_of_band: [destroy-local, fs_delete]}\n", tmp_path)
+    assert got.approvals is Approvals.ELICIT
+    assert got.out_of_band == {"destroy-local", "fs_delete"}
+
+
 @pytest.mark.parametrize(
     "text", ["", "# nothing yet\n", "{}\n", "---\n{}\n", "rules: {}\nmenus: []\nhosts: []\n", "listing: auto\n"]
 )

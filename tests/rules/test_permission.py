@@ -11,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.menu import META_TOOLS
+from mcp_server.model.phase import REACHABLE, Phase, step_of
 from mcp_server.model.policy import Budget, Call, Decision, Kind, Policy, Rules, Spent, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand, Tool
+from mcp_server.model.tool import ACTING, Demand, Tool
 from mcp_server.rules import permission
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.rules.permission import LAYERS, decide
+from mcp_server.rules.visibility import visible
 from tests.rules.world import EFFECTS, check, example, menus, policy, table, texts, tools
 
 CASES: list[tuple[str, Mapping[str, Any]]] = [
@@ -26,7 +28,7 @@ CASES: list[tuple[str, Mapping[str, Any]]] = [
     for number, case in enumerate(group["cases"], 1)
 ]
 KEYS = {"mode", "pinned", "stage", "work", "control", "profile", "ai", "tool", "args", "see", "approved", "rules"} | {
-    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says")
+    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat")
 }
 
 
@@ -41,10 +43,11 @@ def answer(case: Mapping[str, Any]) -> Decision:
     )
     stage = case.get("stage", "act")
     session = Session(
-        "s", "p", case.get("mode"), None if stage == "none" else Stage(stage), pinned=case.get("pinned", False)
+        *("s", "p", case.get("mode"), None if stage == "none" else Stage(stage)),
+        **{name: case[name] for name in ("pinned", "flat", "phase") if name in case},
     )
     arguments = None if case.get("see") else case.get("args", example(name))
-    call = Call(name, arguments, case.get("approved", False), Spent(**case.get("spent", {})))
+    call = Call(name, arguments, case.get("approved", False), Spent(**case.get("spent", {})), case.get("within"))
     ceiling = Profile(case.get("ceiling", "unrestricted"))
     house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})))
     return decide(tools().get(name), call, session, posture, house)
@@ -96,6 +99,32 @@ def states() -> Iterator[tuple[Session, Posture]]:
     modes = (None, *(mode.name for mode in menus()))
     for mode, stage, profile, work, ai in product(modes, (None, *Stage), Profile, WorkMode, AiMode):
         yield Session("s", "p", mode, stage), Posture(work_mode=work, profile=profile, ai_mode=ai)
+
+
+def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None:
+    """In every phase, and in one that nobody knows: the meta-tools, and where anything acts the way on and the way
+    back; a phase takes tools away and gives none, and other modes are as they always are."""
+    house = policy()
+    meta = {name for name, tool in tools().items() if tool.meta}
+    ways = {"advance_phase", "return_to_fix_phase", "get_phase_status"}
+    for phase, profile, stage, mode, flat in product((*Phase, "other"), Profile, ACTING, menus(), (False, True)):
+        posture, free = Posture(profile=profile), Session("s", "p", None if flat else mode.name, stage, flat=flat)
+        session = replace(free, phase=phase)
+        seen, seen_free = set(visible(session, posture, house)), set(visible(free, posture, house))
+        assert meta <= seen <= seen_free
+        if mode.name == "swe" or flat:
+            assert ways <= seen
+            step = step_of(phase)
+            allowed = (step.tools if step else set[str]()) | REACHABLE | meta
+            elsewhere = (
+                {name for one in menus() for name in one.tools} - set(menus().modes[0].tools) if flat else set[str]()
+            )
+            assert seen == seen_free & (allowed | elsewhere)
+        else:
+            assert seen == seen_free
+        for name, tool in tools().items():
+            got = decide(tool, Call(name, example(name)), session, posture, house)
+            assert (name in seen) == (got.verdict is not Verdict.DENY), (name, session, got)
 
 
 @pytest.mark.heavy

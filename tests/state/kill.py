@@ -63,8 +63,9 @@ def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
         last = next(iter(state.rows(Wanted(session=id, kinds=("transition",), tail=1))), None)
         place = sessions[id]
         # A move to where one already stands is none, so a session that only did that has no transition.
-        stands = {"mode": place.mode, "stage": place.stage, "run": place.run, "pinned": place.pinned}
-        assert stands == (last.fields["to"] if last else {"mode": None, "stage": "act", "run": "", "pinned": False})
+        stands = {name: getattr(place, name) for name in ("mode", "stage", "run", "pinned", "phase")}
+        start = {"mode": None, "stage": "act", "run": "", "pinned": False, "phase": None}
+        assert stands == (last.fields["to"] if last else start)
     chosen = [row for row in rows.values() if row.kind == "transition" and "work_mode" in row.fields["to"]]
     if chosen:
         choice = state.choices()["me"]

@@ -23,8 +23,8 @@ async def test_a_session_moves_and_its_way_is_on_record(place: Place, store: Sto
     await store.close()
     with place.reader() as state:
         row = next(row for row in state.rows() if row.kind == "transition")
-        assert row.fields["from"] == {"mode": None, "stage": "act", "run": "", "pinned": False}
-        assert row.fields["to"] == {"mode": "git", "stage": "act", "run": "", "pinned": False}
+        assert row.fields["from"] == {"mode": None, "stage": "act", "run": "", "pinned": False, "phase": None}
+        assert row.fields["to"] == {"mode": "git", "stage": "act", "run": "", "pinned": False, "phase": None}
         assert (row.fields["reason"], row.fields["scope"], row.fields["session"]) == ("menu_enter", "now", "s1")
 
 

@@ -20,9 +20,9 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.wire.caller import Context, connection
 from mcp_server.wire.listings import Prepared
+from mcp_server.wire.outright import encoded
 from mcp_server.wire.translate import listed, prepared
 from mcp_server.wire.transports import http as transport
-from mcp_server.wire.transports.stdio import encoded
 from tests.doors import within
 from tests.doors.clients import MODERN, held, over_sse
 from tests.doors.raw import Raw as Http

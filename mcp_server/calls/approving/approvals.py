@@ -4,7 +4,8 @@ Every question is written down before it goes out, every yes is used once and bu
 through, and whatever goes wrong on the way is no yes.
 """
 
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -12,9 +13,11 @@ from typing import Any, cast
 from mcp_server.calls.approving import wording
 from mcp_server.calls.context import Found
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way
+from mcp_server.library import Approvals as Asking
+from mcp_server.library import Config
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Decision
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.model.tool import Demand
 from mcp_server.state import Asked, Clock, Store, deeds
 
@@ -49,13 +52,21 @@ class Trust:
         return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
 
 
+def trust(config: Config) -> Trust:
+    return Trust(config.approvals is Asking.ELICIT, config.out_of_band)
+
+
+def new_id() -> str:
+    """Short enough to be typed, and not one that anybody guesses while it is open."""
+    return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
+
+
 @dataclass(frozen=True)
 class Approvals:
     store: Store
     clock: Clock
     redactor: Redactor
     trust: Trust
-    new_id: Callable[[], str]
     seconds: float
 
     async def ask(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Yes | Problem:
@@ -105,7 +116,7 @@ class Approvals:
     async def _open(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Approval:
         now = self.clock.now_ns()
         message = wording.question(found.tool, found.arguments, decision, self.redactor)
-        draft = Approval(self.new_id(), wanted, message, now, now + int(self.seconds * 1e9))
+        draft = Approval(new_id(), wanted, message, now, now + int(self.seconds * 1e9))
         return await self.store.write(lambda tx: deeds.ask(tx, draft, judged))
 
     async def _asked(self, found: Found, approval: Approval) -> Yes | Problem:

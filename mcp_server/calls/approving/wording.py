@@ -6,9 +6,9 @@ from typing import Any
 
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import sanitize
-from mcp_server.model.approval import Approval, Scope
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.policy import Decision
+from mcp_server.model.runs.approval import Approval, Scope
 from mcp_server.model.tool import Arguments, Tool
 
 MOST_ARGUMENTS = 1_200

@@ -8,18 +8,18 @@ from functools import partial
 import anyio
 
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reporting import ADDRESS
 from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.posture import Posture, Stage
-from mcp_server.model.report import Report
+from mcp_server.model.runs.report import Report
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.staging import DUTIES, FINAL, Duty, reasons, stage_after, stage_now
 from mcp_server.rules.running.thinking import HEADINGS, ReasoningOutcome, thought
 from mcp_server.state import Store, deeds
 
-ADDRESS = "menugate://report"
 AGAIN = {
     Duty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
     Duty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",

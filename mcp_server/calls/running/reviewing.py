@@ -13,9 +13,13 @@ import anyio
 
 from mcp_server.calls.running.testing import FAILED
 from mcp_server.model.ending import Refusal
+from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.ports.processes import Command, Processes
-from mcp_server.model.report import Report
+from mcp_server.model.ports.records import MOST_DOCUMENTS
+from mcp_server.model.posture import Profile
+from mcp_server.model.runs.report import Report
 from mcp_server.model.session import Session
+from mcp_server.model.tool import Demand, Effect
 from mcp_server.state import Row, Store, deeds
 
 MOST_NAMED = 10
@@ -23,6 +27,9 @@ PATIENCE = 10.0
 """Seconds for everything a check does."""
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
+TODO, DONE = "todo", "verified"
+"""How a todo is kept among a session's records, and its mark when it is done."""
+LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +55,25 @@ Check: TypeAlias = Callable[[Run], Awaitable[Seen]]
 @dataclass(frozen=True)
 class Review:
     store: Store
-    checks: tuple[tuple[str, Check], ...]
-    """Each with its name, in the order in which their findings stand."""
+    processes: Callable[[Demand, Profile], Processes]
+    """The door to processes, for who asks for no more than that."""
+
+    @property
+    def checks(self) -> tuple[tuple[str, Check], ...]:
+        """Each with its name, in the order in which their findings stand."""
+        return (
+            ("refused and failed calls", unanswered),
+            ("tests", last_tests),
+            ("todos", open_todos(self.store)),
+            ("git", uncommitted(partial(self.processes, LOOKING, LOOKING.profile))),
+            ("risks", risks(self.store)),
+        )
 
     async def of(self, session: Session, status: str) -> Report:
         rows = await self.store.read(partial(deeds.calls_of, session=session))
         run = Run(session, status, rows)
         seen = [await self._seen(name, check, run) for name, check in self.checks]
-        ran = len([row for row in rows if row.kind == "intent"])
+        ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
         return Report(
@@ -105,13 +123,24 @@ async def last_tests(run: Run) -> Seen:
     return Seen(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
 
 
-def uncommitted(processes: Callable[[Session], Processes | None]) -> Check:
-    """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
+def risks(store: Store) -> Check:
+    """What the agent itself thought could go wrong, where the person wanted it to think."""
 
     async def check(run: Run) -> Seen:
-        door = processes(run.session)
-        program = door.find("git") if door else None
-        if door is None or program is None:
+        kept = await store.read(partial(deeds.thoughts, session=run.session.id, run=run.session.run))
+        named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
+        return Seen(suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks]))
+
+    return check
+
+
+def uncommitted(processes: Callable[[], Processes]) -> Check:
+    """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
+
+    async def check(_run: Run) -> Seen:
+        door = processes()
+        program = door.find("git")
+        if program is None:
             return Seen(unchecked=("uncommitted changes: git is not at hand",))
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
         argv = (program, *quiet, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
@@ -132,12 +161,14 @@ def uncommitted(processes: Callable[[Session], Processes | None]) -> Check:
     return check
 
 
-def open_todos(titles: Callable[[Session], Awaitable[Sequence[str]]]) -> Check:
-    """What the agent set out to do and did not."""
+def open_todos(store: Store) -> Check:
+    """What the agent set out to do and nobody found done."""
 
     async def check(run: Run) -> Seen:
-        left = await titles(run.session)
-        lines = [f"still to do: {title}" for title in left]
+        owner = deeds.of_session(run.session.id)
+        wanted = partial(deeds.documents, owner=owner, kind=TODO, mark=None, limit=MOST_DOCUMENTS, offset=0)
+        left = [one for one in await store.read(wanted) if one.mark != DONE]
+        lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
         return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
 
     return check

@@ -16,7 +16,7 @@ TESTING = re.compile(
 PASSED, FAILED = "passed", "failed"
 
 
-def tested(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
+def ending_of_tests(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
     """`passed` or `failed`; nothing where no tests ran, or nobody can tell how."""
     if tool.subject is None or tool.subject[1] is not Subject.COMMAND or ending is None or isinstance(ending, Question):
         return ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_server.cli.paper import clean, say
+from mcp_server.model.posture import AXES
 from mcp_server.settings import colours_wanted
 
 if TYPE_CHECKING:
@@ -81,5 +82,5 @@ def transition(fields: Mapping[str, Any]) -> str:
 def _word(key: str, value: object) -> str:
     """What has no value: no mode is ROOT, nothing waits, and an axis nobody chose stands where it usually does."""
     if value is None or value == []:
-        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual")
+        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")
     return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

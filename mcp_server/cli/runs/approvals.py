@@ -12,7 +12,7 @@ from mcp_server.cli.runs.place import written
 from mcp_server.cli.status import remembering
 
 if TYPE_CHECKING:
-    from mcp_server.model.approval import Approval
+    from mcp_server.model.runs.approval import Approval
     from mcp_server.settings import Settings
 
 LISTING = """
@@ -71,7 +71,7 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 def standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `expired`, or the answer it got."""
-    from mcp_server.model.approval import Answer
+    from mcp_server.model.runs.approval import Answer
 
     if one.used:
         return "used"
@@ -100,7 +100,7 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
 
 
 def run_approve(arguments: argparse.Namespace) -> int:
-    from mcp_server.model.approval import Answer, Scope
+    from mcp_server.model.runs.approval import Answer, Scope
 
     settings = settings_of(arguments)
     scope = Scope.SESSION if arguments.for_session else Scope.ONCE
@@ -114,7 +114,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
 
 
 def run_deny(arguments: argparse.Namespace) -> int:
-    from mcp_server.model.approval import Answer
+    from mcp_server.model.runs.approval import Answer
 
     reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
     settled = answered(settings_of(arguments), arguments.id, Answer.NO, reason=reason)
@@ -128,7 +128,7 @@ def looked_up(settings: "Settings", id: str) -> "Approval | None":
 
 
 def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
-    from mcp_server.model.approval import Scope, Way
+    from mcp_server.model.runs.approval import Scope, Way
     from mcp_server.state import deeds
 
     known = looked_up(settings, id)

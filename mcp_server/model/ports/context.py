@@ -1,12 +1,14 @@
 """What is a tool given? The session, what it was granted, and the ports it may reach; nothing else."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from mcp_server.model.ending import Ending
+from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
+from mcp_server.model.tool import Arguments, Demand
 
 
 class Progress(Protocol):
@@ -84,6 +86,29 @@ class Desk(Protocol):
 
     async def complete(self, answer: str, status: str) -> Ending: ...
 
+    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        """Take the run from one phase to another, None being none; why not, where it is in a third one by now."""
+        ...
+
+
+class Belongings(Protocol):
+    """What lives as long as the session does: a shell, a language server. Nobody else's session finds it."""
+
+    def get(self, name: str) -> Any | None:
+        """What is kept under that name; asking for it also counts as using it."""
+        ...
+
+    def names(self) -> Sequence[str]: ...
+
+    def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
+        """Keep it under a name that is free. It is closed, once, when it is dropped, when nobody used it for so many
+        seconds, when the session ends, or when the server stops."""
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Close it and forget it; nothing where there is none."""
+        ...
+
 
 class Context(Protocol):
     @property
@@ -93,6 +118,10 @@ class Context(Protocol):
     @property
     def files(self) -> Files: ...
     @property
+    def processes(self) -> Processes: ...
+    @property
+    def belongings(self) -> Belongings: ...
+    @property
     def progress(self) -> Progress: ...
     @property
     def client(self) -> Client: ...
@@ -100,3 +129,14 @@ class Context(Protocol):
     def person(self) -> Person: ...
     @property
     def desk(self) -> Desk: ...
+    @property
+    def records(self) -> Records: ...
+
+    async def through(self, tool: str, arguments: Arguments) -> Ending:
+        """Call another tool on the way to this one's answer, through the same gate, under the posture of now.
+
+        Every layer decides, the mode alone does not ask whether that tool is listed where the caller stands. What is
+        refused comes back as a value; the ledger tells both calls, and which was made by which. Meta-tools and
+        carriers cannot be reached, and calls within calls end at a depth.
+        """
+        ...

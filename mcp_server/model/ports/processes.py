@@ -32,7 +32,7 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Ran:
     code: int
-    """Below zero for a signal, as the system counts."""
+    """128 and more for a signal, as a shell counts."""
     out: bytes
     err: bytes
     timed_out: bool = False
@@ -52,7 +52,8 @@ class Child(Protocol):
         ...
 
     def output(self) -> AsyncIterator[bytes]:
-        """What it writes, in pieces, until it ends; over a terminal both streams are one."""
+        """What it writes, errors among it, in pieces, until it ends. A program that prints without end is slowed down
+        to what a reader can bear, and waits where there is no reader."""
         ...
 
     async def write(self, data: bytes) -> None: ...
@@ -67,7 +68,8 @@ class Child(Protocol):
 class Processes(Protocol):
     @property
     def sandbox(self) -> str:
-        """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`."""
+        """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
+        which it is from the first start on."""
         ...
 
     def find(self, program: str) -> str | None:

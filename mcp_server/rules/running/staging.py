@@ -62,7 +62,8 @@ def stage_policy(
     if not agent or duty is Duty.MICRO:
         effects = effects & READING
     words = PROMPTS.get(stage, ()) if stage is not None and agent else ()
-    return StagePolicy(effects, words + (REVIEWING if stage is Stage.QA_REVIEW and duty else REASONING[duty]), duty)
+    thinking = REVIEWING if stage is Stage.QA_REVIEW and duty is Duty.MICRO else REASONING[duty]
+    return StagePolicy(effects, (*words, *thinking), duty)
 
 
 def reasons(posture: Posture) -> bool:

@@ -78,9 +78,10 @@ def sections(text: str) -> dict[str, str]:
     """What stands under each heading; a heading that comes again adds to the first."""
     found: dict[str, str] = {}
     marks = list(HEADING.finditer(text))
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
         name = mark[1].capitalize()
-        said = text[mark.end() : following.start() if following else len(text)].strip()
+        said = text[mark.end() : end].strip()
         found[name] = f"{found[name]} {said}".strip() if name in found else said
     return found
 

@@ -8,6 +8,19 @@ from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, app
 from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, unhealthy
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import choice, choices
+from mcp_server.state.deeds.records import (
+    Full,
+    Writing,
+    as_text,
+    document,
+    documents,
+    forget_records,
+    of_principal,
+    of_session,
+    owned,
+    put_document,
+    tally,
+)
 from mcp_server.state.deeds.runs import (
     calls_of,
     deliver,
@@ -34,11 +47,14 @@ from mcp_server.state.deeds.sessions import (
 from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
+    "Full",
     "Reply",
     "Terms",
+    "Writing",
     "answer",
     "approval",
     "approvals",
+    "as_text",
     "ask",
     "calls_of",
     "changes",
@@ -48,8 +64,11 @@ __all__ = [
     "conclude",
     "confirm",
     "deliver",
+    "document",
+    "documents",
     "drop",
     "forget",
+    "forget_records",
     "go_on",
     "holds",
     "intend",
@@ -57,9 +76,13 @@ __all__ = [
     "leave_message",
     "messages",
     "move",
+    "of_principal",
+    "of_session",
+    "owned",
     "pass_by",
     "pause",
     "process_over",
+    "put_document",
     "put_report",
     "put_session",
     "read_messages",
@@ -75,6 +98,7 @@ __all__ = [
     "standing",
     "steer",
     "stop",
+    "tally",
     "thoughts",
     "touch",
     "transition",

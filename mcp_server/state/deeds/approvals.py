@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.model.approval import Answer, Approval, Scope, Wanted, Way, read
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way, read
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.runs import take_unit
 from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
 
 KEPT_NS = 24 * 3600 * 10**9
 """How long a question stays to be looked at after it expired."""
+MOST_KEPT = 500
+"""Questions of one principal. What a flood pushes out is asked anew, yes or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,12 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
     if known is None or known.answer is not Answer.OPEN:
         known = approval
         _put(tx, approval)
+        tx.run(
+            "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
+            " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
+            principal=plain(approval.wanted.principal),
+            most=MOST_KEPT,
+        )
     tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
     return known
 
@@ -65,7 +73,8 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
     scope = reply.scope if found.wanted.lasting else Scope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
     _put(tx, settled)
-    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": reply.reason})
+    said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
+    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
     return settled
 
 
@@ -85,7 +94,7 @@ def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     seq = tx.append(intent.kind, intent.fields() | about)
     if found is not None:
         _put(tx, replace(found, used=found.used + 1))
-        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way})
+        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})
     return seq
 
 

@@ -6,13 +6,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mcp_server.model.posture import Stage
-from mcp_server.model.report import Report, report_of
+from mcp_server.model.runs.report import Report, report_of
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.thinking import ReasoningOutcome
 from mcp_server.state.batch import Transaction, View, plain, whole
 from mcp_server.state.deeds.ledger import transition
 from mcp_server.state.deeds.sessions import move, sessions
-from mcp_server.state.record import Row, RowKind
+from mcp_server.state.record import Kept, Row, RowKind
 from mcp_server.state.verify import read_body
 
 UNIT_DONE = "a unit is done, and run control `assisted` waits for the person to look at it"
@@ -68,20 +68,21 @@ def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
     return None
 
 
-def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> int:
+def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[Kept, ...]:
     """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
-    count = 0
-    for kept in sessions(tx):
-        one = kept.session
-        if one.principal != plain(principal) or session not in (None, one.id):
+    mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
+    moved: list[Kept] = []
+    for one in mine:
+        if session not in (None, one.id):
             continue
-        count += 1
-        after = replace(one, run=f"{run}-{count}", steps=0, stage=Stage.ACT, reasoned=False)
-        move(tx, one, after, {"reason": "stop", "scope": "now"})
+        after = replace(one, run=f"{run}-{len(moved) + 1}", steps=0, stage=Stage.ACT, reasoned=False)
+        settled = move(tx, one, after, {"reason": "stop", "scope": "now"})
+        assert isinstance(settled, Kept), "read in the same transaction"
+        moved.append(settled)
         tx.run("DELETE FROM thoughts WHERE session = :session", session=one.id)
     _clear(tx, principal, session)
     pause(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
-    return count
+    return tuple(moved)
 
 
 def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -> None:
@@ -108,7 +109,7 @@ def thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
 def deliver(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
     """From here on the run is delivered, whatever comes."""
     whose = {"principal": session.principal, "session": session.id, "run": session.run}
-    return tx.append(RowKind.DELIVERY, whose | dict(fields))
+    return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
 
 
 def calls_of(view: View, session: Session) -> Sequence[Row]:
@@ -136,7 +137,7 @@ def put_report(tx: Transaction, report: Report) -> None:
         at=at,
         body=json.dumps(asdict(replace(report, at=at))),
     )
-    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "summary": report.summary}
+    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
     whose = {"principal": report.principal, "session": report.session, "run": report.run}
     tx.append(RowKind.REPORT, whose | found)
 

@@ -12,7 +12,7 @@ from mcp_server.state.record import Changed, Kept
 
 
 def _place(session: Session) -> dict[str, Any]:
-    return {"mode": session.mode, "stage": session.stage, "run": session.run, "pinned": session.pinned}
+    return {name: getattr(session, name) for name in ("mode", "stage", "run", "pinned", "phase")}
 
 
 def _kept(row: Mapping[str, Any]) -> Kept:
@@ -27,6 +27,7 @@ def _kept(row: Mapping[str, Any]) -> Kept:
         version=row["version"],
         pinned=bool(row["pinned"]),
         reasoned=bool(row["reasoned"]),
+        phase=row["phase"],
     )
     return Kept(session, row["handle_digest"], row["created"], row["used"])
 
@@ -50,8 +51,9 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Kep
     now = tx.clock.now_ns()
     tx.run(
         "INSERT INTO sessions"
-        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, handle_digest, created, used)"
-        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :digest, :now, :now)"
+        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, phase, handle_digest, created, used)"
+        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :phase, :digest,"
+        " :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET used = excluded.used,"
         " handle_digest = coalesce(excluded.handle_digest, sessions.handle_digest)",
         **_columns(put),
@@ -75,6 +77,7 @@ def _columns(one: Session) -> dict[str, Any]:
         "version": one.version,
         "pinned": int(one.pinned),
         "reasoned": int(one.reasoned),
+        "phase": one.phase,
     }
 
 
@@ -88,7 +91,7 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
     settled = replace(after, id=before.id, principal=before.principal, version=before.version + 1)
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
-        " pinned = :pinned, reasoned = :reasoned, used = :now WHERE id = :id",
+        " pinned = :pinned, reasoned = :reasoned, phase = :phase, used = :now WHERE id = :id",
         **{name: value for name, value in _columns(settled).items() if name != "principal"},
         now=tx.clock.now_ns(),
     )

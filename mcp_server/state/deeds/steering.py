@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.posture import AXES, Change, Choice, RunControl, Scope, word_of
+from mcp_server.model.posture import AXES, Change, Choice, Scope, word_of
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.turning import Turn, Work
 from mcp_server.state.batch import Transaction, View
@@ -178,6 +178,9 @@ def unit_open(view: View, principal: str, session: str = "") -> bool:
             case RowKind.OUTCOME:
                 over.add(row.get("intent"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
+                if row.get("unit") and seq in over:
+                    # The change that ended a unit; what the session did before it belongs to that one.
+                    over.add(whose)
                 if not {whose, process} & over and _goes_on(row, seq in over) and running(str(process)):
                     return True
             case _:
@@ -187,8 +190,6 @@ def unit_open(view: View, principal: str, session: str = "") -> bool:
 
 def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
     """Is the unit that this call belongs to still open, as far as the call can say?"""
-    if intent.get("run_control") == RunControl.ASSISTED:
-        return bool(intent.get("unit")) and not concluded
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
 
 

@@ -17,6 +17,7 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.caller import MODERN
+from mcp_server.wire.outright import replacing
 from mcp_server.wire.transports.strict import NotStrict, message
 
 LONGEST_BODY = 4 * 1024 * 1024
@@ -94,7 +95,7 @@ class Door:
             # Before the body, because half a body holds memory too.
             with self._places(scope, headers).one():
                 received = await self._body(headers, receive) if scope["method"] == "POST" else receive
-                await self.app(scope, received, send)
+                await self.app(scope, received, replacing(scope, send))
         except Refused as refused:
             await _answer(send, refused)
 

@@ -9,46 +9,133 @@ import fcntl
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import Self, TypeAlias
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, jsonrpc_message_adapter
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
-from mcp_server.wire.listings import Prepared
+from mcp_server.wire.outright import encoded
 from mcp_server.wire.transports.lines import LONGEST_LINE, Lines, Overlong
 from mcp_server.wire.transports.strict import NotStrict, message
 
 CHUNK = 256 * 1024
 
-Incoming: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
-Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
+Source: TypeAlias = asyncio.StreamReader | int
+Sink: TypeAlias = asyncio.StreamWriter | int
 
 
 @asynccontextmanager
-async def stdio() -> AsyncGenerator[Streams, None]:
+async def stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
     """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
     source, sink = _claimed()
     (reader, close), writer = await _reader(source), await _writer(sink)
-    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](16)
-    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
+    outgoing = Outgoing(writer)
     try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(_receive, reader, incoming, writer)
-            group.start_soon(_send, outgoing, writer)
-            yield received, sent
-            group.cancel_scope.cancel()
+        yield Incoming(reader, outgoing), outgoing
     finally:
         close()
         if not isinstance(writer, int):
             writer.close()
+
+
+class Outgoing:
+    """What is sent goes out at once: a task between the two would cost every answer a turn of the loop."""
+
+    def __init__(self, writer: Sink) -> None:
+        self._writer = writer
+        self._turn = anyio.Lock()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self.write(encoded(item.message))
+
+    async def write(self, data: bytes) -> None:
+        writer = self._writer
+        if isinstance(writer, int):
+            async with self._turn:
+                await anyio.to_thread.run_sync(_write_all, writer, data)
+            return
+        try:
+            writer.write(data)
+            await writer.drain()
+        except (ConnectionResetError, BrokenPipeError):
+            # The client is gone; its end of stdin follows and ends the server.
+            sys.stderr.flush()
+
+    async def aclose(self) -> None:
+        """Whoever opened the pipe closes it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        return None
+
+
+class Incoming:
+    """What came in, read by whoever waits for it, for the same reason."""
+
+    def __init__(self, reader: Source, answers: Outgoing) -> None:
+        self._reader = reader
+        self._answers = answers
+        self._lines = Lines()
+        self._ready: deque[SessionMessage] = deque()
+
+    async def receive(self) -> SessionMessage | Exception:
+        while not self._ready:
+            chunk = await _chunk(self._reader)
+            if not chunk:
+                raise anyio.EndOfStream
+            for line in self._lines.feed(chunk):
+                await self._take(line)
+        return self._ready.popleft()
+
+    async def _take(self, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            await self._refuse(INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes", line.request_id)
+            return
+        if not line.strip():
+            return
+        try:
+            found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
+        except NotStrict as refused:
+            await self._refuse(refused.code, refused.reason, refused.request_id)
+        except ValidationError:
+            await self._refuse(INVALID_REQUEST, "this is not a JSON-RPC message", None)
+        else:
+            self._ready.append(SessionMessage(found))
+
+    async def _refuse(self, code: int, reason: str, request_id: str | int | None) -> None:
+        error = {"code": code, "message": reason}
+        await self._answers.write(to_json({"jsonrpc": "2.0", "id": request_id, "error": error}) + b"\n")
+
+    async def aclose(self) -> None:
+        """Whoever opened the pipe closes it."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        return None
 
 
 def _claimed() -> tuple[int, int]:
@@ -77,7 +164,7 @@ def _terminal(fd: int) -> int:
     return opened
 
 
-async def _reader(fd: int) -> tuple[asyncio.StreamReader | int, Callable[[], None]]:
+async def _reader(fd: int) -> tuple[Source, Callable[[], None]]:
     """What to read from, and how to let go of it."""
     if os.isatty(fd):
         fd = _terminal(fd)
@@ -90,7 +177,7 @@ async def _reader(fd: int) -> tuple[asyncio.StreamReader | int, Callable[[], Non
     return reader, transport.close
 
 
-async def _writer(fd: int) -> asyncio.StreamWriter | int:
+async def _writer(fd: int) -> Sink:
     if not _selectable(fd):
         return fd
     loop = asyncio.get_running_loop()
@@ -98,79 +185,10 @@ async def _writer(fd: int) -> asyncio.StreamWriter | int:
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
-async def _receive(reader: asyncio.StreamReader | int, incoming: Incoming, writer: asyncio.StreamWriter | int) -> None:
-    lines = Lines()
-    async with incoming:
-        while chunk := await _chunk(reader):
-            for line in lines.feed(chunk):
-                await _take(line, incoming, writer)
-
-
-async def _take(line: bytes | Overlong, incoming: Incoming, writer: asyncio.StreamWriter | int) -> None:
-    if isinstance(line, Overlong):
-        await _write(writer, _error(INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes", line.request_id))
-        return
-    if not line.strip():
-        return
-    try:
-        found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
-    except NotStrict as refused:
-        await _write(writer, _error(refused.code, refused.reason, refused.request_id))
-    except ValidationError:
-        await _write(writer, _error(INVALID_REQUEST, "this is not a JSON-RPC message", None))
-    else:
-        await incoming.send(SessionMessage(found))
-
-
-async def _send(outgoing: MemoryObjectReceiveStream[SessionMessage], writer: asyncio.StreamWriter | int) -> None:
-    async with outgoing:
-        async for message in outgoing:
-            await _write(writer, encoded(message.message))
-
-
-def encoded(message: Any) -> bytes:
-    """A message as one line. A prepared list goes out as the bytes it was prepared as."""
-    if isinstance(message, JSONRPCResponse):
-        head = b'{"jsonrpc":"2.0","id":' + to_json(message.id) + b',"result":'
-        tools = message.result.get("tools")
-        if isinstance(tools, Prepared):
-            rest = {key: value for key, value in message.result.items() if key != "tools"}
-            tail = b"," + to_json(rest)[1:] if rest else b"}"
-            return head + b'{"tools":' + tools.json + tail + b"}\n"
-        return head + _json(message.result) + b"}\n"
-    return _json(message.model_dump(by_alias=True, exclude_unset=True)) + b"\n"
-
-
-def _json(value: Any) -> bytes:
-    try:
-        return to_json(value)
-    except PydanticSerializationError:
-        # A lone surrogate somewhere: the standard encoder writes it as an escape that every JSON reader takes.
-        import json
-
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _error(code: int, message: str, request_id: str | int | None) -> bytes:
-    return to_json({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}) + b"\n"
-
-
-async def _chunk(reader: asyncio.StreamReader | int) -> bytes:
+async def _chunk(reader: Source) -> bytes:
     if isinstance(reader, int):
         return await anyio.to_thread.run_sync(os.read, reader, CHUNK, abandon_on_cancel=True)
     return await reader.read(CHUNK)
-
-
-async def _write(writer: asyncio.StreamWriter | int, data: bytes) -> None:
-    if isinstance(writer, int):
-        await anyio.to_thread.run_sync(_write_all, writer, data)
-        return
-    try:
-        writer.write(data)
-        await writer.drain()
-    except (ConnectionResetError, BrokenPipeError):
-        # The client is gone; its end of stdin follows and ends the server.
-        sys.stderr.flush()
 
 
 def _write_all(fd: int, data: bytes) -> None:

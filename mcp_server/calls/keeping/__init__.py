@@ -1,0 +1,1 @@
+"""What is kept for a session between its calls."""

@@ -1,0 +1,119 @@
+"""What does a session own that lives between its calls? Shells, language servers: kept by name, and closed in time.
+
+They live in this process alone. A session that is found again by its handle finds them again as long as it runs.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+LOOK = 20.0
+"""Seconds between two looks for what nobody uses any more."""
+
+
+@dataclass(eq=False)
+class Thing:
+    value: Any
+    close: Callable[[], Awaitable[None]]
+    idle: float
+    used: float
+
+
+@dataclass(frozen=True)
+class Owned:
+    """The `Belongings` port of one session."""
+
+    keeping: "Keeping"
+    session: str
+
+    def get(self, name: str) -> Any | None:
+        thing = self.keeping.of(self.session).get(name)
+        if thing is None:
+            return None
+        thing.used = self.keeping.clock()
+        return thing.value
+
+    def names(self) -> Sequence[str]:
+        return tuple(self.keeping.of(self.session))
+
+    def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
+        self.keeping.put(self.session, name, Thing(thing, close, idle, self.keeping.clock()))
+
+    async def drop(self, name: str) -> None:
+        await self.keeping.drop(self.session, name)
+
+
+@dataclass
+class Keeping:
+    """Everything every session owns."""
+
+    failed: Callable[[str, BaseException], None]
+    """Where it goes when something cannot be closed; the rest is closed all the same."""
+    clock: Callable[[], float] = time.monotonic
+    _things: dict[str, dict[str, Thing]] = field(default_factory=dict[str, dict[str, Thing]])
+    _closing: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    def owned(self, session: str) -> Owned:
+        return Owned(self, session)
+
+    def of(self, session: str) -> dict[str, Thing]:
+        return self._things.get(session, {})
+
+    def put(self, session: str, name: str, thing: Thing) -> None:
+        things = self._things.setdefault(session, {})
+        assert name not in things, f"{name} is kept already"
+        things[name] = thing
+
+    async def drop(self, session: str, name: str) -> None:
+        things = self.of(session)
+        thing = things.pop(name, None)
+        if not things:
+            self._things.pop(session, None)
+        if thing is not None:
+            await self._close(name, thing)
+
+    def left(self, session: str) -> None:
+        """The session's connection is gone; its things go too, while the server goes on."""
+        if session in self._things:
+            task = asyncio.get_running_loop().create_task(self._leave(session))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def _leave(self, session: str) -> None:
+        await self._close_all([(session, name) for name in self.of(session)])
+
+    async def sweep(self) -> None:
+        """Close what nobody used for as long as it may lie there."""
+        now = self.clock()
+        idle = [
+            (session, name)
+            for session, things in self._things.items()
+            for name, thing in things.items()
+            if now - thing.used > thing.idle
+        ]
+        await self._close_all(idle)
+
+    async def tend(self) -> None:
+        """Sweep, until the server stops."""
+        while True:
+            await anyio.sleep(LOOK)
+            await self.sweep()
+
+    async def close(self) -> None:
+        await self._close_all([(session, name) for session, things in self._things.items() for name in things])
+
+    async def _close_all(self, which: Sequence[tuple[str, str]]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for session, name in which:
+                tasks.start_soon(self.drop, session, name)
+
+    async def _close(self, name: str, thing: Thing) -> None:
+        try:
+            with anyio.CancelScope(shield=True):
+                await thing.close()
+        except Exception as fault:
+            self.failed(name, fault)

@@ -1,0 +1,1 @@
+"""What a person types to read the record of what happened."""

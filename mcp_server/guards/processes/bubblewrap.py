@@ -1,0 +1,122 @@
+"""How is a child shut in by bubblewrap? The words of its command line, and the pipe it tells us about itself on."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from mcp_server.guards.processes import seccomp
+from mcp_server.guards.processes.launching import Launch
+from mcp_server.guards.processes.limits import Limits, lay_on
+from mcp_server.guards.processes.reach import Reach
+
+NAME = "bubblewrap"
+ROOM = 512 << 20
+"""Bytes for what a child puts into its own temporary folders, which are memory."""
+ALWAYS = (
+    *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+)
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    program: str
+    name: str = NAME
+
+    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
+        assert reach is not None, "whoever needs no sandbox does not come here"
+        status, their_status = os.pipe()
+        their_block, block = os.pipe()
+        lent = [their_status, their_block]
+        if filter_ := seccomp.program(seccomp.NETWORK):
+            their_filter, filling = os.pipe()
+            os.write(filling, filter_)
+            os.close(filling)
+            lent.append(their_filter)
+        tether = Shut(status, block, limits.bounds(seconds))
+        # Where everything else is bounded by the kernel, the number of root's processes is not.
+        return Launch([*words(self.program, reach, lent), *argv], tether, tuple(lent), counted=os.geteuid() == 0)
+
+
+def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
+    """Everything that comes before the command itself. The last word about a path is the one that holds."""
+    found = [program, *ALWAYS]
+    for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
+        found += [option, str(descriptor)]
+    for one in reach.emptied:
+        found += ["--size", str(ROOM), "--tmpfs", one]
+    for one in reach.lent:
+        found += ["--ro-bind-try", one, one]
+    for one in reach.caches:
+        found += ["--bind-try", one, one]
+    found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
+    if reach.writable:
+        for one in reach.held:
+            found += ["--bind-try", one, one]
+        for one in reach.guarded:
+            found += ["--ro-bind-try", one, one]
+    found += list(_hiding(reach.hidden))
+    return [*found, "--chdir", reach.folder, "--"]
+
+
+def _hiding(paths: tuple[str, ...]) -> Iterator[str]:
+    for one in paths:
+        if Path(one).is_dir():
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", one, "--remount-ro", one)
+        elif Path(one).exists():
+            yield from ("--ro-bind", "/dev/null", one)
+
+
+@dataclass
+class Shut:
+    """The tether of a child in bubblewrap: the first process of its own world, with which all of it ends."""
+
+    status: int
+    block: int
+    bounds: dict[int, int]
+    _said: bytes = b""
+    _first: int | None = None
+
+    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+        while b"}" not in self._said:
+            await anyio.wait_readable(self.status)
+            data = os.read(self.status, 4096)
+            if not data:
+                return process.pid  # it ends at once, and says why where errors are said
+            self._said += data
+        pid = int(json.loads(self._said[: self._said.index(b"}") + 1])["child-pid"])
+        with suppress(OSError):
+            self._first = os.pidfd_open(pid)
+            lay_on(pid, self.bounds)
+        with suppress(OSError):
+            os.write(self.block, b"1")
+        return pid
+
+    def cut(self) -> None:
+        if self._first is None:
+            return
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._first, signal.SIGKILL)
+
+    def code(self, ended: int) -> int | None:
+        """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
+        os.set_blocking(self.status, False)
+        with suppress(BlockingIOError):
+            while data := os.read(self.status, 4096):
+                self._said += data
+        found = re.search(rb'"exit-code": (\d+)', self._said)
+        return int(found[1]) if found else None
+
+    def close(self) -> None:
+        for one in (self.status, self.block, self._first):
+            if one is not None:
+                os.close(one)
+        self._first = None

@@ -1,0 +1,115 @@
+"""How does a child live and end? Its streams, its exit, and the end of everything it started."""
+
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.to_thread
+
+from mcp_server.guards.processes.family import family, tell
+from mcp_server.guards.processes.launching import Tether
+from mcp_server.guards.processes.streams import Sink, Source
+
+KILLED = 128 + signal.SIGKILL
+WATCH = 0.2
+"""Seconds between two counts of a family that is not bounded by the kernel."""
+
+
+@dataclass(eq=False)
+class Running:
+    """The `Child` port over a process and its tether."""
+
+    process: "subprocess.Popen[bytes]"
+    tether: Tether
+    out: Source
+    err: Source | None
+    stdin: Sink | None
+    pid: int = 0
+    most: int = 0
+    """Processes, where somebody has to count them; 0 where the kernel does."""
+    code: int | None = None
+    overrun: bool = False
+    """It was ended because it became too many."""
+    killed: bool = False
+    begun: bool = True
+    """False where the sandbox could not be built, and the command did not run."""
+    _ended: anyio.Event = field(default_factory=anyio.Event)
+
+    def close(self) -> None:
+        """What it says is no longer read."""
+        for one in (self.out, self.err, self.stdin):
+            if one is not None:
+                one.close()
+
+    async def output(self) -> AsyncIterator[bytes]:
+        while data := await self.out.piece():
+            yield data
+
+    async def write(self, data: bytes) -> None:
+        if self.stdin is not None:
+            await self.stdin.write(data)
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        assert self.code is not None
+        return self.code
+
+    async def kill(self, grace: float = 0.0) -> None:
+        with anyio.CancelScope(shield=True):
+            if grace > 0 and self.code is None:
+                tell([one for one in family(self.pid) if one != self.pid], signal.SIGTERM)
+                with anyio.move_on_after(grace):
+                    await self._ended.wait()
+            if self.code is None:
+                self._cut()
+            await self._ended.wait()
+
+    async def follow(self) -> None:
+        """Until it has ended; whoever starts a child keeps this running."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                if self.most:
+                    tasks.start_soon(self._count)
+                await _exit(self.process)
+                tasks.cancel_scope.cancel()
+        finally:
+            if self.process.poll() is None:
+                self._cut()
+            self._settle(self.process.wait())
+
+    def _settle(self, ended: int) -> None:
+        code = self.tether.code(ended)
+        self.begun = code is not None or self.killed
+        self.code = KILLED if code is None else code
+        self.tether.close()
+        if self.stdin is not None:
+            self.stdin.close()
+        self._ended.set()
+
+    def _cut(self) -> None:
+        self.killed = True
+        self.tether.cut()
+
+    async def _count(self) -> None:
+        while True:
+            await anyio.sleep(WATCH)
+            if len(family(self.pid, self.most + 2)) > self.most:
+                self.overrun = True
+                self._cut()
+                return
+
+
+async def _exit(process: "subprocess.Popen[bytes]") -> int:
+    """How it ended, waited for without a thread where the kernel can be asked to say."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+    return process.wait()

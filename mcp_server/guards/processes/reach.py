@@ -1,0 +1,143 @@
+"""What of this machine may one child reach? As the person's profile and the call's demand say, for any sandbox.
+
+| profile | files | network |
+| --- | --- | --- |
+| restricted | the workspace, read | none |
+| normal | the workspace, written but for what other programs obey | none |
+| trusted | repositories and caches as well | what the operator lists |
+| unrestricted | everything: no sandbox | everything |
+
+A call that was granted reading writes nowhere, whoever makes it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, Places
+from mcp_server.model.ports.processes import Command
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import READING, Demand
+
+TOOL_HOMES = """
+.pyenv .rbenv .nodenv .asdf .nvm .volta .fnm .bun .deno .sdkman .jenv .rustup .cargo/bin .cargo/registry .cargo/git
+.cargo/env .local/bin .local/lib .local/share/uv .local/share/mise .local/share/pnpm .local/share/fnm .local/pipx
+.local/share/pipx go .go .ghcup .opam .gradle/caches .gradle/wrapper .m2/repository .m2/wrapper .npm/_cacache
+.cache/pip .cache/uv .cache/go-build .cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store miniconda3 miniforge3
+anaconda3 .dotnet .nuget/packages .pub-cache .conan2 .ccache
+"""
+"""Where programs and their packages are kept below a home; none of it is anybody's password."""
+CACHES = """
+.cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip .cache/uv .cache/go-build
+.cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store .nuget/packages .pub-cache .ccache
+"""
+HOMES = ("/home", "/root", "/Users")
+SECRETS_OF_THE_MACHINE = (
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
+    *("/etc/ssl/private", "/etc/ssh", "/etc/wireguard", "/etc/NetworkManager", "/var/lib/docker", "/var/log"),
+)
+EMPTIED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108  # what is there belongs to others
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where children are started at all; the same for every one of them."""
+
+    workspace: Path
+    home: Path
+    private: tuple[Path, ...] = ()
+    """Our own places, which no child sees."""
+    search_path: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What every child is told of the environment."""
+
+    def inside(self, path: str | Path) -> str | None:
+        """A path below the workspace, None where it lies elsewhere."""
+        try:
+            return str(Path(path).relative_to(self.workspace))
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whole paths throughout."""
+
+    workspace: str
+    folder: str
+    writable: bool
+    network: bool
+    emptied: tuple[str, ...]
+    """Folders in whose place there is an empty one."""
+    lent: tuple[str, ...]
+    """Parts of those that are there all the same, to be read."""
+    caches: tuple[str, ...]
+    """The same, to be written as well."""
+    guarded: tuple[str, ...]
+    """Below the workspace: read, not changed, not moved."""
+    held: tuple[str, ...]
+    """Below the workspace: changed, and not moved away."""
+    hidden: tuple[str, ...]
+    """Not even read."""
+
+
+def contained(profile: Profile, command: Command) -> bool:
+    """Does this child need a sandbox at all?"""
+    return command.read_only or profile is not Profile.UNRESTRICTED
+
+
+def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, command: Command, folder: str) -> Reach:
+    writable = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
+    trusted = profile.covers(Profile.TRUSTED)
+    guarded, held = _kept(places, command.writable, trusted)
+    whole = f"{ground.workspace}/".__add__
+    homes = tuple(dict.fromkeys([*(one for one in HOMES if Path(one).is_dir()), str(ground.home)]))
+    caches = tuple(_below(ground.home, CACHES)) if trusted and writable else ()
+    return Reach(
+        workspace=str(ground.workspace),
+        folder=folder,
+        writable=writable,
+        network=trusted,
+        emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
+        lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
+        caches=caches,
+        guarded=tuple(map(whole, guarded)),
+        held=tuple(map(whole, held)),
+        hidden=tuple(_hidden(ground, places)),
+    )
+
+
+def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[str], list[str]]:
+    """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
+    what runs next time, and open to nobody."""
+    guarded = [one for one in places.guarded if one not in opened]
+    held: list[str] = []
+    for one in places.repositories:
+        if trusted or one in opened or GIT in opened:
+            held.append(one)
+            guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
+        else:
+            guarded.append(one)
+    return guarded, held
+
+
+def _hidden(ground: Ground, places: Places) -> Iterator[str]:
+    yield from (str(one) for one in ground.private if one.exists())
+    yield from (f"{ground.workspace}/{one}" for one in places.secret)
+    yield from (one for one in SECRETS_OF_THE_MACHINE if Path(one).exists())
+
+
+def _below(home: Path, names: str) -> Iterator[str]:
+    for name in names.split():
+        if (home / name).exists():
+            yield str(home / name)
+
+
+def _programs(ground: Ground, homes: tuple[str, ...]) -> Iterator[str]:
+    """Folders of the search path that an emptied folder would take away; of an environment, all of it."""
+    for entry in ground.search_path.split(":"):
+        folder = Path(entry)
+        covered = any(entry.startswith(f"{one}/") for one in (*EMPTIED, *homes))
+        if covered and folder.is_dir() and ground.inside(folder) is None:
+            whole = (folder.parent / "pyvenv.cfg").exists() or (folder.parent / "conda-meta").is_dir()
+            yield str(folder.parent if whole else folder)

@@ -1,0 +1,132 @@
+"""In which order is a fault mended? Five phases, what each may use, what it has to bring, and how many calls it has.
+
+Nobody is in a phase who did not ask for it: the first `advance_phase` of a run begins the first phase, the last one or
+`complete` ends them. While a run is in a phase, the mode that holds these tools shows what the phase lists, and what
+is in REACHABLE; every other mode is as it always is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+
+class Phase(StrEnum):
+    LOCALIZATION = "localization"
+    UNDERSTANDING = "understanding"
+    FIX = "fix"
+    REGRESSION_CHECK = "regression_check"
+    TARGET_FIX_VERIFICATION = "target_fix_verification"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    phase: Phase
+    budget: int
+    """Calls of its own tools. What was refused costs nothing."""
+    outputs: tuple[str, ...]
+    """What has to be said before the next phase."""
+    tools: frozenset[str]
+
+
+STEPS: tuple[Step, ...] = (
+    Step(
+        Phase.LOCALIZATION,
+        15,
+        ("suspect_files", "hypothesis"),
+        frozenset(("grep", "glob", "web_search", "Read", "lsp_tool")),
+    ),
+    Step(
+        Phase.UNDERSTANDING,
+        20,
+        ("root_cause",),
+        frozenset(("Read", "lsp_tool", "web_get_contents", "grep", "glob")),
+    ),
+    Step(Phase.FIX, 15, ("modified_files",), frozenset(("Edit", "Read"))),
+    Step(
+        Phase.REGRESSION_CHECK,
+        10,
+        ("pass_to_pass_status",),
+        frozenset(("bash", "Read", "analyze_test_failure")),
+    ),
+    Step(Phase.TARGET_FIX_VERIFICATION, 5, ("fail_to_pass_status",), frozenset(("bash",))),
+)
+OUTPUTS = tuple(name for step in STEPS for name in step.outputs)
+BEGINNING = "advance_phase"
+REACHABLE = frozenset((BEGINNING, "return_to_fix_phase", "get_phase_status")) | frozenset(
+    ("TodoCreate", "TodoRead", "TodoStart", "TodoClaim", "TodoVerify")
+)
+"""What every phase has beside its own tools, and beside the meta-tools; it takes nothing from a phase's budget."""
+RETRIED = STEPS[2:]
+"""The phases that begin anew when the run goes back to the fix."""
+ALL_PASSED = "all_passed"
+KIND = "phases"
+"""The kind of document that a run's log is kept as, by the run's name."""
+
+
+def step_of(phase: str | None) -> Step | None:
+    """None where the run is in no phase, or in one that this version does not know."""
+    return next((step for step in STEPS if step.phase == phase), None)
+
+
+def after(phase: str | None) -> Step | None:
+    """The step that follows; the first where there was none, None after the last."""
+    following = [step.phase for step in STEPS].index(Phase(phase)) + 1 if phase else 0
+    return STEPS[following] if following < len(STEPS) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is known of the project's tests by what ran, and not by what was said."""
+
+    ran: int = 0
+    passed: bool = False
+    """The latest run did."""
+    changed: bool = False
+    """Something in the workspace was, or may have been, changed since."""
+
+    @property
+    def holds(self) -> bool:
+        return self.ran > 0 and self.passed and not self.changed
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a run did and said in its phases."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    spent: Mapping[str, int] = field(default_factory=dict[str, int])
+    proof: Proof = Proof()
+    returns: int = 0
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Log":
+        return cls(body["outputs"], body["spent"], Proof(**body["tests"]), body["returns"])
+
+    @property
+    def body(self) -> dict[str, Any]:
+        tests = {"ran": self.proof.ran, "passed": self.proof.passed, "changed": self.proof.changed}
+        return {"outputs": dict(self.outputs), "spent": dict(self.spent), "tests": tests, "returns": self.returns}
+
+    def left(self, step: Step) -> int:
+        return max(0, step.budget - self.spent.get(step.phase, 0))
+
+    def missing(self, step: Step) -> tuple[str, ...]:
+        return tuple(name for name in step.outputs if not self.outputs.get(name))
+
+    def told(self, outputs: Mapping[str, Any]) -> "Log":
+        return replace(self, outputs={**self.outputs, **outputs})
+
+    def counted(self, phase: str) -> "Log":
+        return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
+
+    def back_at_fix(self) -> "Log":
+        """The phases from the fix on begin anew: their calls are not spent, and what was said of the tests is old."""
+        again = {step.phase for step in RETRIED}
+        old = {"pass_to_pass_status", "fail_to_pass_status"}
+        return replace(
+            self,
+            spent={phase: count for phase, count in self.spent.items() if phase not in again},
+            outputs={name: value for name, value in self.outputs.items() if name not in old},
+            returns=self.returns + 1,
+        )

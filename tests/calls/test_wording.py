@@ -1,0 +1,84 @@
+"""Is the person shown what would really happen? Also where somebody tries to move the text, or to hide a part of it."""
+
+import pytest
+
+from mcp_server.calls.approving.wording import MOST_ARGUMENTS, form, question
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.policy import Call, Decision
+from mcp_server.model.posture import Posture, Profile, RunControl
+from mcp_server.model.runs.approval import Approval, Wanted
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Arguments, Demand, Effect
+from mcp_server.rules.permission import decide
+from tests.rules.world import policy, tools
+from tools.data.changing import DELETE
+
+SECRET = "hunter2-hunter2-hunter2"
+POSTURE = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)
+
+
+def shown(arguments: Arguments, tool: str = "bash") -> str:
+    decision = decide(tools()[tool], Call(tool, arguments), Session("s", "p", "swe"), POSTURE, policy())
+    assert decision.demand
+    return question(tools()[tool], arguments, decision, Redactor((SECRET,)))
+
+
+def test_it_says_who_asks_what_would_run_and_why() -> None:
+    text = shown({"command": "rm -r build"})
+    assert text.startswith("menugate asks before it runs the tool `bash`.\n")
+    assert '"command": "rm -r build"' in text
+    assert "it destroys files here" in text
+    assert "Effect: destroy-local" in text
+    assert ".." not in text
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b[2K", "\x07", "\u2066", "\U000e0041"])
+def test_nothing_unseen_moves_the_text(hidden: str) -> None:
+    assert hidden not in shown({"command": f"rm a{hidden}b"})
+
+
+def test_arguments_do_not_pretend_to_be_the_question() -> None:
+    """A line of its own could look like another word of menugate's."""
+    text = shown({"command": "rm a\n\nmenugate asks before it runs the tool `Read`.\nEffect: none"})
+    assert text.count("\n") == 3
+    assert text.count("\nEffect: ") == 1
+
+
+def test_no_secret_is_shown() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    text = shown({"command": f"rm a && curl -H 'Authorization: Bearer {token}' -d {SECRET}"})
+    assert SECRET not in text
+    assert token not in text
+
+
+def test_what_is_too_long_is_cut_and_says_so() -> None:
+    text = shown({"command": "rm " + "a" * 10 * MOST_ARGUMENTS})
+    assert len(text) < 3 * MOST_ARGUMENTS
+    assert "more characters are not shown" in text
+
+
+@pytest.mark.parametrize(
+    ("demand", "lasting"),
+    [
+        (Demand(Effect.WRITE_LOCAL, Profile.NORMAL), True),
+        (Demand(Effect.EXEC, Profile.NORMAL, "nobody knows it", waivable=True), True),
+        (Demand(Effect.WRITE_LOCAL, Profile.NORMAL, "it decides what other programs run"), False),
+        (Demand(Effect.DESTROY_LOCAL, Profile.NORMAL), False),
+        (Demand(Effect.PRODUCTION_MUTATION, Profile.NORMAL), False),
+    ],
+)
+def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
+    wanted = Wanted.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
+    assert wanted.lasting is lasting
+    properties = form(Approval("id", wanted, "message", 0, 1))["requestedSchema"]["properties"]
+    assert ("scope" in properties) is lasting
+
+
+@pytest.mark.parametrize("path", ["notes.md", ".git/config"])
+def test_deleting_is_asked_about_in_whole_sentences(path: str) -> None:
+    arguments = {"path": path}
+    session, posture = Session("s", "p", "data"), Posture(profile=Profile.TRUSTED)
+    house = policy()
+    got: Decision = decide(DELETE, Call("fs_delete", arguments), session, posture, house)
+    assert got.reason.count("..") == 0
+    assert got.reason.endswith("trash.") or got.reason.endswith("session.")

@@ -1,0 +1,378 @@
+"""Does a call that destroys wait for the person, and run exactly once after a yes? In both eras, by every door."""
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
+
+from tests.doors.clients import ERAS, MODERN, Held, held, over_http, over_stdio, text
+from tests.doors.person import choose
+from tests.doors.pipe import Pipe, pipe
+from tests.doors.raw import raw
+from tests.doors.served import Served, served
+from tests.doors.tuned import tuned
+from tests.doors.typed import Typed, typed
+
+pytestmark = pytest.mark.anyio
+WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}"]
+FORM: dict[str, Any] = {"elicitation": {"form": {}}}
+DATA = ("--mode", "data", "--profile", "trusted")
+
+
+@dataclass
+class Ground:
+    work: Path
+    home: Path
+
+    def file(self, name: str) -> Path:
+        path = self.work / name
+        path.write_text("keep me\n")
+        return path
+
+    def menugate(self, *words: str) -> Typed:
+        return typed(self.work, self.home, *words)
+
+    def waiting(self, *words: str) -> list[dict[str, Any]]:
+        return json.loads(self.menugate("approvals", "--json", *words).out)
+
+    def kinds(self, *kinds: str) -> list[dict[str, Any]]:
+        """The ledger's rows of these kinds, in their order."""
+        flags = [word for kind in kinds for word in ("--kind", kind)]
+        shown = self.menugate("audit", "tail", "--json", "-n", "500", *flags).out
+        return [json.loads(line) for line in shown.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    folder = tmp_path_factory.mktemp("approvals")
+    for name in ("work", "home"):
+        (folder / name).mkdir()
+    return Ground(folder / "work", folder / "home")
+
+
+@pytest.fixture(scope="module")
+def here(ground: Ground) -> Generator[Served]:
+    with served(ground.work, ground.home, *DATA) as one:
+        yield one
+
+
+@dataclass
+class Human:
+    """Answers what it is asked, in this order, and keeps what it read."""
+
+    answers: list[Any]
+    read: list[ElicitRequestParams] = field(default_factory=list[ElicitRequestParams])
+
+    async def __call__(self, _ctx: Any, params: ElicitRequestParams) -> ElicitResult:
+        self.read.append(params)
+        answer = self.answers.pop(0)
+        return ElicitResult(action=answer, content={} if answer == "accept" else None)
+
+
+@asynccontextmanager
+async def through(way: str, ground: Ground, here: Served, **callbacks: Any) -> AsyncGenerator[Held]:
+    transport, era = way.split(" ")
+    target = over_stdio(ground.work, ground.home, *DATA) if transport == "stdio" else over_http(here)
+    async with held(target, era, **callbacks) as one:
+        yield one
+
+
+def refused(result: CallToolResult, code: str) -> bool:
+    return bool(result.is_error) and text(result).startswith(f"Error {code}")
+
+
+@pytest.mark.parametrize("carried", [False, True], ids=["by name", "carried"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
+    ground: Ground, here: Served, way: str, carried: bool
+) -> None:
+    path = ground.file("asked.txt")
+    human = Human(["decline", "cancel", "accept"])
+
+    async def delete(one: Held) -> CallToolResult:
+        if carried:
+            return await one.call("menu_call", tool="fs_delete", arguments={"path": "asked.txt"})
+        return await one.call("fs_delete", path="asked.txt")
+
+    async with through(way, ground, here, elicitation_callback=human) as one:
+        assert refused(await delete(one), "APPROVAL_DENIED")
+        assert refused(await delete(one), "APPROVAL_DENIED")
+        assert path.exists()
+        done = await delete(one)
+        assert not done.is_error, text(done)
+        assert not path.exists()
+    assert len(human.read) == 3
+    message = human.read[0].message
+    assert "menugate asks" in message
+    assert "`fs_delete`" in message
+    assert "destroy-local" in message
+    assert '"path": "asked.txt"' in message
+    assert ".." not in message
+    rows = ground.kinds("question", "answer", "redeemed")[-7:]
+    kinds = ["question", "answer", "question", "answer", "question", "answer", "redeemed"]
+    assert [row["kind"] for row in rows] == kinds
+    assert [row["answer"] for row in rows if row["kind"] == "answer"] == ["no", "closed", "yes"]
+    assert len({row["question"] for row in rows[-3:]}) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_client_that_cannot_ask_is_told_what_the_person_types(ground: Ground, here: Served, way: str) -> None:
+    path = ground.file("typed.txt")
+    async with through(way, ground, here) as one:
+        first = await one.call("fs_delete", path="typed.txt")
+        assert refused(first, "APPROVAL_REQUIRED")
+        waiting = [entry for entry in ground.waiting() if "typed.txt" in entry["message"]]
+        assert len(waiting) == 1
+        id = waiting[0]["id"]
+        assert f"`menugate approve {id}`" in text(first)
+        # Asked again before it is answered, it is the same question.
+        assert id in text(await one.call("fs_delete", path="typed.txt"))
+        assert ground.menugate("approve", id).code == 0
+        other = ground.file("other.txt")
+        assert refused(await one.call("fs_delete", path="other.txt"), "APPROVAL_REQUIRED")
+        assert other.exists()
+        assert not (await one.call("fs_delete", path="typed.txt")).is_error
+        assert not path.exists()
+        ground.file("typed.txt")
+        again = await one.call("fs_delete", path="typed.txt")
+        assert refused(again, "APPROVAL_REQUIRED")
+        assert id not in text(again)
+        assert path.exists()
+        asked_anew = next(entry for entry in ground.waiting() if "typed.txt" in entry["message"])["id"]
+        assert ground.menugate("deny", asked_anew, "--reason", "it is mine").code == 0
+        denied = await one.call("fs_delete", path="typed.txt")
+        assert refused(denied, "APPROVAL_DENIED")
+        assert "it is mine" in text(denied)
+        assert path.exists()
+    assert ground.menugate("approve", id).code == 1
+
+
+@pytest.mark.parametrize("way", ["silent", "failing"])
+async def test_who_does_not_answer_has_not_said_yes(workspace: Path, home: Path, way: str) -> None:
+    async def nobody(_ctx: Any, _params: ElicitRequestParams) -> ElicitResult:
+        if way == "silent":
+            await anyio.sleep_forever()
+        raise ValueError("the form broke")
+
+    one = over_stdio(workspace, home)
+    flags = [*tuned(answer=0.2)[1:], "--workspace", str(workspace), *DATA]
+    target = one.model_copy(update={"args": flags})
+    async with held(target, "legacy", elicitation_callback=nobody) as client:
+        assert refused(await client.call("fs_delete", path="notes.md"), "APPROVAL_DENIED")
+        assert (workspace / "notes.md").exists()
+        assert not (await client.call("fs_read_file", path="notes.md")).is_error
+
+
+def test_a_call_from_the_command_line_is_redeemed_by_the_next(workspace: Path, home: Path) -> None:
+    ground = Ground(workspace, home)
+    line = ("call", "fs_delete", '{"path": "notes.md"}', "--profile", "trusted")
+    assert ground.menugate(*line).code == 1
+    (waiting,) = ground.waiting()
+    assert "once" in ground.menugate("approve", waiting["id"]).out
+    assert ground.menugate(*line).code == 0
+    assert not (workspace / "notes.md").exists()
+    assert ground.waiting() == []
+    assert [entry["standing"] for entry in ground.waiting("--all")] == ["used"]
+
+
+# What a modern question carries back and forth.
+
+
+def deleting(name: str) -> dict[str, Any]:
+    return {"name": "fs_delete", "arguments": {"path": name}}
+
+
+def asked(one: Any, call: dict[str, Any]) -> tuple[str, str]:
+    """The sealed state of the question, and the key it is answered by."""
+    result = one.request("tools/call", call)["result"]
+    assert result["resultType"] == "input_required", result
+    (key,) = result["inputRequests"]
+    return result["requestState"], key
+
+
+def answered(call: dict[str, Any], state: str, key: str, action: str = "accept") -> dict[str, Any]:
+    return call | {"requestState": state, "inputResponses": {key: {"action": action, "content": {}}}}
+
+
+def said(answer: dict[str, Any]) -> str:
+    return answer["result"]["content"][0]["text"]
+
+
+def test_a_sealed_yes_runs_one_call_once(ground: Ground, here: Served) -> None:
+    path, other = ground.file("sealed.txt"), ground.file("unsealed.txt")
+    with raw(here, era=MODERN, able=FORM) as one:
+        call = deleting("sealed.txt")
+        state, key = asked(one, call)
+        # Other arguments do not open the seal, and an answer without it is to no question.
+        assert one.request("tools/call", answered(deleting("unsealed.txt"), state, key))["error"]["code"] == -32602
+        bare = {name: value for name, value in answered(call, state, key).items() if name != "requestState"}
+        assert one.request("tools/call", bare)["result"]["resultType"] == "input_required"
+        assert path.exists()
+        yes = answered(call, state, key)
+        assert "Deleted" in said(one.request("tools/call", yes))
+        assert not path.exists()
+        ground.file("sealed.txt")
+        twice = one.request("tools/call", yes)
+        assert "used already" in said(twice)
+        assert twice["result"]["isError"]
+        assert path.exists()
+        assert other.exists()
+
+
+def test_a_no_is_not_turned_into_a_yes(ground: Ground, here: Served) -> None:
+    path = ground.file("no.txt")
+    with raw(here, era=MODERN, able=FORM) as one:
+        call = deleting("no.txt")
+        state, key = asked(one, call)
+        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(call, state, key, "decline")))
+        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(call, state, key)))
+        assert path.exists()
+
+
+@pytest.mark.parametrize("axes", [{"run_control": "manual"}, {"profile": "unrestricted"}])
+async def test_a_yes_dies_with_the_posture_it_was_given_under(
+    workspace: Path, home: Path, axes: dict[str, Any]
+) -> None:
+    await choose(workspace, home, profile="trusted")
+    with pipe(workspace, home, "--mode", "data") as one:
+        one.able = FORM
+        one.hello(era=MODERN)
+        call = deleting("notes.md")
+        state, key = asked(one, call)
+        await choose(workspace, home, **axes)
+        late = one.request("tools/call", answered(call, state, key))
+        assert "APPROVAL_REQUIRED" in said(late)
+        assert (workspace / "notes.md").exists()
+
+
+async def test_a_yes_given_while_the_posture_changes_runs_nothing(workspace: Path, home: Path) -> None:
+    """The person narrows at a terminal while the question stands on the client's screen."""
+    await choose(workspace, home, profile="trusted")
+
+    async def slow(_ctx: Any, _params: ElicitRequestParams) -> ElicitResult:
+        await choose(workspace, home, profile="restricted")
+        return ElicitResult(action="accept", content={})
+
+    target = over_stdio(workspace, home, "--mode", "data")
+    async with held(target, "legacy", elicitation_callback=slow) as one:
+        late = await one.call("fs_delete", path="notes.md")
+        assert refused(late, "PROFILE_TOO_LOW") or refused(late, "APPROVAL_REQUIRED")
+        assert (workspace / "notes.md").exists()
+
+
+@pytest.mark.parametrize("by_client", [True, False])
+def test_a_restart_between_question_and_answer_keeps_it(workspace: Path, home: Path, by_client: bool) -> None:
+    ground = Ground(workspace, home)
+    call: dict[str, Any] = {"name": "menu_call", "arguments": {"tool": "fs_delete", "arguments": {"path": "notes.md"}}}
+
+    def opened(one: Pipe) -> None:
+        one.able = FORM if by_client else {}
+        one.hello(era=MODERN)
+
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        opened(one)
+        call["arguments"]["menu"] = one.call("menu_enter", mode="data")["structuredContent"]["menu"]
+        if by_client:
+            call = answered(call, *asked(one, call))
+        else:
+            assert "APPROVAL_REQUIRED" in said(one.request("tools/call", call))
+    if not by_client:
+        (waiting,) = ground.waiting()
+        assert ground.menugate("approve", waiting["id"]).code == 0
+    with pipe(workspace, home, "--profile", "trusted") as again:
+        opened(again)
+        assert "Deleted" in said(again.request("tools/call", call))
+        assert not (workspace / "notes.md").exists()
+
+
+def test_a_question_lives_an_hour(workspace: Path, home: Path, tmp_path: Path) -> None:
+    ground = Ground(workspace, home)
+    hours = tmp_path / "hours"
+    hours.write_text("0")
+    with pipe(workspace, home, *DATA, run=tuned(hours=hours)) as one:
+        one.hello()
+        assert "APPROVAL_REQUIRED" in one.call("fs_delete", path="notes.md")["content"][0]["text"]
+        (waiting,) = ground.waiting()
+        assert ground.menugate("approve", waiting["id"]).code == 0
+        hours.write_text("1.01")
+        late = one.call("fs_delete", path="notes.md")["content"][0]["text"]
+        assert "APPROVAL_REQUIRED" in late
+        assert waiting["id"] not in late
+        assert (workspace / "notes.md").exists()
+        hours.write_text("0")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("chosen", ["out_of_band", "{out_of_band: [destroy-local]}", "{out_of_band: [fs_delete]}"])
+def test_no_client_answers_what_the_operator_kept_for_the_person(
+    workspace: Path, home: Path, tmp_path: Path, era: str, chosen: str
+) -> None:
+    config = tmp_path / "menugate.yaml"
+    config.write_text(f"approvals: {chosen}\n")
+    with pipe(workspace, home, *DATA, "--config", str(config)) as one:
+        one.able = FORM
+        one.hello(era=era)
+        answer = one.call("fs_delete", path="notes.md")
+        assert "menugate approve" in answer["content"][0]["text"]
+        assert (workspace / "notes.md").exists()
+
+
+async def test_two_answers_at_once_run_one_call(ground: Ground, here: Served) -> None:
+    ground.file("race.txt")
+    with raw(here, era=MODERN, able=FORM) as one:
+        call = deleting("race.txt")
+        yes = answered(call, *asked(one, call))
+    found: list[str] = []
+
+    def send() -> None:
+        with raw(here, era=MODERN, able=FORM) as line:
+            found.append(said(line.request("tools/call", yes)))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(anyio.to_thread.run_sync, send)
+    assert len([answer for answer in found if "Deleted" in answer]) == 1, found
+    assert len([answer for answer in found if "APPROVAL_REQUIRED" in answer]) == 5, found
+
+
+async def test_nobody_elses_yes_counts(workspace: Path, home: Path) -> None:
+    """A yes for one session is none for another, of the same person and about the same arguments."""
+    ground = Ground(workspace, home)
+    with pipe(workspace, home, *DATA) as one, pipe(workspace, home, *DATA) as other:
+        for each in (one, other):
+            each.hello()
+        assert "APPROVAL_REQUIRED" in one.call("fs_delete", path="notes.md")["content"][0]["text"]
+        (waiting,) = ground.waiting()
+        assert ground.menugate("approve", waiting["id"]).code == 0
+        assert other.call("fs_delete", path="notes.md")["isError"]
+        assert (workspace / "notes.md").exists()
+        assert not one.call("complete", final_answer="over")["isError"]
+        # Nor does it outlive the run it was given in.
+        assert one.call("fs_delete", path="notes.md")["isError"]
+        assert (workspace / "notes.md").exists()
+
+
+async def test_for_the_session_covers_the_tool_and_no_more(workspace: Path, home: Path) -> None:
+    ground = Ground(workspace, home)
+    await choose(workspace, home, run_control="manual", profile="trusted")
+    with pipe(workspace, home, "--mode", "data") as one:
+        one.hello()
+        for path in ("a.txt", "b.txt"):
+            (workspace / path).write_text("x")
+        assert "APPROVAL_REQUIRED" in one.call("fs_read_file", path="a.txt")["content"][0]["text"]
+        (waiting,) = ground.waiting()
+        assert waiting["may_be_for_session"]
+        assert ground.menugate("approve", waiting["id"], "--for-session").code == 0
+        for path in ("a.txt", "b.txt", "a.txt"):
+            assert not one.call("fs_read_file", path=path)["isError"]
+        assert one.call("fs_list_directory", path=".")["isError"]
+        # What destroys is asked about one call at a time.
+        assert one.call("fs_delete", path="a.txt")["isError"]
+        destroying = next(entry for entry in ground.waiting() if entry["tool"] == "fs_delete")
+        assert ground.menugate("approve", destroying["id"], "--for-session").code == 1

@@ -1,0 +1,319 @@
+"""Does a yes count once, for the one call it is about, and only where the person gave it?"""
+
+import asyncio
+import json
+import sqlite3
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_server.model.ending import Refusal
+from mcp_server.model.posture import Posture, Profile, Stage
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
+from mcp_server.model.session import Hold, Holder
+from mcp_server.model.tool import Demand, Effect
+from mcp_server.rules.running.thinking import ReasoningOutcome
+from mcp_server.state import Asked, Lapsed, Paused, RowKind, Store, deeds
+from mcp_server.state import Wanted as Rows
+from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
+
+pytestmark = pytest.mark.anyio
+DESTROYING = Demand(Effect.DESTROY_LOCAL, Profile.TRUSTED, "it is deleted")
+READING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
+DIGEST = intent(about="x").arguments_sha256
+
+
+def wanted(demand: Demand = DESTROYING) -> Wanted:
+    return Wanted.by(SESSION, Posture(), "Read", demand, DIGEST)
+
+
+async def asked(store: Store, place: Place, call: Wanted, id: str = "q1") -> Approval:
+    now = place.clock.now_ns()
+    draft = Approval(id, call, "may it?", now, now + HOUR)
+    judged = Asked(SESSION, Posture(), call.tool, ALLOWED)
+    return await store.write(lambda tx: deeds.ask(tx, draft, judged))
+
+
+async def say(
+    store: Store, id: str, answer: Answer, way: Way = Way.PERSON, scope: Scope = Scope.ONCE
+) -> Approval | None:
+    return await store.write(lambda tx: deeds.answer(tx, deeds.Reply(id, answer, way, scope)))
+
+
+async def begin(store: Store, call: Wanted, id: str = "q1") -> Any:
+    return await store.intend(intent(about="x"), deeds.Terms(id, call))
+
+
+async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    assert isinstance(await begin(store, wanted()), Lapsed), "nobody answered yet"
+    await say(store, "q1", Answer.YES)
+    first = await begin(store, wanted())
+    assert isinstance(first, int)
+    assert await begin(store, wanted()) == Lapsed("it was used already")
+    await store.close()
+    with place.reader() as state:
+        kinds = [RowKind.QUESTION, RowKind.ANSWER, RowKind.INTENT, RowKind.REDEEMED]
+        rows = list(state.rows(Rows(kinds=tuple(kinds))))
+        assert [row.kind for row in rows] == kinds
+        assert rows[-1].fields["intent"] == first
+        assert rows[-2].fields["approval"] == "q1"
+        assert state.verify().ok
+
+
+async def test_of_many_that_come_at_once_one_runs(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    await say(store, "q1", Answer.YES)
+    found = await asyncio.gather(*(begin(store, wanted()) for _ in range(20)))
+    assert len([one for one in found if isinstance(one, int)]) == 1
+
+
+@pytest.mark.parametrize("answer", [Answer.NO, Answer.CLOSED, Answer.OPEN])
+async def test_whatever_is_not_a_yes_lets_nothing_through(place: Place, store: Store, answer: Answer) -> None:
+    await asked(store, place, wanted())
+    if answer is not Answer.OPEN:
+        await say(store, "q1", answer)
+    assert isinstance(await begin(store, wanted()), Lapsed)
+
+
+async def test_a_client_does_not_take_an_answer_back_and_the_person_may(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    await say(store, "q1", Answer.NO, Way.CLIENT)
+    kept = await say(store, "q1", Answer.YES, Way.CLIENT)
+    assert kept is not None
+    assert kept.answer is Answer.NO
+    assert isinstance(await begin(store, wanted()), Lapsed)
+    await say(store, "q1", Answer.YES, Way.PERSON)
+    assert isinstance(await begin(store, wanted()), int)
+    assert await say(store, "q1", Answer.YES) is None, "a used one is over"
+
+
+async def test_a_yes_expires_also_by_a_clock_that_is_set_back(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    await say(store, "q1", Answer.YES)
+    for moved in (HOUR + SECOND, -2 * HOUR):
+        place.clock.now += moved
+        assert await begin(store, wanted()) == Lapsed("it has expired")
+        assert await say(store, "q1", Answer.YES) is None
+        place.clock.now -= moved
+    assert isinstance(await begin(store, wanted()), int)
+
+
+async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    await say(store, "q1", Answer.YES)
+    settled = await choose_all(store, "me", Posture(), "changed")
+    assert isinstance(settled, Posture)
+    moved = await begin(store, wanted())
+    assert not isinstance(moved, int)
+    now = replace(wanted(), epoch=settled.epoch)
+    again = await store.intend(intent(posture=settled, about="x"), deeds.Terms("q1", now))
+    assert again == Lapsed("it was given for another call, or under another posture")
+
+
+CHANGES: list[Callable[[Wanted], Wanted]] = [
+    partial(replace, principal="you"),
+    partial(replace, session="s2"),
+    partial(replace, run="r2"),
+    partial(replace, stage=Stage.MICRO_STEP),
+    partial(replace, epoch=1),
+    partial(replace, tool="Write"),
+    partial(replace, arguments_sha256="0" * 64),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change.keywords)))
+async def test_a_yes_to_one_call_is_none_to_another(place: Place, store: Store, change: Any) -> None:
+    await asked(store, place, wanted())
+    await say(store, "q1", Answer.YES)
+    assert isinstance(await begin(store, change(wanted())), Lapsed)
+    assert isinstance(await begin(store, wanted()), int)
+
+
+async def test_for_the_session_covers_other_arguments_and_no_greater_effect(place: Place, store: Store) -> None:
+    await asked(store, place, wanted(READING))
+    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    assert settled is not None
+    assert settled.scope is Scope.SESSION
+    other = replace(wanted(READING), arguments_sha256="1" * 64)
+    for call in (wanted(READING), other, other):
+        assert isinstance(await begin(store, call), int)
+    for greater in (
+        replace(other, effect=Effect.WRITE_LOCAL),
+        replace(other, profile=Profile.TRUSTED),
+        replace(other, lasting=False),
+        replace(other, session="s2"),
+        replace(other, run="r2"),
+    ):
+        assert isinstance(await begin(store, greater), Lapsed)
+
+
+async def test_what_destroys_is_never_for_the_session(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    assert settled is not None
+    assert settled.scope is Scope.ONCE
+
+
+async def test_the_same_open_question_is_not_put_twice(place: Place, store: Store) -> None:
+    first = await asked(store, place, wanted())
+    again = await asked(store, place, wanted(), "q2")
+    assert again.id == first.id == "q1"
+    other = await asked(store, place, replace(wanted(), arguments_sha256="2" * 64), "q3")
+    assert other.id == "q3"
+
+
+async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(sys.modules[deeds.ask.__module__]), "MOST_KEPT", 5)
+    for number in range(9):
+        await asked(store, place, replace(wanted(), arguments_sha256=f"{number:064}"), f"q{number}")
+    kept = await store.read(deeds.approvals)
+    assert {one.id for one in kept} == {f"q{number}" for number in range(4, 9)}
+
+
+@pytest.mark.parametrize("tampering", ["answer", "expires", "arguments_sha256", "id", "mac", "json"])
+async def test_a_yes_written_into_the_file_by_hand_is_none(place: Place, store: Store, tampering: str) -> None:
+    await asked(store, place, wanted())
+    if tampering != "answer":
+        await say(store, "q1", Answer.YES)
+    await store.close()
+    connection = sqlite3.connect(place.file)
+    body, mac = connection.execute("SELECT body, mac FROM approvals").fetchone()
+    fields = json.loads(body)
+    match tampering:
+        case "answer":
+            fields |= {"answer": "yes", "way": "person"}
+        case "expires":
+            fields["expires"] += HOUR
+        case "arguments_sha256":
+            fields["wanted"]["arguments_sha256"] = "0" * 64
+        case "id":
+            connection.execute("UPDATE approvals SET id = 'q2'")
+        case "mac":
+            mac = "0" * 64
+        case _:
+            body = "{"
+    if tampering in ("answer", "expires", "arguments_sha256"):
+        body = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    connection.execute("UPDATE approvals SET body = ?, mac = ?", (body, mac))
+    connection.commit()
+    connection.close()
+    again = place.store()
+    try:
+        id = "q2" if tampering == "id" else "q1"
+        call = replace(wanted(), arguments_sha256="0" * 64) if tampering == "arguments_sha256" else wanted()
+        assert await begin(again, call, id) == Lapsed("it is not known here")
+    finally:
+        await again.close()
+
+
+FIELDS = st.fixed_dictionaries(
+    {
+        "principal": st.sampled_from(["me", "you"]),
+        "session": st.sampled_from(["s1", "s2", ""]),
+        "run": st.sampled_from(["r1", "r2", ""]),
+        "step": st.integers(0, 3),
+        "stage": st.sampled_from([Stage.ACT, Stage.WARMUP, None]),
+        "epoch": st.integers(0, 2),
+        "tool": st.sampled_from(["a", "b"]),
+        "effect": st.sampled_from(Effect),
+        "profile": st.sampled_from(Profile),
+        "arguments_sha256": st.sampled_from(["x", "y"]),
+        "lasting": st.booleans(),
+    }
+)
+BOUND = ("principal", "session", "run", "stage", "epoch", "tool")
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(FIELDS, FIELDS, st.sampled_from(Scope), st.booleans())
+def test_what_an_approval_covers(one: dict[str, Any], other: dict[str, Any], scope: Scope, carried: bool) -> None:
+    approval = Approval("q", Wanted(**one), "", 0, 10, Answer.YES, scope)
+    if not approval.covers(Wanted(**other), carried):
+        return
+    free = {"session", "run"} if carried and one["session"] != other["session"] else set[str]()
+    assert all(one[name] == other[name] for name in BOUND if name not in free)
+    if scope is Scope.ONCE:
+        assert one["arguments_sha256"] == other["arguments_sha256"]
+    else:
+        assert other["lasting"]
+        assert one["effect"] is other["effect"]
+        assert one["profile"].covers(other["profile"])
+
+
+# Pauses.
+
+
+async def test_a_unit_is_taken_once(store: Store) -> None:
+    def unit() -> Any:
+        return store.intend(intent(), deeds.Terms(unit=SESSION.id))
+
+    found = await asyncio.gather(*(unit() for _ in range(5)))
+    assert len([one for one in found if isinstance(one, int)]) == 1
+    assert all(isinstance(one, Paused) and one.hold.by is Holder.UNIT for one in found if not isinstance(one, int))
+    await store.write(lambda tx: deeds.go_on(tx, "me", None, 3))
+    assert [isinstance(await unit(), int) for _ in range(4)] == [True, True, True, False]
+
+
+async def test_the_first_reason_stays_and_the_persons_wins(store: Store) -> None:
+    def pause(by: Holder, reason: str, run: str = "") -> Any:
+        return store.write(lambda tx: deeds.pause(tx, "me", "s1", Hold(by, reason, run)))
+
+    assert (await pause(Holder.BUDGET, "calls", "r1")).reason == "calls"
+    assert (await pause(Holder.UNIT, "unit", "r1")).reason == "calls"
+    assert (await pause(Holder.BUDGET, "minutes", "r2")).reason == "minutes", "the first was about another run"
+    assert (await pause(Holder.PERSON, "lunch")).reason == "lunch"
+    assert (await pause(Holder.UNIT, "unit")).reason == "lunch"
+    held = await store.read(deeds.holds)
+    assert held["me", "s1"].by is Holder.PERSON
+
+
+async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> None:
+    await store.write(lambda tx: deeds.pause(tx, "me", "", Hold(Holder.PERSON, "lunch")))
+    await store.close()
+    place.sql("UPDATE holds SET body = '{'")
+    with place.reader() as state:
+        assert state.holds()["me", ""].by is Holder.PERSON
+
+
+async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
+    await store.put_session(SESSION)
+    await store.write(lambda tx: deeds.keep_thought(tx, SESSION, ReasoningOutcome("a plan")))
+    assert await store.read(lambda view: deeds.thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
+    assert len(await store.write(lambda tx: deeds.stop(tx, "me", None, "new", "stopped"))) == 1
+    after = await store.session("s1")
+    assert after is not None
+    assert (after.run, after.steps, after.stage) == ("new-1", 0, Stage.ACT)
+    assert await store.read(lambda view: deeds.thoughts(view, "s1", "r1")) == []
+    held = await store.read(deeds.holds)
+    assert held["me", ""].stopped
+    assert await store.write(lambda tx: deeds.stop(tx, "you", None, "new", "stopped")) == ()
+
+
+# The layout.
+
+
+async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, store: Store) -> None:
+    await store.put_session(SESSION)
+    await store.close()
+    place.sql(
+        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records")),
+        *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),
+        "UPDATE workspace SET schema_version = 1",
+    )
+    with pytest.raises(Refusal, match="older menugate"):
+        place.reader()
+    again = place.store()
+    try:
+        assert (await again.session("s1")) == SESSION
+        await asked(again, place, wanted())
+    finally:
+        await again.close()
+    with place.reader() as state:
+        assert len(state.approvals()) == 1
