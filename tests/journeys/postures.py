@@ -43,8 +43,11 @@ PEOPLE = ("alice", "bob")
 MODES = ("walk", "data", "swe")
 WEIGHTS = {"begins": 10, "ends": 9, "chooses": 5, "moves": 4, "completes": 2, "takes_back": 1, "goes_on": 3}
 MOST_RUNNING = 12
-TOOLS = {"walk_read": (Profile.RESTRICTED, Effect.READ_LOCAL), "walk_write": (Profile.NORMAL, Effect.WRITE_LOCAL)}
-TOOLS |= {"walk_build": (Profile.TRUSTED, Effect.EXEC)}
+TOOLS = {
+    "walk_read": (Profile.RESTRICTED, Effect.READ_LOCAL),
+    "walk_write": (Profile.NORMAL, Effect.WRITE_LOCAL),
+    "walk_build": (Profile.TRUSTED, Effect.EXEC),
+}
 
 
 @dataclass
@@ -66,9 +69,18 @@ def pack(gates: Gates) -> Pack:
     def tool(name: str, profile: Profile, effect: Effect) -> Tool:
         reads = effect is Effect.READ_LOCAL
         hints = Hints(read_only=reads, destructive=not reads, idempotent=False, open_world=False)
-        about = {"title": name, "description": "For a walk.", "arguments": {**schema, "additionalProperties": False}}
+        arguments = {**schema, "additionalProperties": False}
         return Tool(
-            name=name, profile=profile, effect=effect, hints=hints, stages=ACTING, run=gates.run, timeout=600, **about
+            name=name,
+            title=name,
+            description="For a walk.",
+            arguments=arguments,
+            profile=profile,
+            effect=effect,
+            hints=hints,
+            stages=ACTING,
+            run=gates.run,
+            timeout=600,
         )
 
     menus = Path(tuned.__file__).parent / "walk"

@@ -141,18 +141,21 @@ def reset(here: Here, who: str) -> None:
     typed(here.work, here.home, *USUAL.split(), "--for", who)
 
 
+NO: list[dict[str, Any]] = [
+    {"action": "decline"},
+    {"action": "cancel"},
+    {"action": "accept", "content": {"profile": "yes"}},
+    {"action": "accept", "content": {"profile": "unrestricted"}},
+    {"action": "accept", "content": {}},
+]
+
+
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("scope", ["now", "next-milestone"])
 def test_raising_asks_and_only_the_typed_word_raises(here: Here, era: str, scope: str) -> None:
     wish = {"name": "permission-profile", "arguments": {"value": "trusted", "scope": scope}}
     with here.speaker("alice", era=era, able=FORM) as one:
-        for reply in (
-            {"action": "decline"},
-            {"action": "cancel"},
-            {"action": "accept", "content": {"profile": "yes"}},
-            {"action": "accept", "content": {"profile": "unrestricted"}},
-            {"action": "accept", "content": {}},
-        ):
+        for reply in NO:
             said = words(answered(one, wish, reply))
             assert "Nothing was changed: the profile stays `normal`" in said
             assert here.value("profile", "alice") == "normal"

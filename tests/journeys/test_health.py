@@ -31,7 +31,7 @@ def sql(work: Path, statement: str) -> None:
 def old(path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("x")
-    os.utime(path, (time.time() - DAYS,) * 2)
+    os.utime(path, (time.time() - DAYS, time.time() - DAYS))
     path.parent.chmod(0o700)
 
 
@@ -97,14 +97,14 @@ def test_a_planted_fault_is_found_and_mended_only_where_the_cure_is_certain(
     assert bool(json.loads(fixed.out)["mended"]) is mends
 
 
-@pytest.mark.parametrize(
-    ("says", "plant"),
-    [
-        ("results from more than a day ago", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
-        ("left half written", lambda work, _: old(work / ".menugate" / ".http.token-0123")),
-        ("left half written", lambda _, home: old(key(home).with_name(".ledger.key-abcd"))),
-    ],
-)
+LEFT: list[tuple[str, Plant]] = [
+    ("results from more than a day ago", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
+    ("left half written", lambda work, _: old(work / ".menugate" / ".http.token-0123")),
+    ("left half written", lambda _, home: old(key(home).with_name(".ledger.key-abcd"))),
+]
+
+
+@pytest.mark.parametrize(("says", "plant"), LEFT)
 def test_leftovers_are_noted_and_tidied_away(menugate: Type, place: Path, home: Path, says: str, plant: Plant) -> None:
     menugate("mode plan")
     plant(place, home)

@@ -1,10 +1,13 @@
 """Does a walk of two servers find nothing that ran under a revoked policy, and would it find it?"""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mcp_server.model.posture import Choice
 from mcp_server.rules.steering import turning
+from mcp_server.rules.steering.turning import Turn
 from mcp_server.state import Intent, deeds
 from mcp_server.state.batch import Transaction
 from tests.journeys.postures import walked
@@ -36,6 +39,10 @@ async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patient = turning.calls_over
-    monkeypatch.setattr(turning, "calls_over", lambda choice, _over: patient(choice, lambda _seq, _process: True))
+
+    def hasty(choice: Choice, _over: Callable[[int, str], bool]) -> list[Turn]:
+        return patient(choice, lambda _seq, _process: True)
+
+    monkeypatch.setattr(turning, "calls_over", hasty)
     judge, _ = await walked(tmp_path, 300, 1)
     assert any("came into force while" in fault for fault in judge.faults)

@@ -51,8 +51,10 @@ def wish(words: list[str]) -> tuple[Change, Work]:
     scope = next((Scope(word) for word in words if word in list(Scope)), Scope.NOW)
     calls = tuple((int(word), "p") for word in words if word.isdigit())
     session = words[words.index("of") + 1] if "of" in words else ""
-    about = {"session": session, "unconfirmed": "unconfirmed" in words}
-    return Change(f"c{next(_numbers)}", {axis: valued(axis, words[1])}, scope, **about), Work(calls, "unit" in words)
+    change = Change(
+        f"c{next(_numbers)}", {axis: valued(axis, words[1])}, scope, session=session, unconfirmed="unconfirmed" in words
+    )
+    return replace(change, unconfirmed="unconfirmed" in words), Work(calls, "unit" in words)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
