@@ -4,7 +4,7 @@ Every change is made in the transaction that records what brought it about: the 
 the end of a unit. Two processes never make the same one, because the one that commits first has taken it off the list.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -193,6 +193,12 @@ def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
 
 
-def _newest(view: View) -> Iterable[tuple[int, dict[str, Any]]]:
-    rows = view.all("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
-    return ((row["seq"], read_body(row["body"])) for row in rows)
+def _newest(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
+    """In chunks, because who looks for an open unit finds it within the first few rows."""
+    before, left = 1 << 62, LOOKED_AT
+    while left > 0:
+        rows = view.all("SELECT seq, body FROM ledger WHERE seq < :before ORDER BY seq DESC LIMIT 500", before=before)
+        yield from ((row["seq"], read_body(row["body"])) for row in rows)
+        if not rows:
+            return
+        before, left = rows[-1]["seq"], left - len(rows)
