@@ -6,11 +6,13 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
+import os
 import secrets
+import sysconfig
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import mcp_server
@@ -34,8 +36,9 @@ from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.calls.steering.halting import Halting
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.network import for_programs, for_tools
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -94,15 +97,20 @@ class House:
         else:
             await self.store.ready()
         tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
+        self.shop.ladder.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await self.keeping.close()
-            await self.shop.nursery.close()
+            await self.shop.close()
             self.notices.close()
             await self.store.close()
+
+    async def _unsheltered(self) -> None:
+        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
+        await self.notices.elsewhere((), self.postures.everybody())
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
@@ -150,7 +158,11 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
-    policy = found.policy
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    config = found.library.config
+    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+    policy = replace(found.policy, shelter=shop.ladder.shelter)
+    found = replace(found, policy=policy)
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
@@ -160,8 +172,6 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail)
     rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
@@ -209,7 +219,8 @@ def ground(settings: Settings) -> Ground:
         workspace=settings.workspace,
         home=settings.home,
         private=tuple(dict.fromkeys(own)),
-        search_path=settings.search_path,
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
     )
 
@@ -243,8 +254,9 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         showing=Showing(rooms.redactor, spill),
         files=files_of,
         processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from mcp_server.calls.steering.doors import Doors
 from mcp_server.guards.beneath import by_kernel, chosen
+from mcp_server.guards.processes import Ladder, rungs
 from mcp_server.guards.search import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
 from mcp_server.law import Law, Unbuildable, law
@@ -60,6 +61,7 @@ def examine(
         *of_lock(settings),
         *of_state(settings, told),
         *of_guards(settings),
+        *of_sandbox(settings, packs),
         *of_leftovers(settings),
     ]
 
@@ -139,8 +141,8 @@ def of_folder(settings: Settings) -> Iterator[Finding]:
     private += [settings.secrets / name for name in ("ledger.key", "request-state.key")]
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
-        says, cure = f"{path} can be read or written by others.", "it is yours alone now"
-        yield Finding("state folder", says, Grade.FAULT, cure, lambda path=path: closed(path))
+        says = f"{path} can be read or written by others."
+        yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
         yield Finding("state folder", f"{settings.state}, yours alone")
 
@@ -240,15 +242,24 @@ def of_guards(settings: Settings) -> Iterator[Finding]:
         yield Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
 
 
+def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
+    """What shuts commands in here, tried out; a note where nothing does."""
+    try:
+        found = law(settings, packs)
+    except Unbuildable:
+        return
+    if isinstance(found, Law):
+        ladder = Ladder(rungs(settings.search_path), found.library.config.sandbox)
+        says = asyncio.run(ladder.described())
+        yield Finding("sandbox", says, Grade.GOOD if ladder.name else Grade.NOTE)
+
+
 def of_leftovers(settings: Settings) -> Iterator[Finding]:
     """What servers that were killed could not take away."""
     old = [path for path in found_in(settings.state / "spill", f"*{ENDING}") if aged(path)]
     if old:
         says = f"{len(old)} results from more than a day ago are still kept."
-        spill = Spill(settings.state / "spill")
-        yield Finding(
-            "leftovers", says, Grade.NOTE, "they are gone", lambda: void(spill.sweep(ONE_DAY_NS, time.time_ns()))
-        )
+        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: swept(settings))
     drafts = [path for path in half_written(settings) if aged(path)]
     if drafts:
         says = f"{len(drafts)} files were left half written in {settings.state} and {settings.secrets}."
@@ -283,5 +294,5 @@ def taken_away(paths: Sequence[Path]) -> None:
         path.unlink()
 
 
-def void(_: object) -> None:
-    """A cure answers nothing."""
+def swept(settings: Settings) -> None:
+    Spill(settings.state / "spill").sweep(ONE_DAY_NS, time.time_ns())

@@ -15,8 +15,8 @@ from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.calls.steering.halting import Halting
 from mcp_server.law import Law, ceiling_set_by
-from mcp_server.library.config import Approvals
 from mcp_server.model.pack import Command
+from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
 from mcp_server.state import Store
 

@@ -7,6 +7,7 @@ from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Ending
 from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Progress
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
@@ -69,6 +70,7 @@ class ToolContext:
     demand: Demand
     files: Files
     processes: Processes
+    network: Network
     belongings: Belongings
     progress: Progress
     client: Client

@@ -1,8 +1,10 @@
 """How is the person reached? Through the client where it can ask, and always through the outbox."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+
+import anyio.to_thread
 
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.ports.context import Client
@@ -19,11 +21,15 @@ FREE_ANSWER = {
 @dataclass(frozen=True)
 class Reached:
     store: Store
+    signed: Callable[[], tuple[str, str] | None]
     session: Session
     client: Client
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
         return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
+
+    async def signature(self) -> tuple[str, str] | None:
+        return await anyio.to_thread.run_sync(self.signed)
 
     def reachable(self) -> bool:
         return self.client.can("elicitation")

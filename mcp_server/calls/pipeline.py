@@ -27,6 +27,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.ports.context import Belongings, Client, Person
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.posture import Posture, Profile
@@ -48,6 +49,7 @@ class Pipeline:
     showing: Showing
     files: Callable[[Session, Demand], Files]
     processes: Callable[[Session, Demand, Profile], Processes]
+    network: Callable[[Demand], Network]
     belongings: Callable[[Session], Belongings]
     person: Callable[[Session, Client], Person]
     desk: Callable[[Seat], MenuDesk]
@@ -200,6 +202,7 @@ class Pipeline:
             demand=demand,
             files=self.files(session, demand),
             processes=self.processes(session, demand, posture.capped(self.policy.ceiling).profile),
+            network=self.network(demand),
             belongings=self.belongings(session),
             progress=found.asked.progress,
             client=client,

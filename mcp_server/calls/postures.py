@@ -38,6 +38,10 @@ class Postures:
         self._take(principal, chosen)
         self._assumed.add(principal)
 
+    def everybody(self) -> frozenset[str]:
+        """Who was asked about so far."""
+        return frozenset(self._known)
+
     async def refresh(self) -> None:
         """Read again what everybody seen so far has chosen."""
         for principal in tuple(self._known):

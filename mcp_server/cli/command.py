@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 MODULES = (
-    *("serve", "menus", "check", "explain", "call", "status", "posture"),
+    *("serve", "menus", "check", "explain", "call", "status", "posture", "work.todos"),
     *("runs.approvals", "runs.control", "runs.report", "audit", "completion"),
 )
 """In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""

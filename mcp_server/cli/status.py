@@ -73,17 +73,21 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
-        "guards": guards(settings),
+        "guards": guards(settings, found),
     }
     return facts | (remembered(settings, state) if state else {})
 
 
-def guards(settings: "Settings") -> dict[str, str]:
+def guards(settings: "Settings", found: "Law") -> dict[str, str]:
     """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
+    import asyncio
+
     from mcp_server.guards.beneath import by_kernel, chosen
+    from mcp_server.guards.processes import Ladder, rungs
 
     paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
-    return {"paths": paths, "search": search_engine(settings)}
+    shut_in = asyncio.run(Ladder(rungs(settings.search_path), found.library.config.sandbox).described())
+    return {"paths": paths, "search": search_engine(settings), "sandbox": shut_in}
 
 
 def search_engine(settings: "Settings") -> str:
@@ -138,6 +142,7 @@ def tell(facts: dict[str, Any]) -> None:
         ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
+        ("sandbox", facts["guards"]["sandbox"]),
     ]
     table(rows + (of_state(facts) if facts["ran"] else [("state", NOT_YET)]))
     if facts.get("refusals"):

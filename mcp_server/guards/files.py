@@ -8,14 +8,14 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
 
 from mcp_server.guards.grant import Grant
 from mcp_server.guards.jail import Jail, Place, kind
-from mcp_server.guards.placing import Trash, discard, draft, keep_attributes, rename_to_free, settle
+from mcp_server.guards.placing import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
 from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
 from mcp_server.model.ports.files import Entry, Found, Search, Snapshot, Stamp
 from mcp_server.model.tool import Demand
@@ -119,7 +119,7 @@ class WorkspaceFiles:
         asked = self.jail.relative(path)
         self.grant.may_write(asked)
         if expect is None:
-            self._make_folders(_folder(asked))
+            self._make_folders(asked.rpartition("/")[0] or ".")
         with self.jail.place(asked) as place:
             self.grant.may_change(asked, place)
             if expect is None:
@@ -187,7 +187,7 @@ class WorkspaceFiles:
             self.grant.may_read(old, here)
             if self.jail.shelters(here):
                 raise ours(old)
-            self._make_folders(_folder(new))
+            self._make_folders(new.rpartition("/")[0] or ".")
             with self.jail.place(new, follow=False) as there:
                 self.grant.may_change(new, there)
                 try:
@@ -213,6 +213,10 @@ class WorkspaceFiles:
                 os.rmdir(place.name, dir_fd=place.folder)
             else:
                 os.unlink(place.name, dir_fd=place.folder)
+
+    def scratch(self) -> AbstractContextManager[str]:
+        self.grant.may_write(SCRATCH)
+        return scratch(self.jail)
 
     def grep(self, search: Search) -> Found:
         return self.finder.grep(self._readable(search))
@@ -263,10 +267,6 @@ def _there(place: Place) -> os.stat_result:
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     return found
-
-
-def _folder(relative: str) -> str:
-    return relative.rpartition("/")[0] or "."
 
 
 def _entry(path: str, found: os.stat_result) -> Entry:

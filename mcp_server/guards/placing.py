@@ -7,8 +7,9 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +25,9 @@ EXCLUSIVE = 4
 """What macOS calls the same."""
 UNKNOWN = frozenset({errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP})
 """How kernels, file systems and seccomp filters say that they cannot."""
+SCRATCH = ".menugate-scratch-"
+LEFT_OVER = 3600.0
+"""Seconds after which nobody works in such a folder any more."""
 KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access")
 
 
@@ -136,6 +140,32 @@ def settle(folder: int) -> None:
             os.fsync(opened)
         finally:
             os.close(opened)
+
+
+@contextmanager
+def scratch(jail: Jail) -> Generator[str, None, None]:
+    """A new folder at the top of the workspace, gone with all that is in it. What an ended server left goes as well."""
+    name = SCRATCH + secrets.token_hex(4)
+    _sweep(jail)
+    with jail.place(name, follow=False) as place:
+        os.mkdir(name, mode=0o700, dir_fd=place.folder)
+        try:
+            yield name
+        finally:
+            # Links in it are taken away and not followed.
+            shutil.rmtree(name, ignore_errors=True, dir_fd=place.folder)
+
+
+def _sweep(jail: Jail) -> None:
+    folder = jail.open_folder(".")
+    try:
+        with os.scandir(folder) as entries:
+            left = [entry for entry in entries if entry.name.startswith(SCRATCH)]
+        for entry in left:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER:
+                shutil.rmtree(entry.name, ignore_errors=True, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 class Trash:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 from mcp_server.library.faults import Findings, Place
@@ -26,25 +25,13 @@ from mcp_server.library.shape import (
     records,
     text,
 )
+from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
-from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.ports.processes import Limits, Sandboxing
+from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.runs.approval import Approvals
 from mcp_server.model.tool import Effect
-
-
-class Approvals(StrEnum):
-    """How a person is asked: through the client, or past it."""
-
-    ELICIT = "elicit"
-    OUT_OF_BAND = "out_of_band"
-
-
-class OnFailure(StrEnum):
-    """What follows when menugate finds itself not in order."""
-
-    AUTO = "auto"
-    ASK = "ask"
-    LOG_ONLY = "log-only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +57,10 @@ class Config:
     approvals: Approvals = Approvals.ELICIT
     out_of_band: frozenset[str] = frozenset()
     """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
+    sandbox: Sandboxing = Sandboxing.PREFERRED
+    limits: Limits = field(default_factory=Limits)
+    network: Destinations = field(default_factory=lambda: destinations(USUAL))
+    """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     tokens: tuple[Token, ...] = ()
     health: OnFailure = OnFailure.ASK
 
@@ -103,6 +94,7 @@ AXES = {
     "ai_mode": (AiMode, "`chat` asks before any write"),
 }
 PROFILES = Choice(tuple(Profile))
+MEGABYTE = 1 << 20
 LIMIT = Whole(1, 1_000_000_000)
 CONFIG = Record(
     {
@@ -161,6 +153,29 @@ CONFIG = Record(
             ),
             "`out_of_band` where the client is not trusted to ask, for every question or for some",
         ),
+        "sandbox": Key(
+            Choice(tuple(Sandboxing)),
+            "commands run shut in; where no sandbox holds, `required` refuses them, and otherwise they need one "
+            "profile more",
+        ),
+        "limits": Key(
+            Record(
+                {
+                    "processes": Key(Whole(8, 100_000), "how many processes one command may start"),
+                    "memory_mb": Key(Whole(64, 1_000_000), "megabytes of memory for one process"),
+                    "file_mb": Key(Whole(1, 1_000_000), "megabytes of one file"),
+                },
+                "How much a command may use.",
+            ),
+            "how much a command may use",
+        ),
+        "network": Key(
+            Record(
+                {"allow": Key(ListOf(Words(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},
+                "The places there are, instead of the usual sources of packages and repositories.",
+            ),
+            "what commands may reach of the network at profile `trusted`",
+        ),
     },
     "What the operator of menugate decides.",
 )
@@ -185,11 +200,27 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
         health=OnFailure(text(fields, "health") or OnFailure.ASK),
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
         out_of_band=_out_of_band(fields, tools, findings),
+        sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
+        limits=_limits(fields),
+        network=_network(fields, findings),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
         ),
     )
+
+
+def _network(fields: Fields, findings: Findings) -> Destinations:
+    found = fields.fields.get("network")
+    if not isinstance(found, Fields) or "allow" not in found.fields:
+        return destinations(USUAL)
+    good: list[Destination] = []
+    for entry in leaves(found, "allow"):
+        try:
+            good.append(destination(entry.text))
+        except ValueError as wrong:
+            findings.add(entry.place, f"`{entry.text}` {wrong}")
+    return Destinations(tuple(good))
 
 
 def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
@@ -242,6 +273,18 @@ def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
         ai_mode=AiMode(text(fields, "ai_mode") or usual.ai_mode),
         reasoning=flag(fields, "reasoning", usual.reasoning),
     ).capped(ceiling)
+
+
+def _limits(fields: Fields) -> Limits:
+    given, usual = fields.fields.get("limits"), Limits()
+    if not isinstance(given, Fields):
+        return usual
+    memory, file = number(given, "memory_mb"), number(given, "file_mb")
+    return Limits(
+        processes=number(given, "processes") or usual.processes,
+        memory=memory * MEGABYTE if memory else usual.memory,
+        file=file * MEGABYTE if file else usual.file,
+    )
 
 
 def _budget(fields: Fields) -> Budget:

@@ -60,6 +60,7 @@ REACHABLE = frozenset((BEGINNING, "return_to_fix_phase", "get_phase_status")) | 
 RETRIED = STEPS[2:]
 """The phases that begin anew when the run goes back to the fix."""
 ALL_PASSED = "all_passed"
+MOST_RETURNS = 10
 KIND = "phases"
 """The kind of document that a run's log is kept as, by the run's name."""
 
@@ -97,16 +98,17 @@ class Log:
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     spent: Mapping[str, int] = field(default_factory=dict[str, int])
     proof: Proof = Proof()
-    returns: int = 0
+    returns: tuple[str, ...] = ()
+    """Why it went back to the fix, the latest times."""
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Log":
-        return cls(body["outputs"], body["spent"], Proof(**body["tests"]), body["returns"])
+        return cls(body["outputs"], body["spent"], Proof(**body["tests"]), tuple(body["returns"]))
 
     @property
     def body(self) -> dict[str, Any]:
         tests = {"ran": self.proof.ran, "passed": self.proof.passed, "changed": self.proof.changed}
-        return {"outputs": dict(self.outputs), "spent": dict(self.spent), "tests": tests, "returns": self.returns}
+        return {"outputs": dict(self.outputs), "spent": dict(self.spent), "tests": tests, "returns": [*self.returns]}
 
     def left(self, step: Step) -> int:
         return max(0, step.budget - self.spent.get(step.phase, 0))
@@ -120,7 +122,7 @@ class Log:
     def counted(self, phase: str) -> "Log":
         return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
 
-    def back_at_fix(self) -> "Log":
+    def back_at_fix(self, reason: str) -> "Log":
         """The phases from the fix on begin anew: their calls are not spent, and what was said of the tests is old."""
         again = {step.phase for step in RETRIED}
         old = {"pass_to_pass_status", "fail_to_pass_status"}
@@ -128,5 +130,5 @@ class Log:
             self,
             spent={phase: count for phase, count in self.spent.items() if phase not in again},
             outputs={name: value for name, value in self.outputs.items() if name not in old},
-            returns=self.returns + 1,
+            returns=(*self.returns, reason)[-MOST_RETURNS:],
         )

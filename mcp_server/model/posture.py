@@ -29,6 +29,12 @@ class Profile(Ordered):
     TRUSTED = "trusted"
     UNRESTRICTED = "unrestricted"
 
+    @property
+    def above(self) -> "Profile":
+        """The next one up; the highest is its own."""
+        order = tuple(Profile)
+        return order[min(self.rank + 1, len(order) - 1)]
+
 
 class WorkMode(StrEnum):
     CHAT = "chat"
@@ -129,6 +135,14 @@ class Door(StrEnum):
     TERMINAL = "terminal"
     PROMPT = "prompt"
     DOCTOR = "doctor"
+
+
+class OnFailure(StrEnum):
+    """What follows when menugate finds itself not in order."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    LOG_ONLY = "log-only"
 
 
 @dataclass(frozen=True, slots=True)

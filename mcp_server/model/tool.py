@@ -60,6 +60,8 @@ class Demand:
     """Why the person has to say yes first, in words for that person; None where nobody asks."""
     waivable: bool = False
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
+    asked_below: Profile | None = None
+    """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
 
 
 class Subject(StrEnum):
@@ -95,6 +97,8 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
+    shut_in: bool = False
+    """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
     """What of a result is shown; the rest goes to a file that `Read` may open."""

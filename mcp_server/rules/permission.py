@@ -7,7 +7,8 @@ the first refusal, in the order of LAYERS, is the one reported.
   arguments. Its demand for these arguments is judged beside them in the same layers, and is asked for only once the
   arguments are known to fit. A tool of which some calls only read therefore declares the reading effect as its own.
 - Rules: block > deny > ask > allow. An allow rule answers beforehand what menugate asks by default: before a write in
-  work mode chat, and a demand's question that says it is waivable. It lifts nothing else: no block, deny or ask rule,
+  work mode chat, and a demand's question that says it is waivable (which a profile may answer too, where the demand
+  names one). It lifts nothing else: no block, deny or ask rule,
   no mode, stage or profile, nothing that destroys or changes production, and not the person's `manual`.
 - Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Verdict
+from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
@@ -147,10 +148,17 @@ def phase(case: Case) -> Decision | None:
 
 def profile(case: Case) -> Decision | None:
     given = case.posture.capped(case.policy.ceiling).profile
-    if not given.covers(case.tool.profile):
-        return refusals.profile_too_low(case.tool, case.tool.profile, case.posture, case.policy)
-    if case.demand and not given.covers(case.demand.profile):
-        return refusals.profile_too_low(case.tool, case.demand.profile, case.posture, case.policy, these_arguments=True)
+    shelter = case.policy.shelter() if case.tool.shut_in else Shelter.THERE
+    if shelter is Shelter.REFUSED:
+        return refusals.unsheltered(case.tool)
+    asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
+    for least, these_arguments in asked:
+        needed = least if shelter is Shelter.THERE else least.above
+        if not given.covers(needed):
+            low = refusals.profile_too_low(
+                case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
+            )
+            return low if needed is least else refusals.because_unsheltered(low)
     return None
 
 
@@ -221,7 +229,9 @@ def firm(case: Case, demand: Demand) -> list[str]:
 def waivable(case: Case, demand: Demand) -> list[str]:
     """Why the person is asked unless an allow rule has answered already."""
     reasons: list[str] = []
-    if demand.confirm and demand.waivable and demand.effect not in ASKING:
+    given = case.posture.capped(case.policy.ceiling).profile
+    settled = demand.asked_below is not None and given.covers(demand.asked_below)
+    if demand.confirm and demand.waivable and demand.effect not in ASKING and not settled:
         reasons.append(demand.confirm)
     if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
         reasons.append("work mode `chat` asks before anything is changed")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.records import Document
 from mcp_server.model.posture import Choice
 from mcp_server.model.runs.approval import Approval
 from mcp_server.model.runs.report import Report as QaReport
@@ -119,6 +120,10 @@ class Reader:
 
     def messages(self) -> Sequence[Message]:
         return deeds.messages(self._view)
+
+    def records(self, kind: str) -> Sequence[tuple[str, Document]]:
+        """What packs remember of that kind, with whose each is, oldest first."""
+        return deeds.owned(self._view, kind)
 
     def sessions(self) -> Sequence[Kept]:
         """The one used last comes first."""

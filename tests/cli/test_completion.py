@@ -17,7 +17,7 @@ from tests.doors.served import command, environment
         (
             "''",
             "serve menus check explain call status messages mode control profile model ai-mode reasoning autonomous "
-            "steer doctor approvals approve deny pause next stop report audit completion",
+            "steer doctor todos approvals approve deny pause next stop report audit completion",
         ),
         ("m", "menus messages mode model"),
         ("audit ''", "tail show verify export"),
@@ -26,7 +26,7 @@ from tests.doors.served import command, environment
         ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
-        ("menus ''", "swe data"),
+        ("menus ''", "swe git data"),
         ("menus swe ''", ""),
         ("menus --to", "--tokens"),
         ("explain R", "Read"),
@@ -86,4 +86,4 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         timeout=30,
         check=True,
     )
-    assert said.stdout.splitlines() == ["swe data", "complete -o default -F _menugate menugate"]
+    assert said.stdout.splitlines() == ["swe git data", "complete -o default -F _menugate menugate"]

@@ -40,6 +40,8 @@ def test_the_project_speaks_of_itself_alone() -> None:
     """No path of a machine it was made on, and no host it was installed from."""
     unwanted = re.compile(r"/work/(?:main|shared)|/tmp/wt|registry\.npmjs|pypi\.org|deb\.debian")
     written = {".py", ".md", ".yaml", ".toml", ".sh"}
+    # What may be reached from a sandbox has to be named somewhere.
+    named = {Path(__file__), *(HOUSE / path for path in ("mcp_server/model/destinations.py", "docs/network.md"))}
     elsewhere = {".venv", ".cache", ".hypothesis"}
     pages = [path for path in HOUSE.rglob("*") if path.suffix in written and not elsewhere & set(path.parts)]
-    assert [path for path in pages if path != Path(__file__) and unwanted.search(path.read_text())] == []
+    assert [path for path in pages if path not in named and unwanted.search(path.read_text())] == []

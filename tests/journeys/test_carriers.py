@@ -12,13 +12,14 @@ import pytest
 
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from tests.doors.clients import MODERN
+from tests.doors.menu import SWE
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import Raw, raw
 from tests.doors.served import PATIENCE, Served, served
+from tests.doors.shipped import SWE
 from tests.doors.tokens import hire
 from tests.doors.tuned import tuned
 
-SWE = ["Read", "Edit", "Write", "grep", "glob"]
 Call = Callable[..., dict[str, Any]]
 
 

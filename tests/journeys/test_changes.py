@@ -9,17 +9,18 @@ import pytest
 from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.posture import Profile
 from tests.doors.clients import MODERN, held, over_sse
+from tests.doors.menu import READING, SWE
 from tests.doors.person import choose
 from tests.doors.pipe import pipe
 from tests.doors.raw import raw
 from tests.doors.served import Served, served
+from tests.doors.shipped import READING, SWE
 from tests.doors.tuned import tuned
 
 CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 FOR_EVER = 60
 """Seconds of patience that no test would live to see the end of."""
-SWE = ["Read", "Edit", "Write", "grep", "glob"]
 
 pytestmark = pytest.mark.anyio
 
@@ -272,13 +273,13 @@ async def test_over_modern_http_a_move_changes_no_list_and_a_posture_does(here: 
         for stream in hearing.values():
             assert stream.message()["method"] == ACKNOWLEDGED
         assert not root.call("menu_enter", mode="swe")["isError"]
-        assert pinned.names()[-5:] == SWE
+        assert pinned.names()[-len(SWE) :] == SWE
         assert all(stream.quiet(0.05) for stream in hearing.values())
         await choose(place / "work", place / "home", profile=Profile.RESTRICTED)
         try:
             assert hearing[pinned].message()["method"] == CHANGED
             assert hearing[elsewhere].message()["method"] == CHANGED
-            assert pinned.names()[-3:] == ["Read", "grep", "glob"]
+            assert pinned.names()[-len(READING) :] == READING
             # Whoever looks at the list of ROOT, which the profile leaves as it is, hears nothing.
             assert hearing[root].quiet()
         finally:
@@ -293,7 +294,7 @@ async def test_a_posture_is_announced_to_those_whose_list_it_changes(workspace: 
         inside.call("menu_enter", mode="swe")
         await choose(workspace, home, profile=Profile.RESTRICTED)
         assert inside.message()["method"] == CHANGED
-        assert inside.names()[-3:] == ["Read", "grep", "glob"]
+        assert inside.names()[-len(READING) :] == READING
         assert outside.until(outside.send("tools/list"))[1] == []
         assert inside.call("Write", file_path="planted.txt", content="x")["isError"]
         assert not (workspace / "planted.txt").exists()

@@ -8,12 +8,13 @@ import pytest
 
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from tests.doors.clients import ERAS, MODERN, held, over_http, over_sse, over_stdio, structured, text
+from tests.doors.menu import SWE
 from tests.doors.pipe import pipe
 from tests.doors.served import Served, served
+from tests.doors.shipped import SWE
 
 SIX = list(META_TOOLS)
 EIGHT = [*META_TOOLS, *CARRIERS]
-SWE = ["Read", "Edit", "Write", "grep", "glob"]
 CHANGED = "notifications/tools/list_changed"
 
 pytestmark = pytest.mark.anyio

@@ -13,16 +13,16 @@ from mcp_server.model.posture import Profile
 from mcp_server.settings import read
 from mcp_server.state.reader import Reader
 from tests.doors.clients import ERAS, MODERN, held, over_sse
+from tests.doors.menu import READING, SWE
 from tests.doors.person import choose
 from tests.doors.raw import Raw, raw
 from tests.doors.served import Served, command, environment, served
+from tests.doors.shipped import READING, SWE
 from tests.doors.tokens import hire
 
 CHANGED = "notifications/tools/list_changed"
 LISTEN: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
 FORM: dict[str, Any] = {"elicitation": {"form": {}}}
-SWE = ["Read", "Edit", "Write", "grep", "glob"]
-READING = ["Read", "grep", "glob"]
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,7 @@ def test_a_session_answers_to_its_own_token_alone(both: Both) -> None:
         assert bob.bye() == 404
         bob.session = own
         # It is still where it was, and so is the one who tried.
-        assert alice.names()[-5:] == SWE
+        assert alice.names()[-len(SWE) :] == SWE
         assert bob.call("menu_list")["structuredContent"]["mode"] is None
 
 
@@ -114,7 +114,7 @@ async def test_a_stream_of_the_older_transport_takes_posts_of_its_own_token_alon
         _, stream = intruding.send("tools/call", {"name": "menu_exit", "arguments": {}})
         assert stream.status in (403, 404)
         intruding.close()
-        assert (await one.names())[-5:] == SWE
+        assert (await one.names())[-len(SWE) :] == SWE
 
 
 def test_a_question_put_to_one_is_not_answered_by_the_other(both: Both) -> None:

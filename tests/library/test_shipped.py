@@ -44,7 +44,7 @@ def test_the_whole_plan_can_be_written_one_file_per_mode(tmp_path: Path) -> None
             there = opened().menus.get(mode["name"])
             assert there is not None
             add = [tool for tool in mode["tools"] if tool not in there.tools]
-            text = f"extends: {mode['name']}\nadd: [{', '.join(add)}]\n"
+            text = f"extends: {mode['name']}\nadd: [{', '.join(add)}]\n" if add else f"extends: {mode['name']}\n"
         else:
             text = mode_text(name=mode["name"], title=mode["title"], tools=f"[{', '.join(mode['tools'])}]")
             text += f"order: {number * 10}\n"

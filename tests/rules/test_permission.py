@@ -101,6 +101,7 @@ def states() -> Iterator[tuple[Session, Posture]]:
         yield Session("s", "p", mode, stage), Posture(work_mode=work, profile=profile, ai_mode=ai)
 
 
+@pytest.mark.heavy
 def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None:
     """In every phase, and in one that nobody knows: the meta-tools, and where anything acts the way on and the way
     back; a phase takes tools away and gives none, and other modes are as they always are."""

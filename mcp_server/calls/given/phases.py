@@ -14,7 +14,7 @@ from mcp_server.model.policy import Policy
 from mcp_server.model.ports.records import Document, Overtaken, Why
 from mcp_server.model.tool import Demand
 from mcp_server.rules.refusals import phase_spent
-from mcp_server.rules.running.phases import begun, counting, ended, tests
+from mcp_server.rules.running.phases import begun, changing, counting, ended, proving
 from mcp_server.state import Store
 
 ATTEMPTS = 50
@@ -37,20 +37,21 @@ class PhaseLogs:
         """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
         if found.seat.session.phase is None or found.tool.meta:
             return
-        within = found.asked.within.tool if found.asked.within else None
+        within = _within(found)
+        changes = changing(found.tool, demand.effect, within)
         step = counting(found.seat.session, found.tool, self.policy.menus, within)
 
         def change(log: Log) -> Log:
             if step is not None and not log.left(step):
                 spent = phase_spent(step)
                 raise Refusal(Problem(Code.BUDGET_SPENT, spent.reason, spent.way_out))
-            return begun(log, step, demand.effect)
+            return begun(log, step, changes)
 
         await self._change(found, change, "begun")
 
     async def witness(self, found: Found, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.seat.session.phase is None or not tests(found.tool, found.arguments):
+        if found.seat.session.phase is None or not proving(found.tool, found.arguments, _within(found)):
             return
         code = facts_of(ending).get("exit_code")
         with suppress(Refusal):
@@ -70,6 +71,10 @@ class PhaseLogs:
                 return
             kept = written.current
         raise Refusal(Problem(Code.BUSY, "too many calls of this session run at once; this one did not run."))
+
+
+def _within(found: Found) -> str | None:
+    return found.asked.within.tool if found.asked.within else None
 
 
 def facts_of(ending: Ending) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.steering.doors import Doors
-from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Value, WorkMode
+from mcp_server.model.posture import Change, Choice, Door, OnFailure, Posture, Profile, Value, WorkMode
 from mcp_server.state import deeds
 
 MOST_SAID = 3
@@ -17,8 +17,7 @@ MOST_SAID = 3
 @dataclass(frozen=True)
 class HealthGate:
     doors: Doors
-    policy: str
-    """`auto`, `ask` or `log-only`."""
+    policy: OnFailure
     principals: tuple[str, ...]
     """Everybody whose work stands on this house."""
 
@@ -26,7 +25,7 @@ class HealthGate:
         """What was done about it, in words for the person."""
         reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
         await self.doors.store.write(partial(deeds.unhealthy, reason=reason, policy=self.policy))
-        if self.policy == "log-only":
+        if self.policy is OnFailure.LOG_ONLY:
             return "It was put on record, and nothing else was done (`health: log-only`)."
         said = [await self._turned(principal, reason) for principal in self.principals]
         return " ".join(dict.fromkeys(one for one in said if one)) or "The work mode is `repair` already."
@@ -35,7 +34,7 @@ class HealthGate:
         now, choice = await self.doors.stands(principal)
         if now.work_mode is WorkMode.REPAIR or asked_already(choice):
             return ""
-        asking = self.policy != "auto"
+        asking = self.policy is not OnFailure.AUTO
         change = Change(
             id=self.doors.new_id(),
             axes=repairing(now),

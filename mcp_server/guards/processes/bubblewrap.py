@@ -3,18 +3,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
 
 from mcp_server.guards.processes import seccomp
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits, lay_on
+from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import bounds, lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -30,9 +31,9 @@ ALWAYS = (
 class Bubblewrap:
     program: str
     name: str = NAME
+    leads_out: bool = True
 
-    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
-        assert reach is not None, "whoever needs no sandbox does not come here"
+    def launch(self, start: Start) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -41,9 +42,28 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
-        tether = Shut(status, block, limits.bounds(seconds))
+        lane, reach = start.lane, start.reach
+        if lane is not None:
+            reach = replace(reach, lent=(*reach.lent, *lane.needs))
+        tether = Shut(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
-        return Launch([*words(self.program, reach, lent), *argv], tether, tuple(lent), counted=os.geteuid() == 0)
+        return Launch(
+            [
+                *words(self.program, reach, lent),
+                *(lane.words if lane else ()),
+                *leading(start.terminal),
+                *start.argv,
+            ],
+            tether,
+            (*lent, lane.theirs) if lane else tuple(lent),
+            counted=os.geteuid() == 0,
+        )
+
+
+def leading(terminal: bool) -> tuple[str, ...]:
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it."""
+    setsid = shutil.which("setsid", path=os.defpath) if terminal else None
+    return (setsid, "--ctty") if setsid else ()
 
 
 def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
@@ -59,10 +79,9 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
         found += ["--bind-try", one, one]
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
-        for one in reach.held:
-            found += ["--bind-try", one, one]
-        for one in reach.guarded:
-            found += ["--ro-bind-try", one, one]
+        # Of places inside of each other the outer one first, or it would cover the inner one again.
+        for one in sorted((*reach.held, *reach.guarded)):
+            found += ["--bind-try" if one in reach.held else "--ro-bind-try", one, one]
     found += list(_hiding(reach.hidden))
     return [*found, "--chdir", reach.folder, "--"]
 
@@ -82,6 +101,7 @@ class Shut:
     status: int
     block: int
     bounds: dict[int, int]
+    reason: str = ""
     _said: bytes = b""
     _first: int | None = None
 
@@ -106,7 +126,7 @@ class Shut:
         with suppress(OSError):
             signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
-    def code(self, ended: int) -> int | None:
+    def code(self, ended: int, /) -> int | None:
         """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):

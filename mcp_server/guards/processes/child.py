@@ -14,6 +14,7 @@ from mcp_server.guards.processes.launching import Tether
 from mcp_server.guards.processes.streams import Sink, Source
 
 KILLED = 128 + signal.SIGKILL
+MOST_LAST_WORDS = 2000
 WATCH = 0.2
 """Seconds between two counts of a family that is not bounded by the kernel."""
 
@@ -37,6 +38,16 @@ class Running:
     begun: bool = True
     """False where the sandbox could not be built, and the command did not run."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
+    _errors: bytes = b""
+
+    @property
+    def last_words(self) -> str:
+        return self._errors.decode(errors="replace").strip()
+
+    async def heed(self) -> None:
+        """Read its errors, so that it never waits for somebody to do so, and keep the last of them."""
+        while self.err is not None and (piece := await self.err.piece()):
+            self._errors = (self._errors + piece)[-MOST_LAST_WORDS:]
 
     def close(self) -> None:
         """What it says is no longer read."""

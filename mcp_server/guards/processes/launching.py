@@ -1,11 +1,13 @@
 """What is a sandbox to whoever starts a child? Words to start it with, and a tether to hold it by."""
 
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.outlet import Lane
 from mcp_server.guards.processes.reach import Reach
+from mcp_server.model.ports.processes import Limits
 
 
 class Tether(Protocol):
@@ -19,8 +21,13 @@ class Tether(Protocol):
         """End all of it, now."""
         ...
 
-    def code(self, ended: int) -> int | None:
+    def code(self, ended: int, /) -> int | None:
         """How the command itself ended, from how its sandbox did; None where it never began, or was killed."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why the sandbox could not be built, where it says so."""
         ...
 
     def close(self) -> None: ...
@@ -33,8 +40,23 @@ class Launch:
     lent: tuple[int, ...]
     """Descriptors that the child is given and we close."""
     folder: str = "/"
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the child has to know about where it is."""
     counted: bool = False
     """Does somebody have to count its processes, because the kernel does not?"""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is to be started, and within what."""
+
+    argv: tuple[str, ...]
+    reach: Reach
+    limits: Limits
+    seconds: float
+    terminal: bool = False
+    lane: Lane | None = None
+    """The way out, where there is to be one."""
 
 
 class Sandbox(Protocol):
@@ -43,6 +65,11 @@ class Sandbox(Protocol):
     @property
     def name(self) -> str: ...
 
-    def launch(self, argv: tuple[str, ...], reach: Reach | None, limits: Limits, seconds: float) -> Launch:
-        """The words to start it with. Without a reach nothing is shut in, and all of it still ends together."""
+    @property
+    def leads_out(self) -> bool:
+        """Can a way out be laid through it?"""
+        ...
+
+    def launch(self, start: Start) -> Launch:
+        """The words to start it with, and what goes with them."""
         ...

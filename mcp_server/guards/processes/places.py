@@ -21,6 +21,8 @@ MOST_PLACES = 400
 GIT = ".git"
 OBEYED_BY_GIT = ("hooks", "config", "config.worktree", "commondir")
 """Below `.git`: what decides which programs git runs, and where it looks for that."""
+OTHERS_IN_GIT = ("modules", "worktrees")
+"""The same of submodules and linked worktrees, each a repository of its own."""
 INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
 """Folders of other people's packages: what looks like a secret there came with them, and there is too much of it."""
 
@@ -54,7 +56,7 @@ def walk(root: Path, private: frozenset[str]) -> Places:
                 continue
             if secret(entry.name):
                 hidden.append(path)
-            elif entry.name == GIT:
+            elif entry.name == GIT and entry.is_dir():
                 repositories.append(path)
             elif protected(entry.name):
                 guarded.append(path)

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | restricted | the workspace, read | none |
 | normal | the workspace, written but for what other programs obey | none |
-| trusted | repositories and caches as well | what the operator lists |
+| trusted | repositories and caches as well | what the operator lists, through the proxy |
 | unrestricted | everything: no sandbox | everything |
 
 A call that was granted reading writes nowhere, whoever makes it.
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, Places
+from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, Places
 from mcp_server.model.ports.processes import Command
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Demand
@@ -77,6 +77,8 @@ class Reach:
     """Below the workspace: read, not changed, not moved."""
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
+    entrusted: tuple[str, ...]
+    """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
     """Not even read."""
 
@@ -97,13 +99,14 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         workspace=str(ground.workspace),
         folder=folder,
         writable=writable,
-        network=trusted,
+        network=trusted and writable,
         emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
         lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        hidden=tuple(_hidden(ground, places)),
+        entrusted=tuple(str(ground.workspace / one) for one in command.writable) if writable else (),
+        hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
     )
 
 
@@ -113,12 +116,17 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
     guarded = [one for one in places.guarded if one not in opened]
     held: list[str] = []
     for one in places.repositories:
-        if trusted or one in opened or GIT in opened:
+        if trusted or one in opened:
             held.append(one)
             guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
         else:
             guarded.append(one)
-    return guarded, held
+    # What git keeps for a submodule or a linked worktree lies inside of another repository's folder.
+    for one in opened:
+        if GIT in one.split("/"):
+            held.append(one)
+            guarded += [f"{one}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
+    return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
 
 
 def _hidden(ground: Ground, places: Places) -> Iterator[str]:

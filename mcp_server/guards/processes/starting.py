@@ -1,35 +1,33 @@
-"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call.
-
-Everything is started by the thread of the event loop: what asks the kernel to end a child with its parent means the
-thread that started it.
-"""
+"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call."""
 
 import asyncio
 import os
-import pty
 import shutil
-import subprocess
-import termios
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
 from mcp_server.guards.processes.choosing import Ladder
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.landlock import beside
+from mcp_server.guards.processes.launching import Launch, Sandbox, Start
+from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
-from mcp_server.guards.processes.streams import Sink, Source
+from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.strays import obeyed, take_away, told
+from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.policy import Shelter
+from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
-ROWS, COLUMNS = 40, 160
+NONE = "none"
 AFTER = 1.0
 """Seconds for what is still in the pipes of a child that has ended."""
 
@@ -43,14 +41,16 @@ class Nursery:
 
     def take(self, child: Running) -> None:
         self.children.add(child)
-        task = asyncio.get_running_loop().create_task(child.follow())
+        self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+
+    def heed(self, child: Running) -> None:
+        self.keep(child.heed())
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
-
-        def over(done: "asyncio.Task[None]") -> None:
-            self.children.discard(child)
-            self._following.discard(done)
-
-        task.add_done_callback(over)
+        task.add_done_callback(self._following.discard)
+        return task
 
     async def close(self) -> None:
         async with anyio.create_task_group() as tasks:
@@ -68,6 +68,13 @@ class Workshop:
     limits: Limits
     nursery: Nursery
     ladder: Ladder
+    outlet: Outlet | None = None
+    """Where the way out of a sandbox leads; without it there is none."""
+
+    async def close(self) -> None:
+        await self.nursery.close()
+        if self.outlet is not None:
+            await self.outlet.close()
 
     def granted(self, demand: Demand, profile: Profile) -> "Granted":
         return Granted(self, demand, profile)
@@ -83,22 +90,45 @@ class Granted:
 
     @property
     def sandbox(self) -> str:
-        return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else "none"
+        return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
+
+    @property
+    def network(self) -> bool:
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is Shelter.MISSING:
+            return True
+        return self.profile is Profile.TRUSTED and self.shop.outlet is not None
 
     def find(self, program: str) -> str | None:
-        folders = [one for one in self.shop.ground.search_path.split(os.pathsep) if one.startswith("/")]
+        ground = self.shop.ground
+        folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
+        folders = [one for one in folders if ground.inside(Path(one).resolve()) is None]
         found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
-        if found is None or self.shop.ground.inside(Path(found).resolve()) is not None:
+        if found is None or ground.inside(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None
 
+    def _may_run_open(self, command: Command, within: Reach | None) -> None:
+        """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
+        if within is None:
+            return
+        enough = self.profile.covers(self.demand.profile.above)
+        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
+            raise unsheltered(self.shop.ladder)
+
+    def _program(self, name: str) -> str:
+        if found := name if "/" in name else self.find(name):
+            return found
+        raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
+
     async def run(self, command: Command) -> Ran:
+        workspace = self.shop.ground.workspace
+        before = obeyed(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
         out, err = Kept(command.most_output), Kept(command.most_output)
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fill, out, child.out)
+                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
                 tasks.start_soon(_fill, err, child.err)
                 tasks.start_soon(_feed, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
@@ -109,12 +139,18 @@ class Granted:
         finally:
             await child.kill()
             child.close()
+            strays = take_away(before, workspace, command.writable)
         _say_if_broken(child, err.data)
+        if strays:
+            raise told(strays)
         assert child.code is not None
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
     async def start(self, command: Command, terminal: bool = False) -> Running:
-        return await self._start(command, terminal, apart=False)
+        child = await self._start(command, terminal, apart=command.apart)
+        if command.apart:
+            self.shop.nursery.heed(child)
+        return child
 
     async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
         shop = self.shop
@@ -124,11 +160,35 @@ class Granted:
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-        sandbox = await shop.ladder.chosen(needed=within is not None)
-        argv = (*TERMINAL, *command.argv) if terminal else command.argv
-        launch = sandbox.launch(argv, within, shop.limits, command.seconds)
-        env = {**shop.ground.variables, **command.env}
-        child = _spawn(launch, env, folder if within is None else "/", terminal, apart)
+        argv = (self._program(command.argv[0]), *command.argv[1:])
+        sandbox = await shop.ladder.chosen() if within is not None else None
+        if within is None or sandbox is None:
+            self._may_run_open(command, within)
+            launch = beside(argv, terminal)
+        else:
+            start = Start(argv, within, shop.limits, command.seconds, terminal)
+            return await self._within(sandbox, start, command, apart)
+        return await self._begun(launch, command, folder, terminal, apart)
+
+    async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
+        outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
+        if outlet is None:
+            return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
+        lane = Lane.laid()
+        try:
+            launch = sandbox.launch(replace(start, lane=lane))
+        except BaseException:
+            lane.abandon()
+            raise
+        launch = replace(launch, variables={**launch.variables, **VARIABLES})
+        child = await self._begun(launch, command, "/", start.terminal, apart)
+        self.shop.nursery.keep(lane.attend(outlet, child))
+        return child
+
+    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
+        shop = self.shop
+        env = {**shop.ground.variables, **command.env, **launch.variables}
+        child = spawn(launch, env, folder, terminal, apart)
         shop.nursery.take(child)
         child.most = shop.limits.processes if launch.counted else 0
         try:
@@ -139,49 +199,16 @@ class Granted:
         return child
 
 
-TERMINAL = ("setsid", "-c", "-w")
-"""Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
-
-
-def _spawn(launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool) -> Running:
-    """`apart`: errors come on a pipe of their own."""
-    ours, theirs = _ends(terminal, apart)
-    try:
-        process = subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
-            launch.argv,
-            stdin=theirs[0],
-            stdout=theirs[1],
-            stderr=theirs[2],
-            env=dict(env),
-            cwd=folder,
-            pass_fds=launch.lent,
-            start_new_session=True,
+def unsheltered(ladder: Ladder) -> Refusal:
+    tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
+    why = "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
+    return Refusal(
+        Problem(
+            Code.NOT_GRANTED,
+            f"This has to run shut in, and there is no sandbox here ({why}).",
+            "Have the person install bubblewrap (on Debian: `apt-get install bubblewrap`), or raise the profile.",
         )
-    except BaseException:
-        for one in ours:
-            os.close(one)
-        launch.tether.close()
-        raise
-    finally:
-        for one in {*theirs, *launch.lent}:
-            os.close(one)
-    out = Source(ours[0])
-    err = Source(ours[2]) if len(ours) > 2 else None
-    return Running(process, launch.tether, out, err, Sink(ours[1]))
-
-
-def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
-    """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
-    if terminal:
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
-        return [ours, os.dup(ours)], [theirs, theirs, theirs]
-    stdin, to_them = os.pipe()
-    from_them, stdout = os.pipe()
-    if not apart:
-        return [from_them, to_them], [stdin, stdout, stdout]
-    errors, stderr = os.pipe()
-    return [from_them, to_them, errors], [stdin, stdout, stderr]
+    )
 
 
 @dataclass
@@ -198,9 +225,11 @@ class Kept:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: Kept, source: Source | None) -> None:
+async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
+        if kept.cut and ending is not None:
+            return await ending.kill()
 
 
 async def _feed(child: Running, data: bytes | None) -> None:
@@ -211,7 +240,8 @@ async def _feed(child: Running, data: bytes | None) -> None:
 
 def _say_if_broken(child: Running, errors: bytearray) -> None:
     if not child.begun:
-        said = bytes(errors[-500:]).decode(errors="replace").strip() or f"it ended with {child.process.returncode}"
+        told = child.tether.reason or bytes(errors[-500:]).decode(errors="replace").strip()
+        said = told or f"it ended with {child.process.returncode}"
         raise Refusal(Problem(Code.TOOL_FAILED, f"The sandbox could not be built: {said}", "Nothing ran."))
     if child.overrun:
         raise Refusal(

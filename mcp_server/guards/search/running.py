@@ -1,21 +1,21 @@
 """What does ripgrep say when it runs shut in? Its output as bytes, bounded in time and size; never through a shell.
 
 ripgrep opens by path what it listed before, and whoever swaps a folder for a link in between would lead it out. So it
-starts behind walls (`confine`) that leave it only the folders we opened ourselves, and its own program.
+starts behind walls that leave it only the folders we opened ourselves, and its own program.
 """
 
 import os
+import resource
 import selectors
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.search import confine
+from mcp_server.guards.processes.landlock import CONFINE, launcher, planned
 from mcp_server.guards.search.harvest import MOST_BYTES, Deadline, Unable
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
@@ -24,6 +24,9 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 ANSWERS = (0, 1, 2)
 """Found something, found nothing, complained. Anything else, and a complaint with 1, is a program that did not run."""
 THREADS = 2
+MEMORY = 4 << 30
+OUTSIDE = "/proc/self/status"
+"""What anybody may read, and who is shut in may not."""
 CHUNK = 1 << 16
 MOST_COMPLAINT = 1 << 14
 
@@ -58,20 +61,37 @@ def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) 
     return Path(found).resolve() if found and os.access(found, os.X_OK) else None
 
 
+def walls(reach: Reach, seconds: int) -> dict[str, object]:
+    return {
+        "start": reach.start,
+        "below": [path.removeprefix("./") or "." for path in reach.paths],
+        "lent": list(reach.lent),
+        "open": {"run": list(SYSTEM)},
+        "outside": OUTSIDE,
+        "bounds": {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CPU: seconds,
+            resource.RLIMIT_AS: MEMORY,
+        },
+    }
+
+
 def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadline) -> Said:
-    seconds = max(int(deadline.left), 0) * THREADS + 2
-    launcher = [sys.executable, "-I", "-S", "-B", str(Path(confine.__file__))]
-    walls = [str(reach.start), str(seconds), ",".join(map(str, reach.lent)), ":".join(SYSTEM), str(len(reach.paths))]
-    process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
-        [*launcher, *walls, str(program), *arguments],
-        stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(reach.start, *reach.lent),
-        env=ENVIRONMENT,
-        cwd="/",
-        start_new_session=True,
-    )
+    plan = planned(walls(reach, max(int(deadline.left), 0) * THREADS + 2))
+    try:
+        process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
+            [*launcher(CONFINE, plan), str(program), *arguments],
+            stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(plan, reach.start, *reach.lent),
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+    finally:
+        os.close(plan)
     with process:
         try:
             said = _listen(process, deadline)

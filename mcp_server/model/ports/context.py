@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
@@ -64,6 +65,10 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
+    async def signature(self) -> tuple[str, str] | None:
+        """The name and address that the person's own git signs commits with, None where it has none."""
+        ...
+
     def reachable(self) -> bool:
         """Can this person be asked through the client, now?"""
         ...
@@ -119,6 +124,8 @@ class Context(Protocol):
     def files(self) -> Files: ...
     @property
     def processes(self) -> Processes: ...
+    @property
+    def network(self) -> Network: ...
     @property
     def belongings(self) -> Belongings: ...
     @property

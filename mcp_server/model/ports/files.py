@@ -7,6 +7,7 @@ are called in a thread; they raise `Refusal` with the problem to show.
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
@@ -174,6 +175,10 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None:
         """Take a file, a link or an empty folder away for good."""
+        ...
+
+    def scratch(self) -> AbstractContextManager[str]:
+        """A folder of the workspace for as long as one works in it, its path; whatever comes to be in it goes too."""
         ...
 
     def grep(self, search: Search) -> Found: ...

@@ -38,6 +38,7 @@ RUNNERS: Mapping[str, frozenset[str] | None] = {
     "dotnet": frozenset(("test",)),
 }
 """What runs tests, and the words behind it that make it do so; None where it does nothing else."""
+LOOKING_INTO = "analyze_test_failure"
 LOOKING = frozenset(
     ("--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--setup-plan", "--no-run")
 ) | frozenset(("--list", "--listTests", "--setup-only", "--cache-show", "--markers", "--trace-config"))
@@ -69,10 +70,10 @@ def counting(session: Session, tool: Tool, menus: Menus, within: str | None) -> 
     return step
 
 
-def begun(log: Log, step: Step | None, effect: Effect) -> Log:
+def begun(log: Log, step: Step | None, changes: bool) -> Log:
     """What is known before a call runs: until it has said how it went, it may have changed anything it was granted."""
     counted = log.counted(step.phase) if step else log
-    return counted if effect in READING else replace(counted, proof=replace(log.proof, changed=True))
+    return replace(counted, proof=replace(log.proof, changed=True)) if changes else counted
 
 
 def ended(log: Log, exit_code: object) -> Log:
@@ -80,8 +81,14 @@ def ended(log: Log, exit_code: object) -> Log:
     return replace(log, proof=Proof(log.proof.ran + 1, exit_code == 0))
 
 
-def tests(tool: Tool, arguments: Arguments) -> bool:
-    return tool.name == "bash" and is_test(str(arguments.get("command", "")))
+def changing(tool: Tool, effect: Effect, within: str | None) -> bool:
+    """May the call change what the tests are about? Looking into one failing test does not."""
+    return effect not in READING and LOOKING_INTO not in (tool.name, within)
+
+
+def proving(tool: Tool, arguments: Arguments, within: str | None) -> bool:
+    """Does the call run the tests, of the workspace as it is?"""
+    return tool.name == "bash" and within != LOOKING_INTO and is_test(str(arguments.get("command", "")))
 
 
 def is_test(command: str) -> bool:

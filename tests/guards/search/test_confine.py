@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.search import confine
+from mcp_server.guards.processes import landlock
+from mcp_server.guards.processes.landlock import launcher, planned
+from mcp_server.guards.search import running
 from mcp_server.guards.search.harvest import Deadline, Unable
-from mcp_server.guards.search.running import SYSTEM, Reach, run
+from mcp_server.guards.search.running import SYSTEM, Reach, run, walls
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
 TRY = """
@@ -48,20 +50,18 @@ def room(tmp_path: Path, ripgrep_works: bool) -> Path:
 
 def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     start, lent = os.open(room, os.O_RDONLY), os.open(room / "lent", os.O_RDONLY)
-    system = ":".join([*SYSTEM, f"{sys.base_prefix}/lib"])
-    program = os.path.realpath(sys.executable)
-    words = [sys.executable, "-I", "-S", "-B", confine.__file__, str(start), "10", str(lent), system, "0", program]
-    if paths:
-        # The paths are the last words of what the program is called with.
-        words[9] = str(len(paths))
-    code = ["-I", "-S", "-c", TRY, *tries, *paths]
+    plan = walls(Reach(start, tuple(paths), (lent,)), 10)
+    plan["open"] = {"run": [*SYSTEM, f"{sys.base_prefix}/lib"]}
+    file = planned(plan)
+    code = [os.path.realpath(sys.executable), "-I", "-S", "-c", TRY, *tries, *paths]
+    words = [*launcher(landlock.CONFINE, file), *code]
     try:
         done = subprocess.run(
-            [*words, *code], pass_fds=(start, lent), capture_output=True, text=True, timeout=30, cwd="/", env={}
+            words, pass_fds=(file, start, lent), capture_output=True, text=True, timeout=30, cwd="/", env={}
         )
     finally:
-        os.close(start)
-        os.close(lent)
+        for one in (file, start, lent):
+            os.close(one)
     assert done.stdout, done.stderr
     return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
 
@@ -95,8 +95,8 @@ def test_a_program_that_cannot_start_is_told_apart(room: Path, program: str) -> 
 def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An older kernel answers the first system call with an error; the program must not run open."""
     old = tmp_path / "old.py"
-    old.write_text(Path(confine.__file__).read_text().replace("444, 445, 446", "4444, 4445, 4446"))
-    monkeypatch.setattr(confine, "__file__", str(old))
+    old.write_text(landlock.CONFINE.read_text().replace("444, 445, 446", "4444, 4445, 4446"))
+    monkeypatch.setattr(running, "CONFINE", old)
     folder = start(room)
     with pytest.raises(Unable):
         run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))
@@ -105,8 +105,8 @@ def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyP
 
 def test_walls_that_do_not_stand_are_noticed(room: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
-    broken.write_text(Path(confine.__file__).read_text().replace("kernel(RESTRICT_SELF, self._rules, 0)", "pass"))
-    monkeypatch.setattr(confine, "__file__", str(broken))
+    broken.write_text(landlock.CONFINE.read_text().replace("kernel(RESTRICT_SELF, self._rules, 0)", "pass"))
+    monkeypatch.setattr(running, "CONFINE", broken)
     folder = start(room)
     with pytest.raises(Unable, match="walls"):
         run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))

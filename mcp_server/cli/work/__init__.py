@@ -1,0 +1,1 @@
+"""What a person types about the work itself."""

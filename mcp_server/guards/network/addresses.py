@@ -1,0 +1,82 @@
+"""Is this an address of the public network? Every other is somebody's inner network, this machine, or a cloud's keys.
+
+The table is written out. The standard library's own answer changed between its versions and let the metadata service of
+one cloud, and addresses that carry another inside them, pass as public.
+"""
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from mcp_server.model.destinations import Address
+
+NOT_PUBLIC: dict[str, str] = {
+    "0.0.0.0/8": "this machine",
+    "10.0.0.0/8": "a private network",
+    "100.64.0.0/10": "a provider's inner network",
+    "127.0.0.0/8": "this machine",
+    "169.254.0.0/16": "the local link, where clouds keep their metadata",
+    "172.16.0.0/12": "a private network",
+    "192.0.0.0/24": "reserved, and where a cloud keeps its metadata",
+    "192.0.2.0/24": "documentation",
+    "192.31.196.0/24": "reserved for name servers",
+    "192.52.193.0/24": "reserved for relays",
+    "192.88.99.0/24": "a relay to other addresses",
+    "192.168.0.0/16": "a private network",
+    "192.175.48.0/24": "reserved for name servers",
+    "198.18.0.0/15": "measurements",
+    "198.51.100.0/24": "documentation",
+    "203.0.113.0/24": "documentation",
+    "224.0.0.0/4": "many at once",
+    "240.0.0.0/4": "reserved",
+    # Of the sixth version only 2000::/3 is given out at all, and not all of that.
+    "2001::/23": "reserved, with relays to other addresses",
+    "2001:db8::/32": "documentation",
+    "2002::/16": "a relay to other addresses",
+    "2620:4f:8000::/48": "reserved for name servers",
+    "3fff::/20": "documentation",
+}
+METADATA = (
+    *("169.254.0.0/16", "192.0.0.192/32", "100.100.100.200/32", "168.63.129.16/32"),
+    *("fd00:ec2::/32", "fe80::/10", "fd20:ce::/32"),
+)
+"""Where clouds hand out the keys of a machine. Nothing opens these: no list, no profile."""
+GIVEN_OUT = IPv6Network("2000::/3")
+CARRYING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+"""Addresses that stand for the one of the fourth version in their last bytes."""
+
+_NOT_PUBLIC = tuple((ip_network(text), why) for text, why in NOT_PUBLIC.items())
+_METADATA = tuple(map(ip_network, METADATA))
+
+
+def meant(address: Address) -> Address:
+    """The address that is really reached by asking for this one."""
+    if isinstance(address, IPv6Address) and any(address in network for network in CARRYING):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def unreachable(address: str) -> str | None:
+    """What it is instead of public, in words; None where it is public."""
+    real = meant(_plain(address))
+    if _is_metadata(real):
+        return "where a cloud keeps the keys of a machine"
+    if isinstance(real, IPv6Address) and real not in GIVEN_OUT:
+        return "not of the public network"
+    return next((why for network, why in _NOT_PUBLIC if _in(real, network)), None)
+
+
+def never(address: str) -> bool:
+    """Is it closed whatever anybody's list says?"""
+    return _is_metadata(meant(_plain(address)))
+
+
+def _plain(address: str) -> Address:
+    """Without the name of the card it would leave by, which says nothing about where it leads."""
+    return ip_address(address.partition("%")[0])
+
+
+def _is_metadata(address: Address) -> bool:
+    return any(_in(address, network) for network in _METADATA)
+
+
+def _in(address: Address, network: IPv4Network | IPv6Network) -> bool:
+    return address.version == network.version and address in network

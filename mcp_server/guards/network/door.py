@@ -1,0 +1,124 @@
+"""May this place of the network be reached, and by which address? A name is looked up once, and that answer is used.
+
+A name is checked before anybody is asked for its address, so that a question to a name server carries nothing out. What
+comes back is checked as a whole, and connected to as it is: nobody looks the name up a second time and gets another
+answer.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import anyio
+
+from mcp_server.guards.network.addresses import never, unreachable
+from mcp_server.model.destinations import Destinations, known_name, literal
+
+SETTING = "`network: allow:` in menugate.yaml"
+CONNECT_SECONDS = 10.0
+RESOLVE_SECONDS = 10.0
+MOST_ADDRESSES = 8
+
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+Dial: TypeAlias = Callable[[str, int], Awaitable[Streams]]
+
+
+class Closed(Exception):
+    """Nobody goes there; the message says why, and `way_out` who can change that."""
+
+    def __init__(self, message: str, way_out: str) -> None:
+        super().__init__(message)
+        self.way_out = way_out
+
+
+class Unreached(Exception):
+    """It may be reached, and was not; the message says how it failed."""
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    """What this machine's resolver says."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def dialled(address: str, port: int) -> Streams:
+    return await asyncio.open_connection(address, port)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """`names` says which names may be asked for, None for every one; `opened` holds addresses that are let through
+    though they are not public, because the operator wrote them down."""
+
+    names: Destinations | None
+    opened: Destinations = field(default_factory=Destinations)
+    resolve: Resolve = resolved
+    dial: Dial = dialled
+
+    async def connect(self, host: str, port: int) -> Streams:
+        failed = "it has no address"
+        for address in (await self.addresses(host, port))[:MOST_ADDRESSES]:
+            try:
+                with anyio.fail_after(CONNECT_SECONDS):
+                    return await self.dial(address, port)
+            except TimeoutError:
+                failed = f"no answer within {CONNECT_SECONDS:g} s"
+            except OSError as error:
+                failed = (error.strerror or "it cannot be connected to").lower()
+        raise Unreached(f"`{shown(host)}:{port}` cannot be reached: {failed}.")
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Where it leads, every answer checked: one that is closed closes all of them."""
+        self.check(host, port)
+        if (address := literal(host)) is not None:
+            found: Sequence[str] = [str(address)]
+        else:
+            found = await self._looked_up(known_name(host) or host, port)
+        for one in found:
+            self._open(host, port, one)
+        return found
+
+    def check(self, host: str, port: int) -> None:
+        """The words alone, before anybody is asked."""
+        name = str(literal(host) or known_name(host) or "")
+        if not name or not 0 < port < 65536:
+            raise Closed(f"`{shown(host)}` is no name of a host.", "Give a name, or an address in its usual spelling.")
+        if self.names is not None and not self.names.allow(name, port):
+            raise Closed(
+                f"`{name}:{port}` is not among the places of the network that may be reached from here.",
+                f"The person can add it to {SETTING}.",
+            )
+
+    async def _looked_up(self, name: str, port: int) -> Sequence[str]:
+        try:
+            with anyio.fail_after(RESOLVE_SECONDS):
+                found = await self.resolve(name, port)
+        except TimeoutError:
+            raise Unreached(f"`{name}` was not found within {RESOLVE_SECONDS:g} s.") from None
+        except (OSError, UnicodeError):
+            raise Unreached(f"`{name}` is not known to this machine's name server.") from None
+        if not found:
+            raise Unreached(f"`{name}` has no address.")
+        return found
+
+    def _open(self, host: str, port: int, address: str) -> None:
+        why = unreachable(address)
+        if why is None:
+            return
+        plain = literal(address.partition("%")[0])
+        if never(address):
+            raise Closed(f"`{shown(host)}` leads to {why}.", "Nothing opens that.")
+        if plain is None or not self.opened.open(plain, port):
+            raise Closed(
+                f"`{shown(host)}` leads to {address}, which is {why}.",
+                f"The person can open that address with {SETTING}.",
+            )
+
+
+def shown(text: str) -> str:
+    """What a stranger wrote, fit for one line of a message."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:200]).encode("ascii", "replace").decode()

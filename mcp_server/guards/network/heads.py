@@ -1,0 +1,92 @@
+"""What does a program ask a proxy for? The head of one request, read strictly; nothing that has two meanings."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+MOST_HEAD = 32 << 10
+TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+FOR_US = frozenset(
+    b"connection proxy-connection keep-alive proxy-authorization proxy-authenticate te trailer upgrade host".split()
+)
+"""Fields between the program and a proxy, which go no further; `Host` is written anew from what was asked for."""
+
+
+class Unreadable(Exception):
+    """No request that a proxy answers; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    method: str
+    host: str
+    port: int
+    onward: bytes = b""
+    """What the other end is sent for it; nothing for a tunnel."""
+
+    @property
+    def tunnel(self) -> bool:
+        return not self.onward
+
+
+def head(data: bytes) -> Head:
+    """From everything up to the empty line, which is left out."""
+    first, *rest = data.split(b"\r\n")
+    words = first.split(b" ")
+    if len(words) != 3 or not TOKEN.fullmatch(words[0]) or words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
+        raise Unreadable("it does not begin with a request of HTTP/1.1")
+    fields = [_field(line) for line in rest]
+    try:
+        method, target = words[0].decode("ascii"), words[1].decode("ascii")
+    except UnicodeDecodeError:
+        raise Unreadable("its address is not ASCII") from None
+    if method == "CONNECT":
+        return Head(method, *_authority(target, None))
+    return _plain(method, target, fields)
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    found = FIELD.fullmatch(line)
+    if found is None:
+        raise Unreadable("one of its fields is none")
+    return found[1], found[2]
+
+
+def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
+    if not target.lower().startswith("http://"):
+        raise Unreadable("a proxy answers CONNECT, and addresses that begin with http://")
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        raise Unreadable("its address cannot be read") from None
+    if "@" in parts.netloc or parts.fragment or not parts.netloc or re.search(r"[\x00-\x20\x7f\\]", target):
+        raise Unreadable("its address cannot be read")
+    host, port = _authority(parts.netloc, 80)
+    named = {
+        name.strip().lower() for key, value in fields if key.lower() == b"connection" for name in value.split(b",")
+    }
+    kept = [(name, value) for name, value in fields if name.lower() not in FOR_US | named]
+    _one_length(kept)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: " + parts.netloc.encode(), b"Connection: close"]
+    lines += [name + b": " + value for name, value in kept]
+    return Head(method, host, port, b"\r\n".join(lines) + b"\r\n\r\n")
+
+
+def _one_length(fields: list[tuple[bytes, bytes]]) -> None:
+    """Two ends that count a body differently are how one request is smuggled inside another."""
+    lengths = [value for name, value in fields if name.lower() == b"content-length"]
+    coded = [value for name, value in fields if name.lower() == b"transfer-encoding"]
+    if len(lengths) + len(coded) > 1 or not all(value.isdigit() for value in lengths):
+        raise Unreadable("the length of its body can be read in two ways")
+    if coded and coded[0].lower() != b"chunked":
+        raise Unreadable("its body is coded in a way that is not known here")
+
+
+def _authority(text: str, usual: int | None) -> tuple[str, int]:
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/?#@\s]+)(?::(\d{1,5}))?", text)
+    if found is None or (found[2] is None and usual is None):
+        raise Unreadable("it names no host and port")
+    port = usual if found[2] is None else int(found[2])
+    return found[1].strip("[]"), port or 0

@@ -1,0 +1,169 @@
+"""How does a program that only knows about proxies get through the door? By HTTP: tunnels, and plain requests.
+
+It hears about itself what no log does: a refusal says in its body, and in the line that programs show, which setting
+would open the place. What is logged is a place, an outcome and two counts; never a path, a field or a byte of anybody.
+"""
+
+import asyncio
+import logging
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from mcp_server.guards.network.door import Closed, Door, Unreached, shown
+from mcp_server.guards.network.heads import MOST_HEAD, Head, Unreadable, head
+from mcp_server.guards.network.relay import CHUNK, Bounds, Carried, Relay
+
+LINGER = 1.0
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+REASONS = {
+    400: "Bad Request",
+    403: "Not in network.allow of menugate.yaml",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    502: "Bad Gateway",
+    503: "Too many connections",
+}
+log = logging.getLogger("menugate.network")
+
+
+@dataclass
+class Proxy:
+    """Serves any number of listening sockets; all of them lead through the one door."""
+
+    door: Door
+    bounds: Bounds = field(default_factory=Bounds)
+    _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
+    _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+
+    @property
+    def serving(self) -> int:
+        """How many sockets it listens on."""
+        return len(self._servers)
+
+    async def serve(self, listening: socket.socket) -> asyncio.Server:
+        """From now on; the socket is ours."""
+        server = await asyncio.start_server(self._accepted, sock=listening, limit=MOST_HEAD)
+        self._servers.append(server)
+        return server
+
+    async def leave(self, server: asyncio.Server) -> None:
+        """Whoever is connected is served to the end; nobody else is."""
+        if server in self._servers:
+            self._servers.remove(server)
+        server.close()
+
+    async def serve_loopback(self) -> int:
+        """On this machine alone; the port."""
+        bound = socket.create_server(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        await self.serve(bound)
+        return port
+
+    async def serve_path(self, path: Path) -> None:
+        """On a socket in the file system, which only its owner opens."""
+        await self.serve(private(path))
+
+    async def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._connection(reader, writer))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if len(self._open) > self.bounds.connections:
+                await answer(writer, 503, "There are too many connections at once.", "Close some, or wait.")
+            else:
+                await self._request(reader, writer)
+            await lingered(reader, writer)
+        except OSError:
+            pass  # it went away, which is its right
+        finally:
+            await closed(writer)
+
+    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with anyio.fail_after(self.bounds.head_seconds):
+                asked = head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
+        except TimeoutError:
+            return await answer(writer, 408, "No whole request came in time.", "")
+        except asyncio.LimitOverrunError:
+            return await answer(writer, 431, "The head of the request is too long.", "")
+        except asyncio.IncompleteReadError:
+            return None
+        except Unreadable as unreadable:
+            return await answer(writer, 400, f"This request is not answered: {unreadable}.", "")
+        try:
+            far = await self.door.connect(asked.host, asked.port)
+        except Closed as refused:
+            log.info("refused %s:%d", shown(asked.host), asked.port)
+            return await answer(writer, 403, str(refused), refused.way_out)
+        except Unreached as failed:
+            return await answer(writer, 502, str(failed), "")
+        return await self._carry(asked, (reader, writer), far)
+
+    async def _carry(
+        self,
+        asked: Head,
+        near: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        far: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        carried = Carried()
+        try:
+            (near if asked.tunnel else far)[1].write(ESTABLISHED if asked.tunnel else asked.onward)
+            await Relay(near, far, self.bounds, carried).run()
+        finally:
+            log.info(
+                "reached %s:%d, %d bytes up, %d down%s",
+                shown(asked.host),
+                asked.port,
+                carried.up,
+                carried.down,
+                f", cut by {carried.cut}" if carried.cut else "",
+            )
+            await closed(far[1])
+
+
+def private(path: Path) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(str(path))
+    path.chmod(0o600)
+    bound.listen(128)
+    return bound
+
+
+async def answer(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:
+    body = f"menugate: {message}\n{way_out}\n".encode()
+    writer.write(
+        f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+        + body
+    )
+    await writer.drain()
+
+
+async def lingered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Who still sends when we hang up never gets to read our answer; so we listen for a moment, to nothing."""
+    if writer.can_write_eof() and not writer.is_closing():
+        writer.write_eof()
+    with anyio.move_on_after(LINGER):
+        while await reader.read(CHUNK):
+            pass
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError), anyio.move_on_after(1.0, shield=True):
+        await writer.wait_closed()

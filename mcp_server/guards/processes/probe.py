@@ -1,0 +1,126 @@
+"""Does a sandbox hold on this machine? A child does its worst in it, because a kernel may only seem to help."""
+
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from mcp_server.guards.processes.launching import Launch, Sandbox, Start
+from mcp_server.guards.processes.reach import Reach
+from mcp_server.guards.processes.spawning import spawn
+from mcp_server.model.ports.processes import Limits
+
+SECONDS = 10.0
+HELD = "all of it holds"
+WORST = f"""
+import os, socket, sys
+outside, hidden, guarded, inside, tcp, udp, unix, pid = sys.argv[1:]
+def attempt(what, act):
+    try:
+        act()
+        print(what)
+    except OSError:
+        pass
+attempt("writing outside", lambda: open(outside + "/new", "w"))
+attempt("writing what is guarded", lambda: open(guarded, "a"))
+attempt("reading what is hidden", lambda: open(hidden).read(1))
+attempt("a connection of the network", lambda: socket.create_connection(("127.0.0.1", int(tcp)), 1))
+attempt("a socket of another program", lambda: socket.socket(socket.AF_UNIX).connect(unix))
+attempt("signals to other programs", lambda: os.kill(int(pid), 0))
+try:
+    socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(udp)))
+except OSError:
+    pass
+with open(inside, "a") as file:
+    file.write("x")
+print({HELD!r})
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A workspace, something beside it, and somebody who listens."""
+
+    room: Path
+    tcp: socket.socket
+    udp: socket.socket
+    unix: Path
+
+    def reach(self) -> Reach:
+        work = str(self.room / "work")
+        return Reach(
+            workspace=work,
+            folder=work,
+            writable=True,
+            network=False,
+            emptied=("/tmp", "/var/tmp", "/run"),  # noqa: S108  # what is in them is to be out of sight
+            lent=tuple({sys.base_prefix, sys.prefix, str(Path(sys.executable).resolve().parent)}),
+            caches=(),
+            guarded=(f"{work}/guarded",),
+            held=(),
+            entrusted=(),
+            hidden=(f"{work}/hidden",),
+        )
+
+    def words(self) -> tuple[str, ...]:
+        work = self.room / "work"
+        ports = [str(one.getsockname()[1]) for one in (self.tcp, self.udp)]
+        places = [str(one) for one in (self.room / "beside", work / "hidden", work / "guarded", work / "inside")]
+        program = str(Path(sys.executable).resolve())
+        return (program, "-I", "-S", "-c", WORST, *places, *ports, str(self.unix), str(os.getpid()))
+
+
+@contextmanager
+def trial() -> Generator[Trial, None, None]:
+    with ExitStack() as stack:
+        room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="menugate-")))
+        for folder in ("work", "beside"):
+            (room / folder).mkdir()
+        for name in ("hidden", "guarded", "inside"):
+            (room / "work" / name).write_text("x")
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+        udp.bind(("127.0.0.1", 0))
+        udp.setblocking(False)
+        unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+        unix.bind(str(room / "beside" / "s"))
+        unix.listen()
+        yield Trial(room, tcp, udp, room / "beside" / "s")
+
+
+async def fault(sandbox: Sandbox) -> str:
+    """What does not hold in it, in words; empty where all of it does."""
+    try:
+        with trial() as made:
+            said = await _said(sandbox.launch(Start(made.words(), made.reach(), Limits(), SECONDS)))
+            got = [line for line in said.splitlines() if line != HELD]
+            if HELD not in said:
+                return (said.strip().splitlines() or ["it does not start"])[-1][:200]
+            try:
+                made.udp.recv(1)
+                got.append("a datagram to the network")
+            except BlockingIOError:
+                pass
+            return f"it lets through {', '.join(got)}" if got else ""
+    except OSError as error:
+        return str(error)
+
+
+async def _said(launch: Launch) -> str:
+    child = spawn(launch, {"LC_ALL": "C.UTF-8", **launch.variables}, "/", terminal=False, apart=False)
+    said = bytearray()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(child.follow)
+        child.pid = await launch.tether.begin(child.process)
+        with anyio.move_on_after(SECONDS):
+            async for piece in child.output():
+                said += piece
+        await child.kill()
+    child.close()
+    return said.decode(errors="replace") or launch.tether.reason

@@ -1,0 +1,58 @@
+"""How does a child come to be? Its pipes or its terminal, and the one place where a program is started.
+
+By the thread of the event loop, always: what asks the kernel to end a child with its parent means the thread that
+started it.
+"""
+
+import os
+import pty
+import subprocess
+import termios
+from collections.abc import Mapping
+
+from mcp_server.guards.processes.child import Running
+from mcp_server.guards.processes.launching import Launch
+from mcp_server.guards.processes.streams import Sink, Source
+
+ROWS, COLUMNS = 40, 160
+
+
+def spawn(launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool) -> Running:
+    """`apart`: errors come on a pipe of their own."""
+    ours, theirs = _ends(terminal, apart)
+    try:
+        process = subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
+            launch.argv,
+            stdin=theirs[0],
+            stdout=theirs[1],
+            stderr=theirs[2],
+            env=dict(env),
+            cwd=folder,
+            pass_fds=launch.lent,
+            start_new_session=True,
+        )
+    except BaseException:
+        for one in ours:
+            os.close(one)
+        launch.tether.close()
+        raise
+    finally:
+        for one in {*theirs, *launch.lent}:
+            os.close(one)
+    out = Source(ours[0])
+    err = Source(ours[2]) if len(ours) > 2 else None
+    return Running(process, launch.tether, out, err, Sink(ours[1]))
+
+
+def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
+    """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
+    if terminal:
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
+        return [ours, os.dup(ours)], [theirs, theirs, theirs]
+    stdin, to_them = os.pipe()
+    from_them, stdout = os.pipe()
+    if not apart:
+        return [from_them, to_them], [stdin, stdout, stdout]
+    errors, stderr = os.pipe()
+    return [from_them, to_them, errors], [stdin, stdout, stderr]

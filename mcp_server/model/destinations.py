@@ -1,0 +1,117 @@
+"""Which places of the network may be reached? The operator's list, read once; a name, a family of names, an address.
+
+`pypi.org`, `*.pythonhosted.org` (every name below it), `github.com:22`, `*` (every name), `10.1.2.3:8080`,
+`10.1.0.0/16`, `[2001:db8::1]:443`. Without a port, the two of the web are meant. An address opens itself, also where a
+name leads to it; no name opens an address that is not one of the public network.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+WEB = (80, 443)
+LONGEST = 253
+LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+ENTRY = re.compile(r"(?P<name>\[[^\]]*\](?:/\d+)?|[^:\[\]]*)(?::(?P<port>\d{1,5}))?")
+LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+USUAL = (
+    # Packages.
+    *("pypi.org", "*.pypi.org", "*.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com", "nodejs.org"),
+    *("crates.io", "*.crates.io", "*.rust-lang.org", "proxy.golang.org", "sum.golang.org", "rubygems.org"),
+    *("*.rubygems.org", "repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "packagist.org"),
+    *("*.packagist.org", "*.nuget.org", "hex.pm", "*.hex.pm", "deb.debian.org", "security.debian.org"),
+    # Repositories.
+    *("github.com", "*.github.com", "*.githubusercontent.com", "gitlab.com", "bitbucket.org", "codeberg.org"),
+)
+"""Where packages and repositories come from: what a program at profile trusted may reach unless the operator says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    text: str
+    ports: tuple[int, ...]
+    name: str = ""
+    """A name; `*` for every one, or beginning with `*.` for every one below it. Empty where an address is meant."""
+    networks: tuple[Network, ...] = ()
+    """Addresses it opens whatever they are."""
+
+    def names(self, name: str, port: int) -> bool:
+        if port not in self.ports or not self.name:
+            return False
+        return self.name in ("*", name) or (self.name.startswith("*.") and name.endswith(self.name[1:]))
+
+    def opens(self, address: Address, port: int) -> bool:
+        return port in self.ports and any(address in network for network in self.networks)
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    every: tuple[Destination, ...] = ()
+
+    def allow(self, host: str, port: int) -> bool:
+        """May this name, or this address written out, be asked for?"""
+        if (address := literal(host)) is not None:
+            return self.open(address, port) or any(one.name == "*" and port in one.ports for one in self.every)
+        return any(one.names(host, port) for one in self.every)
+
+    def open(self, address: Address, port: int) -> bool:
+        """Did the operator write this very address, or a network it is in?"""
+        return any(one.opens(address, port) for one in self.every)
+
+
+def destinations(entries: Iterable[str]) -> Destinations:
+    """Those entries; `ValueError` at the first that is none, with what is wrong about it."""
+    return Destinations(tuple(map(destination, entries)))
+
+
+def destination(entry: str) -> Destination:
+    text = entry.strip().lower()
+    # An address of the sixth version has colons of its own, and may stand without brackets where no port follows.
+    found = ENTRY.fullmatch(f"[{text}]" if _network(text) else text)
+    if found is None:
+        raise ValueError("is no host, `host:port` or address; a URL is not meant")
+    name, port = found["name"], found["port"]
+    ports = WEB if port is None else (int(port),)
+    if port is not None and not 0 < int(port) < 65536:
+        raise ValueError("has a port that is none; there are 1 to 65535")
+    if name == "localhost":
+        return Destination(entry, ports, name, LOOPBACK)
+    if (network := _network(name.replace("[", "").replace("]", ""))) is not None:
+        return Destination(entry, ports, networks=(network,))
+    known = known_name(name.removeprefix("*.")) if name != "*" else name
+    if known is None:
+        raise ValueError("is no name of a host; `*.` may stand in front of one, and nowhere else")
+    return Destination(entry, ports, f"*.{known}" if name.startswith("*.") else known)
+
+
+def known_name(host: str) -> str | None:
+    """A host's name in the one spelling that is compared; None for what is none.
+
+    What ends in a number is no name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do not.
+    """
+    name = host.lower().removesuffix(".")
+    labels = name.split(".")
+    if len(name) > LONGEST or not all(LABEL.fullmatch(label) for label in labels):
+        return None
+    return None if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]) else name
+
+
+def literal(host: str) -> Address | None:
+    """The address that is written out there, in its usual spelling; None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""What is there to do, and how far is it?"""

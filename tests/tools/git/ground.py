@@ -1,0 +1,133 @@
+"""Real repositories in a real workspace with the real guards, and git itself to compare with."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema_rs
+
+from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, workshop
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Tool
+from tests.tools.workbench import Memory, Nowhere
+from tools.git import GIT
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in GIT}
+WHO = ("Ada Lovelace", "ada@example.org")
+PATH = os.environ.get("PATH", os.defpath)
+CLEAN = {
+    "PATH": PATH,
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": WHO[0],
+    "GIT_AUTHOR_EMAIL": WHO[1],
+    "GIT_COMMITTER_NAME": WHO[0],
+    "GIT_COMMITTER_EMAIL": WHO[1],
+    "GIT_AUTHOR_DATE": "1700000000 +0000",
+    "GIT_COMMITTER_DATE": "1700000000 +0000",
+    "GIT_ALLOW_PROTOCOL": "file",
+}
+
+
+def git(folder: Path, *arguments: str | bytes, data: bytes | None = None, ok: bool = True) -> bytes:
+    """Git as it is, with nobody's configuration."""
+    words = ["git", "-c", "init.defaultBranch=main", "-c", "core.quotePath=false", *arguments]
+    ran = subprocess.run(words, cwd=folder, env=CLEAN, input=data, capture_output=True, timeout=60, check=False)
+    assert ran.returncode == 0 or not ok, ran.stderr.decode()
+    return ran.stdout
+
+
+@dataclass
+class Person:
+    who: tuple[str, str] | None = WHO
+
+    async def signature(self) -> tuple[str, str] | None:
+        return self.who
+
+
+@dataclass
+class Given:
+    """What of a context these tools may touch; anything else they would reach for is missing."""
+
+    files: Files
+    processes: Processes
+    demand: Demand
+    person: Person
+
+
+class Bench:
+    """One workspace, in which any of the tools is called as the pipeline calls it."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        state = root / ".menugate"
+        (state / "spill").mkdir(parents=True, exist_ok=True)
+        (state / ".gitignore").write_text("*\n")
+        self.root, self.state = root, state
+        jail = Jail(root, (state,), (state / "spill",))
+        self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
+        variables = {"PATH": PATH, "HOME": str(home)}
+        self.shop = workshop(Ground(root, home, (state,), PATH, variables), jail)
+        self.person = Person()
+        self.bare: Processes | None = None
+        """A door in the place of the real one."""
+        self._runner = asyncio.Runner()
+
+    def only(self, sandbox: str) -> bool:
+        """Use this sandbox and no other; False where it is not to be had here."""
+        ladder = self.shop.ladder
+        ladder.rungs = tuple(rung for rung in ladder.rungs if rung.name == sandbox)
+        return bool(ladder.rungs)
+
+    def close(self) -> None:
+        self._runner.run(self.shop.nursery.close())
+        self._runner.close()
+
+    def call(self, name: str, profile: Profile = Profile.TRUSTED, yes: bool = False, **arguments: Any) -> Ending:
+        """The schema, the profile, the demand, the person, the grant, the tool."""
+        tool = TOOLS[name]
+        jsonschema_rs.validate(dict(tool.arguments), arguments)
+        demand = tool.demands(arguments)
+        if not (profile.covers(tool.profile) and profile.covers(demand.profile)):
+            return Problem(Code.PROFILE_TOO_LOW, name)
+        if demand.confirm and not yes:
+            return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
+        door = self.bare or self.shop.granted(demand, profile)
+        given = Given(self.files.granted(demand), door, demand, self.person)
+        ending = self._runner.run(_ended(tool, cast(Context, given), arguments))
+        ending.text.encode()  # what cannot be sent is no answer
+        return ending
+
+    def done(self, name: str, profile: Profile = Profile.TRUSTED, yes: bool = False, **arguments: Any) -> Done:
+        ending = self.call(name, profile, yes, **arguments)
+        assert isinstance(ending, Done), ending
+        return ending
+
+    def data(self, name: str, **arguments: Any) -> Mapping[str, Any]:
+        data = self.done(name, **arguments).data
+        assert data is not None
+        return data
+
+    def problem(self, name: str, profile: Profile = Profile.TRUSTED, yes: bool = False, **arguments: Any) -> Problem:
+        ending = self.call(name, profile, yes, **arguments)
+        assert isinstance(ending, Problem), ending
+        return ending
+
+
+async def _ended(tool: Tool, given: Context, arguments: Mapping[str, Any]) -> Ending:
+    try:
+        return await tool.run(given, arguments)
+    except Refusal as refusal:
+        return refusal.problem

@@ -1,0 +1,126 @@
+"""A workspace, the real guards, and language servers on a search path: lsp_tool as the pipeline calls it."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema_rs
+
+from mcp_server.calls.keeping.belongings import Keeping, Owned
+from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, Workshop, workshop
+from mcp_server.guards.search import Finder
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.processes import Processes
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand
+from tests.tools.workbench import Memory
+from tools.lsp import LSP
+
+FAKE = Path(__file__).with_name("fake.py")
+
+
+@dataclass
+class Given:
+    """What of a context the tool may touch."""
+
+    files: Files
+    demand: Demand
+    processes: Processes
+    belongings: Owned
+    told: list[str] = field(default_factory=list[str])
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        self.told.append(f"{done:g}/{total:g} {message}")
+
+
+@dataclass
+class Bench:
+    root: Path
+    files: WorkspaceFiles
+    shop: Workshop
+    keeping: Keeping
+    profile: Profile = Profile.RESTRICTED
+    session: str = "one"
+
+    async def call(self, command: str, path: str = "a.py", **arguments: Any) -> Ending:
+        """As the pipeline does it: the schema, the demand, the profile, the grant, the tool."""
+        given = {"command": command, "path": path, **arguments}
+        given = {name: value for name, value in given.items() if value is not None}
+        jsonschema_rs.validate(dict(LSP.arguments), given)
+        demand = LSP.demands(given)
+        if not self.profile.covers(demand.profile):
+            return Problem(Code.PROFILE_TOO_LOW, demand.profile)
+        processes, belongings = self.shop.granted(demand, self.profile), self.keeping.owned(self.session)
+        context = Given(self.files.granted(demand), demand, processes, belongings)
+        try:
+            ending = await LSP.run(cast(Context, context), given)
+        except Refusal as refusal:
+            ending = refusal.problem
+        ending.text.encode()  # what cannot be sent is no answer
+        return ending
+
+    async def text(self, command: str, path: str = "a.py", **arguments: Any) -> str:
+        ending = await self.call(command, path, **arguments)
+        assert isinstance(ending, Done), ending
+        return ending.text
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the servers that run."""
+        return [child.pid for child in self.shop.nursery.children if child.code is None]
+
+
+@asynccontextmanager
+async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGenerator[Bench]:
+    """`folders` come first on the search path; `elsewhere` keeps what the machine has on its own."""
+    state = root / ".menugate"
+    (state / "spill").mkdir(parents=True, exist_ok=True)
+    jail = Jail(root, (state,), (state / "spill",))
+    usual = os.environ["PATH"].split(os.pathsep) if elsewhere else []
+    path = os.pathsep.join([*map(str, folders), *usual, "/usr/bin", "/bin"])
+    variables = {"PATH": path, "HOME": str(Path.home())}
+    shop = workshop(Ground(root, Path.home(), (state,), path, variables), jail)
+    finder = Finder(jail, (state,))
+    faults: list[BaseException] = []
+    keeping = Keeping(lambda _, fault: faults.append(fault))
+    one = Bench(root, WorkspaceFiles(jail, Trash(state / "trash"), Memory(), finder), shop, keeping)
+    try:
+        yield one
+    finally:
+        await keeping.close()
+        left = one.pids
+        await shop.nursery.close()
+        assert (left, faults) == ([], [])
+
+
+def server(folder: Path, name: str, script: Mapping[str, Any]) -> Path:
+    """A program of that name in a folder of its own, which follows the script."""
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(
+        f"#!{Path(sys.executable).resolve()} -IS\nimport json\nSCRIPT = json.loads({json.dumps(script)!r})\n{body()}"
+    )
+    program.chmod(0o755)
+    return folder
+
+
+def body() -> str:
+    """Without the line that declares what the script's own line gives."""
+    text = FAKE.read_text()
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("SCRIPT:"))
+
+
+def patient(**seconds: float) -> Any:
+    from tools.lsp.asking import PATIENCE
+
+    return replace(PATIENCE, **seconds)

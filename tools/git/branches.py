@@ -1,0 +1,265 @@
+"""Which branches are there, how does one come to be, and how does one get onto it?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import protected
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
+from tools.git import plain, records
+from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
+from tools.git.program import Git, opened
+from tools.git.records import Status
+from tools.git.revisions import branch, commit, head, nearest, tip
+
+FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket committerdate:iso-strict contents:subject"
+FORMAT = f"--format={'%00'.join(f'%({field})' for field in FIELDS.split())}%00"
+LOCAL, REMOTE = "refs/heads/", "refs/remotes/"
+MOST_BRANCHES = 200
+
+
+class ListArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    show_remote: NotRequired[
+        Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]
+    ]
+    offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
+
+
+async def branch_list(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    under = (LOCAL, REMOTE) if args.get("show_remote") else (LOCAL,)
+    listed = await git.read("for-each-ref", "--sort=refname", FORMAT, *under)
+    found = [_branch(row) for row in records.rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))]
+    offset = args.get("offset", 0)
+    part = found[offset : offset + MOST_BRANCHES]
+    end = offset + len(part)
+    onward = dict(args) | {"offset": end} if end < len(found) else None
+    now = records.status(await git.read(*HEAD_ONLY))
+    lines = [_line(one) for one in part] or ["There is no branch yet: the first commit makes one."]
+    if now.branch is None:
+        lines.insert(0, f"* (no branch: detached HEAD at {(now.commit or '')[:12]})")
+    if onward:
+        lines.append(f"[Branches {offset + 1:,}-{end:,} of {len(found):,}. Go on with git_branch_list, offset {end}.]")
+    data: dict[str, Any] = {
+        "current": plain.inline(now.branch) if now.branch else None,
+        "branches": part,
+        "total": len(found),
+        "truncated": onward is not None,
+        "next": onward,
+    }
+    return Done("\n".join(lines), data, outside=source(git), meta={"branches": len(found)})
+
+
+HEAD_ONLY = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=all")
+
+
+def _branch(row: Sequence[bytes]) -> dict[str, Any]:
+    name, sha, mark, upstream, track, date, subject = row
+    remote = name.startswith(REMOTE.encode())
+    told: dict[str, Any] = {
+        "name": plain.inline(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
+        "remote": remote,
+        "current": mark == b"*",
+        "sha": sha.decode(),
+        "date": date.decode(),
+        "subject": plain.inline(subject),
+    }
+    if upstream:
+        told |= {"upstream": plain.inline(upstream), "track": plain.inline(track) or "level"}
+    return told
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    name = f"remotes/{one['name']}" if one["remote"] else one["name"]
+    beside = f"  [{one['upstream']}: {one['track']}]" if "upstream" in one else ""
+    return f"{'*' if one['current'] else ' '} {name}  {one['sha'][:12]}  {one['date']}  {one['subject']}{beside}"
+
+
+class CreateArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    branch_name: Annotated[str, "The new branch's name", Is(shortest=1, longest=250)]
+    base_branch: NotRequired[
+        Annotated[str, "The branch, tag or commit it begins at; HEAD if left out", Is(shortest=1, longest=1000)]
+    ]
+
+
+async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    name = await branch(git, args["branch_name"])
+    if await tip(git, name):
+        message = f"There is a branch `{plain.inline(name)}` already; it was left as it is."
+        return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or go there with git_checkout.")
+    base = await commit(git, args["base_branch"]) if "base_branch" in args else await head(git)
+    if base is None:
+        message = "There is no commit yet that a branch could begin at."
+        return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
+    await git.change("branch", "--no-track", "--", name, base)
+    began = f" (`{plain.inline(args['base_branch'])}`)" if "base_branch" in args else ""
+    text = f"Created the branch `{plain.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
+    return Done(text, {"branch": plain.inline(name), "sha": base})
+
+
+class CheckoutArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    branch_name: Annotated[str, "The branch to go to", Is(shortest=1, longest=250)]
+    keep_changes: NotRequired[
+        Annotated[bool, "Go although there are uncommitted changes, and take them along", Is(default=False)]
+    ]
+    obeyed_files: NotRequired[
+        Annotated[
+            bool,
+            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the person is asked",
+            Is(default=False),
+        ]
+    ]
+
+
+async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    name = await branch(git, args["branch_name"])
+    target = await tip(git, name)
+    if target is None:
+        raise await _no_branch(git, name)
+    now = records.status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
+    where = f"`{plain.inline(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
+    if now.branch == name:
+        return Done(f"Already on {where}; nothing was changed.", _moved(now, name, target, 0))
+    if now.entries and not args.get("keep_changes"):
+        return _dirty(now)
+    changed = await _differing(git, now.commit, target)
+    obeyed = [path for path in changed if protected(path)]
+    if obeyed and not args.get("obeyed_files"):
+        return _asking(obeyed)
+    await to_thread.run_sync(_none_elsewhere, git, changed)
+    unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
+    going = replace(git, unlocked=unlocked)
+    await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
+    files = plain.count(len(changed), "file")
+    along = f" {plain.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
+    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{plain.inline(name)}` ({target[:12]}); "
+    return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
+
+
+def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
+    """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
+    for path in changed:
+        try:
+            git.ctx.files.info(git.repository.below(path))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_FOUND:
+                raise
+
+
+def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:
+    return {
+        "from": {"branch": plain.inline(now.branch) if now.branch else None, "sha": now.commit},
+        "to": {"branch": plain.inline(name), "sha": target},
+        "files": files,
+    }
+
+
+async def _differing(git: Git, start: str | None, target: str) -> list[str]:
+    """Every file that is another one there."""
+    ends = (start, target) if start else (target,)
+    root = () if start else ("--root",)
+    ran = await git.asked("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", *root, *ends)
+    if ran.cut:
+        message = "The branches differ in more files than can be looked at; nothing was changed."
+        raise Refusal(Problem(Code.TOO_LARGE, message, "Have the person switch the branch."))
+    return [path.decode("utf-8", "surrogateescape") for path in ran.out.split(b"\0")[:-1]]
+
+
+def _dirty(now: Status) -> Problem:
+    names = ", ".join(f"`{plain.inline(one.path)}`" for one in now.entries[:5]) + (
+        ", ..." if len(now.entries) > 5 else ""
+    )
+    are = plain.count(len(now.entries), "file has", "files have")
+    return Problem(
+        Code.WRONG_STATE,
+        f"{are} changes that are not committed ({names}); the branch was not changed.",
+        "Commit them first with git_commit, or set `keep_changes` to take them along, which git refuses where they "
+        "would be lost.",
+    )
+
+
+def _asking(obeyed: Sequence[str]) -> Problem:
+    names = ", ".join(f"`{plain.inline(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
+    return Problem(
+        Code.PATH_REFUSED,
+        f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
+        "Call again with `obeyed_files` set to true, so that the person is asked.",
+    )
+
+
+async def _no_branch(git: Git, name: str) -> Refusal:
+    near = await nearest(git, name)
+    return Refusal(
+        Problem(
+            Code.NOT_FOUND,
+            f"There is no local branch `{plain.inline(name)}` in {git.repository.name}.{near}",
+            "Only local branches are gone to. git_create_branch makes one, with `base_branch` also from a commit, a "
+            "tag or a remote's branch.",
+        )
+    )
+
+
+def demand_checkout(args: Arguments) -> Demand:
+    why = "Files that decide what other programs run are replaced by those of the other branch."
+    return Demand(Effect.VCS_LOCAL, Profile.TRUSTED, why if args.get("obeyed_files") else None)
+
+
+CREATE_BRANCH = Tool(
+    name="git_create_branch",
+    title="Make a branch",
+    description="Make a new branch at a branch, tag or commit, by default here (git branch), without going to it.",
+    arguments=schema_of(CreateArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.VCS_LOCAL,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=create_branch,
+    subject=("branch_name", Subject.TEXT),
+    shut_in=True,
+)
+
+CHECKOUT = Tool(
+    name="git_checkout",
+    title="Go to another branch",
+    description=(
+        "Switch to another local branch (git switch, git checkout) and say from where to where. Refused while there "
+        "are uncommitted changes, unless keep_changes takes them along."
+    ),
+    arguments=schema_of(CheckoutArguments),
+    profile=Profile.TRUSTED,
+    effect=Effect.VCS_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=checkout,
+    demand=demand_checkout,
+    subject=("branch_name", Subject.TEXT),
+    shut_in=True,
+)
+
+BRANCH_LIST = Tool(
+    name="git_branch_list",
+    title="Branches",
+    description=(
+        "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
+        "those of remotes as last fetched. Nothing is fetched."
+    ),
+    arguments=schema_of(ListArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=branch_list,
+    subject=("repo_path", Subject.PATH),
+    shut_in=True,
+)

@@ -1,0 +1,184 @@
+"""What was committed, by whom and when? The log, and one commit with what it changed."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import Effect, Subject, Tool
+from tools.git import plain, records
+from tools.git.diffs import EVERYWHERE, MOST_CHARS, READING_ONLY, ContextLines, Offset, Paths, RepoPath, demand, source
+from tools.git.patches import Asked, shown
+from tools.git.places import located
+from tools.git.program import Git, opened
+from tools.git.revisions import commit, head
+
+MOST_COUNT = 500
+MOST_COUNTED = 10_000
+MOST_MESSAGE = 4_000
+FIELDS = ("H", "P", "an", "ae", "aI", "cI", "D", "s", "b")
+FORMAT = f"--format={'%x00'.join(f'%{field}' for field in FIELDS)}"
+WHEN = re.compile(
+    r"@?\d{9,11}"
+    r"|\d{4}-\d{2}-\d{2}([T ]\d{1,2}:\d{2}(:\d{2})?( ?(Z|[+-]\d{2}:?\d{2}))?)?"
+    r"|(now|today|yesterday|noon|midnight)"
+    r"|(\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|last)[ .]"
+    r"(second|minute|hour|day|week|month|year)s?([ .]ago)?"
+    r"|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2},? \d{4}",
+    re.IGNORECASE,
+)
+"""Git takes any words for a time, and those it does not understand for now."""
+
+When = Annotated[str, "A time: `2026-11-01`, `2026-11-01T09:30:00`, `2 weeks ago`, `yesterday`", Is(longest=60)]
+
+
+class LogArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    max_count: NotRequired[Annotated[int, "How many commits", Is(default=10, at_least=1, at_most=MOST_COUNT)]]
+    start_timestamp: NotRequired[Annotated[When, "Only commits after this time"]]
+    end_timestamp: NotRequired[Annotated[When, "Only commits before this time"]]
+    revision: NotRequired[Annotated[str, "Where to start; HEAD if left out", Is(longest=1000, shortest=1)]]
+    paths: NotRequired[Paths]
+    offset: NotRequired[Annotated[int, "How many commits to leave out first", Is(default=0, at_least=0)]]
+
+
+async def log(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    start = await commit(git, args["revision"]) if "revision" in args else await head(git)
+    if start is None:
+        return Done("There is no commit yet.", {"commits": [], "total": 0, "truncated": False, "next": None})
+    paths = await to_thread.run_sync(located, ctx.files, git.repository, args.get("paths", ()))
+    chosen = (*_times(args), start, "--", *paths)
+    most, offset = args.get("max_count", 10), args.get("offset", 0)
+    listed = await git.read("log", "--no-notes", "-z", FORMAT, f"--max-count={most}", f"--skip={offset}", *chosen)
+    found = [_commit(row) for row in records.rows(listed, len(FIELDS))]
+    total = int(await git.read("rev-list", "--count", f"--max-count={MOST_COUNTED}", *chosen))
+    return _shown(git, args, found, total)
+
+
+def _shown(git: Git, args: Mapping[str, Any], found: Sequence[Mapping[str, Any]], total: int) -> Ending:
+    offset = args.get("offset", 0)
+    end = offset + len(found)
+    onward = dict(args) | {"offset": end} if found and end < total else None
+    data = {"commits": found, "total": total, "truncated": onward is not None, "next": onward}
+    if not found:
+        return Done(f"No commits{f' after the first {total:,}' if offset and total else ' match'}.", data)
+    lines = [_line(one) for one in found]
+    if onward or offset:
+        least = "at least " if total == MOST_COUNTED else ""
+        lines.append(f"[Commits {offset + 1:,}-{end:,} of {least}{total:,}.")
+        lines[-1] += f" Go on with git_log {json.dumps(onward, ensure_ascii=False)}]" if onward else "]"
+    return Done("\n".join(lines), data, outside=source(git), meta={"commits": len(found)})
+
+
+def _times(args: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    for name, option in (("start_timestamp", "--since"), ("end_timestamp", "--until")):
+        if (given := args.get(name)) is not None:
+            if not WHEN.fullmatch(given.strip()):
+                message = f"`{name}` is `{plain.inline(given)}`, which is not a time."
+                way_out = "Write `2026-11-01`, `2026-11-01T09:30:00+01:00`, `2 weeks ago` or `yesterday`."
+                raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
+            words.append(f"{option}={given.strip()}")
+    return words
+
+
+def _commit(row: Sequence[bytes]) -> dict[str, Any]:
+    sha, parents, name, address, authored, committed, refs, subject, body = row
+    told: dict[str, Any] = {
+        "sha": sha.decode(),
+        "parents": parents.decode().split(),
+        "author": plain.inline(name),
+        "email": plain.inline(address),
+        "date": authored.decode(),
+        "committed": committed.decode(),
+        "subject": plain.inline(subject, 1000),
+    }
+    if refs:
+        told["refs"] = [plain.inline(one) for one in refs.split(b", ")]
+    if body.strip():
+        text = plain.plain(body).strip("\n")
+        told["body"] = text if len(text) <= MOST_MESSAGE else text[: MOST_MESSAGE - 1] + "…"
+    return told
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    refs = f"  ({', '.join(one['refs'])})" if "refs" in one else ""
+    merge = "  (merge)" if len(one["parents"]) > 1 else ""
+    return f"{one['sha'][:12]}  {one['date']}  {one['author']}  {one['subject']}{refs}{merge}"
+
+
+class ShowArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    revision: Annotated[str, "Commit, branch or tag, such as `HEAD~1` or `v1.2`", Is(shortest=1, longest=1000)]
+    context_lines: NotRequired[ContextLines]
+    paths: NotRequired[Paths]
+    offset: NotRequired[Offset]
+
+
+async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    sha = await commit(git, args["revision"])
+    listed = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
+    found = next(_commit(row) for row in records.rows(listed, len(FIELDS)))
+    one = ("show", "--no-notes", "--format=")
+    # Of a merge, the files as they are told apart from its first parent, and the lines that neither parent had.
+    around = f"--unified={args.get('context_lines', 3)}"
+    asked = Asked("git_show", args, (*one, "-m", "--first-parent", sha), (*one, "--cc", around, sha))
+    told = await shown(git, asked, tuple(_head(found)) if args.get("offset", 1) == 1 else ())
+    return Done(told.text, {"commit": found, **told.data}, outside=source(git), meta={"files": told.total})
+
+
+def _head(one: Mapping[str, Any]) -> list[str]:
+    lines = [f"commit {one['sha']}"]
+    if len(one["parents"]) > 1:
+        lines.append(f"merge of {' and '.join(parent[:12] for parent in one['parents'])}")
+    lines += [f"author {one['author']} <{one['email']}>", f"date   {one['date']}", "", f"    {one['subject']}"]
+    if "body" in one:
+        lines += ["", *(f"    {line}".rstrip() for line in one["body"].split("\n"))]
+    return [*lines, ""]
+
+
+LOG = Tool(
+    name="git_log",
+    title="History of commits",
+    description=(
+        "Show the commit log (git log), newest first: 12 digits of the commit, date, author, first line of the "
+        "message; optionally only between two times, of some files, or of another branch."
+    ),
+    arguments=schema_of(LogArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=log,
+    subject=("repo_path", Subject.PATH),
+    shut_in=True,
+    max_result_chars=MOST_CHARS,
+)
+
+SHOW = Tool(
+    name="git_show",
+    title="One commit",
+    description=(
+        "Show a commit: author, date, message, and what it changed as a patch (git show). Of a merge, only the lines "
+        "that differ from both sides. Long patches come in pages."
+    ),
+    arguments=schema_of(ShowArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=show,
+    demand=demand,
+    subject=("repo_path", Subject.PATH),
+    shut_in=True,
+    max_result_chars=MOST_CHARS,
+    large=True,
+)

@@ -1,0 +1,203 @@
+"""How is git called? With every option pinned by which a repository could make it run something or read elsewhere.
+
+The rule for editing: git is started here and nowhere else, no argument comes from a caller but as a resolved commit, a
+checked branch name, a checked path behind `--`, or the value glued to its own option.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.processes import Command, Ran
+from tools.git.filters import harmless
+from tools.git.plain import plain
+from tools.git.repository import Repository, find
+
+MOST_OUTPUT = 8 << 20
+SECONDS = 50.0
+MOST_SAID = 1200
+
+HOLDING = ("bubblewrap", "seatbelt")
+"""Sandboxes in which a program that git runs cannot write where git itself may."""
+WANTED_NONE = "none"
+"""What the door says where the person wants no sandbox."""
+HOOKS_OFF = "core.hooksPath=/dev/null"
+PINNED = (
+    # What would start a program.
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.gitProxy=false",
+    "core.alternateRefsCommand=false",
+    "sequence.editor=false",
+    "credential.helper=",
+    "diff.external=",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "log.showSignature=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    # What would reach out: to other machines, to other repositories, to more than was asked for.
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
+    "core.protectNTFS=true",
+    "core.protectHFS=true",
+    # What would change how it speaks.
+    "core.quotePath=false",
+    "i18n.commitEncoding=UTF-8",
+    "i18n.logOutputEncoding=UTF-8",
+    "color.ui=false",
+    "column.ui=never",
+    "advice.detachedHead=false",
+)
+ENVIRONMENT: dict[str, str] = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # The same wherever it runs: of the person's home no sandbox shows anything, and some forbid even the question.
+    "HOME": "/dev/null",
+    "XDG_CONFIG_HOME": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_EDITOR": "false",
+    "GIT_ALLOW_PROTOCOL": "none",
+    # A partial clone would fetch what it lacks, with a program of the repository's choosing.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """The program, for one call about one repository."""
+
+    ctx: Context
+    repository: Repository
+    binary: str
+    run_hooks: bool = False
+    unlocked: tuple[str, ...] = ()
+    """Protected files of the worktree that this call may change as well, as the person was told."""
+
+    async def read(self, *arguments: str, magic: bool = False) -> bytes:
+        """What it answers, from a git that can write nowhere."""
+        return (await self.asked(*arguments, magic=magic)).out
+
+    async def asked(self, *arguments: str, magic: bool = False) -> Ran:
+        """The same, with whether there was more."""
+        return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
+
+    async def test(self, *arguments: str, no: int = 1) -> Ran:
+        """A question that is answered by how it ends; only what git cannot do at all is a problem."""
+        ran = await self._shut(self._command(arguments))
+        return ran if ran.code == no and not ran.timed_out else _fine(ran, arguments[0])
+
+    async def _shut(self, command: Command) -> Ran:
+        try:
+            return await self.ctx.processes.run(replace(command, read_only=True, no_more=True))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_GRANTED:
+                raise
+        # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
+        # says whether this profile may start one.
+        await self._harmless()
+        return await self.ctx.processes.run(
+            replace(command, no_more=True, argv=_not_looking_into_submodules(command.argv))
+        )
+
+    async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        """From a git that may write in its own folder, and in the worktree as the grant says."""
+        if self.ctx.processes.sandbox not in (*HOLDING, WANTED_NONE):
+            await self._harmless()
+        own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
+        command = replace(
+            self._command(arguments),
+            writable=own + self.unlocked,
+            stdin=stdin,
+            env=self._environment() | dict(env or {}),
+        )
+        return _fine(await self.ctx.processes.run(command), arguments[0])
+
+    async def _harmless(self) -> None:
+        await to_thread.run_sync(harmless, self.ctx.files, self.repository)
+
+    def _environment(self) -> dict[str, str]:
+        # A hook is started as the person's git would start it, with a home to keep its own things in.
+        return {name: value for name, value in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")}
+
+    def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
+        root, here = self.ctx.files.root.rstrip("/"), self.repository
+        pinned = PINNED if self.run_hooks else (*PINNED, HOOKS_OFF)
+        return Command(
+            argv=(
+                self.binary,
+                "--no-pager",
+                *(() if magic else ("--literal-pathspecs",)),
+                f"--git-dir={root}/{here.folder}",
+                f"--work-tree={root if here.top == '.' else f'{root}/{here.top}'}",
+                *(word for setting in pinned for word in ("-c", setting)),
+                *arguments,
+            ),
+            folder=here.top,
+            env=self._environment(),
+            seconds=SECONDS,
+            sees_secrets=True,
+            most_output=MOST_OUTPUT,
+        )
+
+
+async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
+    """Git for the repository of this folder.
+
+    What no option switches off are the filters that a repository's configuration names. They run shut in; and where
+    there is nothing to shut them in, nothing runs.
+    """
+    repository = await to_thread.run_sync(find, ctx.files, repo_path)
+    binary = ctx.processes.find("git")
+    if binary is None:
+        raise Refusal(
+            Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
+        )
+    return Git(ctx, repository, binary, run_hooks)
+
+
+def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Each is a repository with a configuration of its own."""
+    for verb in ("status", "diff"):
+        if verb in words:
+            at = words.index(verb) + 1
+            return (*words[:at], "--ignore-submodules=dirty", *words[at:])
+    return words
+
+
+def _fine(ran: Ran, verb: str) -> Ran:
+    if ran.timed_out:
+        raise Refusal(
+            Problem(Code.TIMEOUT, f"git {verb} did not finish within {SECONDS:g} s and was stopped.", "Ask for less.")
+        )
+    # Stopped because it said more than is kept: what was kept is as good as it gets.
+    if ran.code == 0 or (ran.cut and ran.code >= 128):
+        return ran
+    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}"))
+
+
+def said(ran: Ran) -> str:
+    """What git complained about, as the end of a sentence."""
+    words = plain(ran.err[-MOST_SAID:]).strip()
+    lines = [line for line in words.split("\n") if line.strip() and not line.startswith("hint:")]
+    return f", and said:\n{chr(10).join(lines)}" if lines else f" (exit code {ran.code})."

@@ -1,0 +1,174 @@
+"""What did git say? Its formats for programs, read into values; every path is bytes, as it is on disk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+WORDS = {
+    "M": "modified",
+    "T": "type changed",
+    "A": "added",
+    "D": "deleted",
+    "R": "renamed",
+    "C": "copied",
+    "U": "unmerged",
+    "X": "unknown",
+}
+CONFLICTS = {
+    "DD": "both deleted",
+    "AU": "added by us",
+    "UD": "deleted by them",
+    "UA": "added by them",
+    "DU": "deleted by us",
+    "AA": "both added",
+    "UU": "both modified",
+}
+SUBMODULE = "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file in a comparison."""
+
+    status: str
+    """One of WORDS."""
+    path: bytes
+    old: bytes | None = None
+    """Where it was, if it was renamed or copied."""
+    added: int | None = None
+    """Lines; None where they are not counted, as in binary files."""
+    removed: int | None = None
+    old_mode: str = ""
+    new_mode: str = ""
+    blob: str = ""
+    """What it is now, by its content; zeros where git does not know."""
+
+    @property
+    def word(self) -> str:
+        return WORDS.get(self.status, self.status)
+
+    @property
+    def submodule(self) -> bool:
+        return SUBMODULE in (self.old_mode, self.new_mode)
+
+
+def changes(said: bytes) -> list[Change]:
+    """Of `--raw --numstat -z`; a last record that was cut short is left out."""
+    fields = said.split(b"\0")[:-1][::-1]
+    raw: dict[bytes, Change] = {}
+    counted: dict[bytes, tuple[int | None, int | None]] = {}
+    while fields:
+        field = fields.pop()
+        if field.startswith(b":"):
+            change = _change(field, fields)
+            # A file in conflict is said twice: once unmerged, once with what is in the worktree.
+            if change and not (change.path in raw and raw[change.path].status == "U"):
+                raw[change.path] = change
+        else:
+            _count(field, fields, counted)
+    return [_with(change, counted.get(change.path)) for change in raw.values()]
+
+
+def _change(field: bytes, rest: list[bytes]) -> Change | None:
+    old_mode, new_mode, _, blob, status = field[1:].decode("ascii").split(" ")
+    paths = 2 if status[0] in "RC" else 1
+    if len(rest) < paths:
+        return None
+    old = rest.pop() if paths == 2 else None
+    return Change(status[0], rest.pop(), old, None, None, old_mode, new_mode, blob)
+
+
+def _count(field: bytes, rest: list[bytes], into: dict[bytes, tuple[int | None, int | None]]) -> None:
+    parts = field.split(b"\t", 2)
+    if len(parts) < 3:
+        return
+    added, removed, path = parts
+    if not path:
+        if len(rest) < 2:
+            return
+        rest.pop()
+        path = rest.pop()
+    into[path] = (_number(added), _number(removed))
+
+
+def _number(field: bytes) -> int | None:
+    return None if field == b"-" else int(field)
+
+
+def _with(change: Change, counts: tuple[int | None, int | None] | None) -> Change:
+    added, removed = counts or (None, None)
+    return Change(change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file in a status: what stands between its last commit, the index and the worktree."""
+
+    staged: str
+    """One of WORDS, or empty."""
+    unstaged: str
+    path: bytes
+    old: bytes | None = None
+    conflict: str = ""
+    """One of CONFLICTS, or empty."""
+    submodule: str = ""
+    """What is new in a submodule: `C` its commit, `M` its files, `U` files it does not know."""
+    untracked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    commit: str | None
+    """None before the first."""
+    branch: str | None
+    """None where the head is detached."""
+    upstream: str | None
+    ahead: int | None
+    behind: int | None
+    entries: tuple[Entry, ...]
+
+
+def status(said: bytes) -> Status:
+    """Of `status --porcelain=v2 --branch -z`."""
+    fields = said.split(b"\0")[:-1][::-1]
+    heads: dict[str, str] = {}
+    entries: list[Entry] = []
+    while fields:
+        field = fields.pop()
+        if field.startswith(b"# "):
+            name, _, value = field[2:].partition(b" ")
+            heads[name.decode("ascii")] = value.decode("utf-8", "surrogateescape")
+        elif entry := _entry(field, fields):
+            entries.append(entry)
+    ahead, _, behind = heads.get("branch.ab", "").partition(" ")
+    commit, branch = heads.get("branch.oid", ""), heads.get("branch.head", "")
+    return Status(
+        None if commit in ("", "(initial)") else commit,
+        None if branch in ("", "(detached)") else branch,
+        heads.get("branch.upstream"),
+        int(ahead) if ahead else None,
+        -int(behind) if behind else None,
+        tuple(entries),
+    )
+
+
+def _entry(field: bytes, rest: list[bytes]) -> Entry | None:
+    kind, _, tail = field.partition(b" ")
+    if kind == b"?":
+        return Entry("", "", tail, untracked=True)
+    if kind == b"u":
+        parts = tail.split(b" ", 9)
+        return Entry("", "", parts[9], conflict=parts[0].decode("ascii")) if len(parts) == 10 else None
+    if kind not in (b"1", b"2"):
+        return None
+    parts = tail.split(b" ", 7 if kind == b"1" else 8)
+    old = rest.pop() if kind == b"2" and rest else None
+    codes, submodule = parts[0].decode("ascii"), parts[1].decode("ascii")
+    staged, unstaged = (code.replace(".", "") for code in codes)
+    return Entry(staged, unstaged, parts[-1], old, submodule=submodule[1:].replace(".", ""))
+
+
+def rows(said: bytes, width: int) -> Iterator[list[bytes]]:
+    """Of a format that says so many fields a record, each ended by a NUL; a record cut short is left out."""
+    fields = said.split(b"\0")[:-1]
+    for start in range(0, len(fields) - width + 1, width):
+        yield fields[start : start + width]

@@ -1,0 +1,202 @@
+"""Which repository is meant, and does all of it lie in the workspace?
+
+Git would find a repository by itself, and follow what it finds to wherever that leads. So it is found here, through the
+jail, and git is told where it is: it then asks neither who owns the folder nor what `core.worktree` says.
+"""
+
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.files import Entry, Files
+from tools.git.plain import inline
+
+MOST_POINTER = 4096
+MOST_ALTERNATES = 20
+DEEPEST_ALTERNATE = 5
+PARTS = """
+HEAD index config config.worktree commondir packed-refs shallow hooks info logs refs refs/heads objects objects/info
+objects/pack modules worktrees
+"""
+"""What git opens by name in its folder; none of it may be a link to elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Places below the workspace, `.` for the workspace itself."""
+
+    top: str
+    """The folder whose files it keeps."""
+    folder: str
+    """Where git keeps what belongs to this folder alone: its head and its index."""
+    common: str
+    """Where git keeps everything else; the same, but for a linked worktree."""
+    asked: str
+    """The folder that was named, in it or the same."""
+
+    @property
+    def name(self) -> str:
+        return "the workspace" if self.top == "." else f"`{inline(self.top)}`"
+
+    def below(self, path: str) -> str:
+        """A path in the repository, as the workspace has it."""
+        return path if self.top == "." else f"{self.top}/{path}"
+
+
+def find(files: Files, path: str) -> Repository:
+    """The repository that this folder belongs to; `Refusal` where there is none, or not all of it is in here."""
+    start = _folder(files, path)
+    for top in _upwards(start):
+        if folder := _git_folder(files, top):
+            common = _pointed(files, folder, f"{folder}/commondir", "") or folder
+            for one in dict.fromkeys((folder, common)):
+                _parts_inside(files, one)
+            _objects_inside(files, f"{common}/objects", DEEPEST_ALTERNATE)
+            return Repository(top, folder, common, start)
+    raise Refusal(
+        Problem(
+            Code.NOT_FOUND,
+            f"There is no git repository at `{inline(path)}`, nor above it inside the workspace.",
+            "Give the folder of a repository as `repo_path`. A repository that begins above the workspace is served "
+            "by starting menugate with that folder as its workspace.",
+        )
+    )
+
+
+def _folder(files: Files, path: str) -> str:
+    entry = files.info(path)
+    if entry.kind == "link":
+        raise _refused(f"`{inline(path)}` is a link.", "Give the folder's own path as `repo_path`.")
+    if entry.kind != "directory":
+        raise _refused(f"`{inline(path)}` is a file.", "Give the folder of the repository as `repo_path`.")
+    return entry.path
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path not in ("", "."):
+        yield path
+        path = posixpath.dirname(path)
+    yield "."
+
+
+def _git_folder(files: Files, top: str) -> str | None:
+    """Git's own folder for the files in this one, None where they have none."""
+    here = ".git" if top == "." else f"{top}/.git"
+    entry = _there(files, here)
+    if entry is None:
+        return None
+    if entry.kind == "link":
+        raise _refused(f"`{inline(here)}` is a link.", "Only a repository whose `.git` is really there is opened.")
+    folder = here if entry.kind == "directory" else _pointed(files, top, here, "gitdir: ")
+    # As git has it: a folder of that name without a head is no repository, and the search goes on above.
+    return folder if folder and _there(files, f"{folder}/HEAD") else None
+
+
+def _pointed(files: Files, base: str, pointer: str, sign: str) -> str | None:
+    """The folder that a small file of git's names, None where there is no such file."""
+    if _there(files, pointer) is None:
+        return None
+    text = files.read(pointer, MOST_POINTER).data.decode("utf-8", "surrogateescape").rstrip("\r\n")
+    if not text.startswith(sign) or text == sign:
+        raise _refused(f"`{inline(pointer)}` does not say where its repository is.", "")
+    return _elsewhere(files, base, text.removeprefix(sign), pointer)
+
+
+def _elsewhere(files: Files, base: str, target: str, told_by: str) -> str:
+    """A folder named inside the repository, which has to lie in the workspace as well."""
+    place = target if target.startswith("/") else posixpath.normpath(f"{base}/{target}")
+    try:
+        entry = files.info(place)
+    except Refusal as refusal:
+        if refusal.problem.code is Code.NOT_FOUND:
+            raise _refused(f"`{inline(told_by)}` names `{inline(target)}`, which is not there.", "") from refusal
+        raise _outside(told_by, target) from refusal
+    if entry.kind != "directory":
+        raise _refused(f"`{inline(told_by)}` names `{inline(target)}`, which is no folder.", "")
+    return entry.path
+
+
+def _parts_inside(files: Files, folder: str) -> None:
+    for part in PARTS.split():
+        path = f"{folder}/{part}"
+        entry = _there(files, path)
+        if entry is not None and entry.kind == "link":
+            _followed(files, path)
+
+
+def _followed(files: Files, path: str) -> None:
+    """A link is followed by the jail, which says no where it leads out."""
+    try:
+        files.read(path, 0)
+    except Refusal as refusal:
+        with suppress(Refusal):
+            files.entries(path)
+            return
+        raise _outside(path, "") from refusal
+
+
+def _objects_inside(files: Files, objects: str, depth: int) -> None:
+    """A repository may borrow the history of others, which must not be from outside."""
+    listed = f"{objects}/info/alternates"
+    if _there(files, listed) is None:
+        return
+    found = files.read(listed, MOST_POINTER)
+    names = [name for name in found.data.decode("utf-8", "surrogateescape").split("\n") if name and name[0] != "#"]
+    if not found.whole or len(names) > MOST_ALTERNATES or depth == 0 or any(name[0] == '"' for name in names):
+        raise _refused(f"`{inline(listed)}` names more repositories than are followed.", "")
+    for name in names:
+        _objects_inside(files, _elsewhere(files, objects, name, listed), depth - 1)
+
+
+def _there(files: Files, path: str) -> Entry | None:
+    try:
+        return files.info(path)
+    except Refusal as refusal:
+        if refusal.problem.code is Code.NOT_FOUND:
+            return None
+        raise
+
+
+def _outside(told_by: str, target: str) -> Refusal:
+    to = f" to `{inline(target)}`" if target else ""
+    return _refused(
+        f"`{inline(told_by)}` leads{to} outside the workspace, so a part of this repository lies there.",
+        "Only a repository that lies in the workspace as a whole is opened: have the person serve the folder that "
+        "holds all of it.",
+    )
+
+
+def _refused(message: str, way_out: str) -> Refusal:
+    return Refusal(Problem(Code.PATH_REFUSED, message, way_out))
+
+
+def operation(files: Files, repository: Repository) -> str | None:
+    """What was begun here and is not finished: a merge, a rebase, ..."""
+    for name, word in UNFINISHED.items():
+        if _there(files, f"{repository.folder}/{name}"):
+            return word
+    return None
+
+
+UNFINISHED = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+
+
+def hooks(files: Files, repository: Repository) -> list[str]:
+    """The hooks that lie ready, which git would run by itself."""
+    with suppress(Refusal):
+        entries = files.entries(f"{repository.common}/hooks")
+        return [
+            posixpath.basename(entry.path)
+            for entry in entries
+            if entry.kind == "file" and entry.mode & 0o111 and not entry.path.endswith(".sample")
+        ]
+    return []

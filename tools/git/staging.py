@@ -1,0 +1,204 @@
+"""What goes into the next commit, and what leaves it again?"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.files import secret
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
+from tools.git import plain, records
+from tools.git.diffs import RepoPath, source
+from tools.git.patches import MOST_FILES, MOST_LISTED, said, told
+from tools.git.places import guarded, located
+from tools.git.program import Git, opened
+from tools.git.records import Change
+
+MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
+UNFILTERED = ("unspecified", "unset", "set", "")
+MOST_ASKED = 2_000
+STAGED = (
+    "diff",
+    "--cached",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--raw",
+    "--numstat",
+    "-z",
+    "--no-abbrev",
+)
+
+
+class AddArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    files: Annotated[
+        list[Annotated[str, Is(shortest=1, longest=4096)]],
+        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. A file that was deleted "
+        "is staged as deleted",
+        Is(most_items=500),
+    ]
+
+
+async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    if not args["files"]:
+        return Problem(Code.INVALID_ARGUMENTS, "`files` is empty; nothing was staged.", "Name files, or `.` for all.")
+    git = await opened(ctx, args.get("repo_path", ""))
+    paths = await to_thread.run_sync(located, ctx.files, git.repository, args["files"])
+    await _nothing_unasked(git, args["files"], paths)
+    before = await staged(git)
+    await _stage(git, paths)
+    after = await staged(git)
+    entered = [change for path, change in after.items() if before.get(path) != change]
+    # What was staged before and is now as in the last commit has left the index again.
+    undone = [change for path, change in before.items() if path not in after]
+    if not entered and not undone:
+        text = "Nothing to stage: the index already holds these files as they are."
+        return Done(text, _data((), len(after)), meta={"files": 0})
+    lines = [f"Staged {plain.count(len(entered), 'file')}; {len(after):,} in the next commit."]
+    lines += _listed(entered)
+    if undone:
+        lines += ["No longer different from the last commit:", *_listed(undone)]
+    return Done("\n".join(lines), _data(entered, len(after)), outside=source(git), meta={"files": len(entered)})
+
+
+async def _stage(git: Git, paths: Sequence[str]) -> None:
+    try:
+        await git.change("add", "--", *paths)
+    except Refusal as refusal:
+        missing = MISSING.search(refusal.problem.message)
+        if missing is None:
+            raise
+        message = f"There is no file `{plain.inline(missing[1])}`, and git knows none of that name; nothing was staged."
+        raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
+
+
+async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str]) -> None:
+    """What usually holds secrets enters a history only by its own name, about which the person was asked."""
+    ran = await git.asked("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
+    if ran.cut:
+        message = "There are more changed files than can be looked at; nothing was staged."
+        raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder after the other."))
+    entries = records.status(ran.out).entries
+    names = [one.path.decode("utf-8", "surrogateescape") for one in entries if one.untracked or one.unstaged != "D"]
+    await _nothing_unfiltered(git, names[:MOST_ASKED])
+    own_names = [word for word in words if secret(word)]
+    spoken = await to_thread.run_sync(located, git.ctx.files, git.repository, own_names)
+    if unasked := guarded(names, spoken):
+        shown = ", ".join(f"`{plain.inline(path)}`" for path in unasked[:5]) + (", ..." if len(unasked) > 5 else "")
+        raise Refusal(
+            Problem(
+                Code.PATH_REFUSED,
+                f"Nothing was staged: {shown} would have been, and such files usually hold passwords or keys.",
+                "Name the files to stage one by one, or put these into .gitignore. Named itself, such a file is "
+                "staged when the person says yes.",
+            )
+        )
+
+
+async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
+    """What the repository keeps through a filter that is not set up would enter the history as it is, whole."""
+    if not names:
+        return
+    fields = (await git.read("check-attr", "-z", "filter", "--", *names)).decode("utf-8", "surrogateescape").split("\0")
+    kept = {value: name for name, _, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)}
+    for value, name in sorted(kept.items()):
+        if value not in UNFILTERED and not await _set_up(git, value):
+            raise Refusal(
+                Problem(
+                    Code.WRONG_STATE,
+                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in "
+                    "this repository's own configuration; nothing was staged.",
+                    "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",
+                )
+            )
+
+
+async def _set_up(git: Git, value: str) -> bool:
+    found = [await git.test("config", "--get", f"filter.{value}.{name}") for name in ("clean", "process")]
+    return any(one.code == 0 for one in found)
+
+
+async def staged(git: Git) -> dict[bytes, Change]:
+    """What the next commit would change, by path."""
+    return {change.path: change for change in records.changes(await git.read(*STAGED))}
+
+
+def _listed(changes: Sequence[Change]) -> list[str]:
+    more = len(changes) - MOST_LISTED
+    tail = [f"... and {plain.count(more, 'more file', 'more files')}"] if more > 0 else []
+    return [*(f"  {told(change)}" for change in changes[:MOST_LISTED]), *tail]
+
+
+def _data(changes: Sequence[Change], left: int) -> dict[str, Any]:
+    return {
+        "files": [said(change) for change in changes[:MOST_FILES]],
+        "total": len(changes),
+        "truncated": len(changes) > MOST_FILES,
+        "next": None,
+        "staged": left,
+    }
+
+
+def demand_adding(args: Arguments) -> Demand:
+    named = next((path for path in args["files"] if secret(path)), None)
+    why = f"`{named}` usually holds passwords or keys, which would enter the repository's history." if named else None
+    return Demand(Effect.VCS_LOCAL, Profile.NORMAL, why)
+
+
+class ResetArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+
+
+async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    before = await staged(git)
+    if not before:
+        return Done("Nothing was staged.", _data((), 0), meta={"files": 0})
+    # By path and not as a whole, which would also forget that a merge is under way.
+    await git.change("reset", "--quiet", "--", ".")
+    after = await staged(git)
+    left = [change for path, change in before.items() if after.get(path) != change]
+    lines = [f"Unstaged {plain.count(len(left), 'file')}; the files themselves are as they were.", *_listed(left)]
+    return Done("\n".join(lines), _data(left, len(after)), outside=source(git), meta={"files": len(left)})
+
+
+ADD = Tool(
+    name="git_add",
+    title="Stage files",
+    description=(
+        "Stage files for the next commit (git add) and say which ones entered the index. Ignored files are refused. "
+        'Example: {"files": ["src/a.py", "docs"]}'
+    ),
+    arguments=schema_of(AddArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.VCS_LOCAL,
+    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=add,
+    demand=demand_adding,
+    subject=("files", Subject.PATH),
+    shut_in=True,
+)
+
+RESET = Tool(
+    name="git_reset",
+    title="Unstage everything",
+    description=(
+        "Take all staged changes out of the index again (git reset) and say which ones left it. Never touches the "
+        "files themselves nor the history."
+    ),
+    arguments=schema_of(ResetArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.VCS_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=reset,
+    subject=("repo_path", Subject.PATH),
+    shut_in=True,
+)

@@ -1,0 +1,158 @@
+"""Where does the repository stand? Its branch, and what differs between commit, index and files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ports.context import Context
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import Effect, Subject, Tool
+from tools.git import plain, records
+from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
+from tools.git.program import Git, opened
+from tools.git.records import CONFLICTS, WORDS, Entry, Status
+from tools.git.repository import operation
+
+PAGE = 300
+ASKED = ("status", "--porcelain=v2", "--branch", "-z", "--find-renames", "--no-column")
+PARTS = {"conflict": "In conflict", "staged": "Staged", "unstaged": "Not staged", "untracked": "Not known to git"}
+NEWS = {"C": "other commit", "M": "changed files", "U": "unknown files"}
+
+
+class StatusArguments(TypedDict):
+    repo_path: NotRequired[RepoPath]
+    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
+
+
+async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await opened(ctx, args.get("repo_path", ""))
+    ran = await git.asked(*ASKED, "--untracked-files=normal")
+    found = records.status(ran.out)
+    begun = await to_thread.run_sync(operation, ctx.files, git.repository)
+    entries = listed(found.entries)
+    offset = args.get("offset", 0)
+    if offset and offset >= len(entries):
+        message = f"There are {plain.count(len(entries), 'entry', 'entries')}; none are left after {offset:,}."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Start earlier.")
+    part = entries[offset : offset + PAGE]
+    end = offset + len(part)
+    onward = dict(args) | {"offset": end} if end < len(entries) else None
+    lines = [*standing(git, found, begun), *_lines(part)]
+    if not entries:
+        lines.append("Nothing to commit: the files are as in the last commit.")
+    if onward is not None or offset or ran.cut:
+        least = "at least " if ran.cut else ""
+        lines.append(f"[Entries {offset + 1:,}-{end:,} of {least}{len(entries):,}.")
+        lines[-1] += f" Go on with git_status {json.dumps(onward, ensure_ascii=False)}]" if onward else "]"
+    data = _data(found, begun) | {
+        "clean": not entries,
+        "entries": [_said(kind, entry) for kind, entry in part],
+        "total": len(entries),
+        "truncated": onward is not None or ran.cut,
+        "next": onward,
+    }
+    return Done("\n".join(lines), data, outside=source(git), meta={"entries": len(entries)})
+
+
+def standing(git: Git, found: Status, begun: str | None) -> list[str]:
+    """On which branch, from which commit, in the middle of what."""
+    commit = found.commit[:12] if found.commit else "no commit yet"
+    here = f"On branch {plain.inline(found.branch)}" if found.branch else "On no branch (detached HEAD)"
+    line = f"{here}, {commit}{_beside(found)}"
+    if git.repository.top != ".":
+        line += f". Paths are relative to {git.repository.name}"
+    return [f"{line}.", *([f"A {begun} is under way and not finished."] if begun else [])]
+
+
+def _beside(found: Status) -> str:
+    if found.upstream is None:
+        return ""
+    name = plain.inline(found.upstream)
+    if found.ahead is None or found.behind is None:
+        return f", follows {name}, which is gone"
+    steps = [f"{number} {word}" for number, word in ((found.ahead, "ahead of"), (found.behind, "behind")) if number]
+    return f", {' and '.join(steps)} {name}" if steps else f", level with {name}"
+
+
+def listed(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """Every entry under the part it belongs to, in the order of PARTS; one that is in two stands in both."""
+    parts: dict[str, list[Entry]] = {name: [] for name in PARTS}
+    for entry in entries:
+        if entry.conflict:
+            parts["conflict"].append(entry)
+        elif entry.untracked:
+            parts["untracked"].append(entry)
+        else:
+            for name, code in (("staged", entry.staged), ("unstaged", entry.unstaged)):
+                if code:
+                    parts[name].append(entry)
+    return [(name, entry) for name, found in parts.items() for entry in found]
+
+
+def _word(kind: str, entry: Entry) -> str:
+    if kind == "conflict":
+        return CONFLICTS.get(entry.conflict, entry.conflict)
+    code = entry.staged if kind == "staged" else entry.unstaged
+    return "new" if kind == "untracked" else WORDS.get(code, code)
+
+
+def _moved(kind: str, entry: Entry) -> bool:
+    return entry.old is not None and (entry.staged if kind == "staged" else entry.unstaged) in ("R", "C")
+
+
+def _lines(part: Sequence[tuple[str, Entry]]) -> list[str]:
+    lines: list[str] = []
+    so_far = ""
+    for kind, entry in part:
+        if kind != so_far:
+            lines.append(f"{PARTS[kind]}:")
+            so_far = kind
+        path = plain.path(entry.path)
+        if entry.old is not None and _moved(kind, entry):
+            path = f"{plain.path(entry.old)} -> {path}"
+        news = ", ".join(NEWS[sign] for sign in entry.submodule if sign in NEWS)
+        lines.append(f"  {_word(kind, entry):<12} {path}{f'  (submodule: {news})' if news else ''}")
+    return lines
+
+
+def _said(kind: str, entry: Entry) -> dict[str, Any]:
+    told: dict[str, Any] = {"part": kind, "status": _word(kind, entry), "path": plain.path(entry.path)}
+    if entry.old is not None and _moved(kind, entry):
+        told["from"] = plain.path(entry.old)
+    if entry.submodule:
+        told["submodule"] = entry.submodule
+    return told
+
+
+def _data(found: Status, begun: str | None) -> dict[str, Any]:
+    return {
+        "branch": plain.inline(found.branch) if found.branch else None,
+        "commit": found.commit,
+        "detached": found.branch is None,
+        "upstream": plain.inline(found.upstream) if found.upstream else None,
+        "ahead": found.ahead,
+        "behind": found.behind,
+        "under_way": begun,
+    }
+
+
+STATUS = Tool(
+    name="git_status",
+    title="State of the repository",
+    description=(
+        "Show the branch, how it stands to its upstream, and which files are staged, changed, in conflict or new "
+        "(git status). Folders of new files are named as one."
+    ),
+    arguments=schema_of(StatusArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=status,
+    subject=("repo_path", Subject.PATH),
+    shut_in=True,
+)

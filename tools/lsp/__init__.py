@@ -1,0 +1,5 @@
+"""lsp_tool: what a language server knows about the code."""
+
+from tools.lsp.tool import LSP
+
+__all__ = ["LSP"]

@@ -1,0 +1,163 @@
+"""What did the server say? Its results as values, of whatever shape and revision; what is none of them is dropped.
+
+Whatever a server sends may be wrong or hostile, so nothing of it is used before it was looked at here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+KINDS = """
+file module namespace package class method property field constructor enum interface function variable constant string
+number boolean array object key null enum-member struct event operator type-parameter
+"""
+SEVERITIES = ("error", "warning", "information", "hint")
+DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    uri: str
+    start: Mapping[str, Any]
+    end: Mapping[str, Any]
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return number(self.start.get("line")), number(self.start.get("character"))
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    range: Range
+    kind: str
+    path: str
+    """Its name with what holds it: `Order/total`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    range: Range
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edit of a rename; or, without a range, what would happen to a file."""
+
+    range: Range
+    text: str
+
+
+def number(value: object) -> int:
+    return value if type(value) is int and 0 <= value < 1 << 31 else 0
+
+
+def fields(value: object) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+
+
+def several(value: object) -> list[object]:
+    """One is a list of one, and none is a list of none."""
+    if isinstance(value, list):
+        return cast(list[object], value)
+    return [] if value is None else [value]
+
+
+def words(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def span(uri: object, value: object) -> Range | None:
+    found = fields(value)
+    start, end = fields(found.get("start")), fields(found.get("end"))
+    return Range(uri, start, end) if isinstance(uri, str) and start and end else None
+
+
+def places(result: object) -> list[Range]:
+    """Of Location, LocationLink, and lists of them."""
+    found: list[Range] = []
+    for one in map(fields, several(result)):
+        place = span(one.get("targetUri"), one.get("targetSelectionRange") or one.get("targetRange"))
+        place = place or span(one.get("uri"), one.get("range"))
+        if place and place not in found[-1:]:
+            found.append(place)
+    return found
+
+
+def hover(result: object) -> str:
+    """Of MarkupContent, MarkedString, and lists of them."""
+    parts: list[str] = []
+    for one in several(fields(result).get("contents")):
+        text = one if isinstance(one, str) else words(fields(one).get("value"))
+        language = words(fields(one).get("language"))
+        parts.append(f"```{language}\n{text}\n```" if language and text else text)
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def symbols(result: object, uri: str) -> list[Symbol]:
+    """Of DocumentSymbol, which holds others, and of SymbolInformation, which names what holds it."""
+    return list(_symbols(several(result), uri, "", 0))
+
+
+def _symbols(result: list[object], uri: str, above: str, depth: int) -> Iterator[Symbol]:
+    for one in map(fields, result):
+        name = words(one.get("name"))
+        location = fields(one.get("location"))
+        place = span(location.get("uri"), location.get("range")) or span(
+            uri, one.get("selectionRange") or one.get("range")
+        )
+        holder = above or words(one.get("containerName"))
+        path = f"{holder}/{name}" if holder else name
+        if name and place:
+            yield Symbol(place, kind(one.get("kind")), path)
+        if depth < DEEPEST:
+            yield from _symbols(several(one.get("children")), uri, path, depth + 1)
+
+
+def kind(value: object) -> str:
+    names = KINDS.split()
+    return names[value - 1] if type(value) is int and 1 <= value <= len(names) else "symbol"
+
+
+def complaints(result: object, uri: str) -> list[Complaint]:
+    """Of a diagnostic report, and of the parameters of publishDiagnostics."""
+    report = fields(result)
+    found: list[Complaint] = []
+    for one in map(fields, several(report.get("items", report.get("diagnostics")))):
+        place = span(uri, one.get("range"))
+        if place is None:
+            continue
+        level = one.get("severity")
+        severity = SEVERITIES[level - 1] if type(level) is int and 1 <= level <= len(SEVERITIES) else "error"
+        code = one.get("code")
+        named = f" {code}" if isinstance(code, str | int) and code != "" else ""
+        message = one.get("message")
+        text = " ".join((message if isinstance(message, str) else words(fields(message).get("value"))).split())
+        found.append(Complaint(place, severity, f"{severity}{named}: {text}"))
+    return found
+
+
+def changes(result: object) -> list[Change]:
+    """Of a WorkspaceEdit in either of its two forms."""
+    edit, found = fields(result), list[Change]()
+    for uri, edits in fields(edit.get("changes")).items():
+        found += _edits(uri, edits)
+    for one in map(fields, several(edit.get("documentChanges"))):
+        if what := words(one.get("kind")):
+            found += _file(what, one)
+        else:
+            found += _edits(fields(one.get("textDocument")).get("uri"), one.get("edits"))
+    return found
+
+
+def _edits(uri: object, edits: object) -> Iterator[Change]:
+    for one in map(fields, several(edits)):
+        if (place := span(uri, one.get("range"))) is not None:
+            yield Change(place, words(one.get("newText")))
+
+
+def _file(what: str, one: Mapping[str, Any]) -> Iterator[Change]:
+    uri, new = words(one.get("uri") or one.get("oldUri")), words(one.get("newUri")).rpartition("/")[2]
+    if uri:
+        yield Change(Range(uri, {}, {}), f"[the file: {what}{f' to {new}' if new else ''}]")

@@ -1,0 +1,226 @@
+"""Run this command: in a shell of its own, in one that stays, or in the background."""
+
+import re
+import secrets
+import time
+from typing import Annotated, NotRequired, TypedDict
+
+import anyio
+
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.ports.context import Context
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
+from tools.shell import shells
+from tools.shell.classify import Kind, kind
+from tools.shell.screen import readable
+from tools.shell.shells import Shell
+
+USUAL, LONGEST = 120.0, 600.0
+BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
+LEAST_MILLISECONDS = 1000
+"""Below this a number can only mean seconds."""
+STEP = 2.0
+"""Seconds between two words about how far it is."""
+OFFLINE = re.compile(
+    "resolve host|name resolution|Name or service not known|etwork is unreachable|EAI_AGAIN|ENOTFOUND|getaddrinfo"
+    "|Failed to establish a new connection|Connection refused|no route to host",
+    re.IGNORECASE,
+)
+EARLY = 0.4
+"""Seconds a command in the background has to say that it failed at once."""
+UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
+
+Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(longest=200)]
+
+
+class BashArguments(TypedDict):
+    command: Annotated[str, "The line to run, by bash", Is(shortest=1, longest=100_000)]
+    exec_dir: NotRequired[Annotated[str, "Folder to run it in; the workspace if left out", Is(longest=4096)]]
+    bash_id: NotRequired[Id]
+    shell_id: NotRequired[Annotated[str, "The same as `bash_id`", Is(longest=200)]]
+    timeout: NotRequired[
+        Annotated[
+            float,
+            "Milliseconds (below 1000: seconds); 120000 if left out",
+            Is(at_least=0, at_most=7.2e6),
+        ]
+    ]
+    description: NotRequired[Annotated[str, "What it does, in a few words", Is(longest=500)]]
+    run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
+
+
+async def bash(ctx: Context, args: BashArguments) -> Ending:
+    name = args.get("bash_id") or args.get("shell_id") or ""
+    if args.get("run_in_background"):
+        return await _behind(ctx, args, name)
+    return await (_inside(ctx, args, name) if name else _alone(ctx, args))
+
+
+async def _alone(ctx: Context, args: BashArguments) -> Ending:
+    limit = seconds(args, USUAL, LONGEST)
+    shell = await shells.begin(ctx, args["command"], args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=False)
+    kept = False
+    try:
+        if await _watched(ctx, shell, limit):
+            return ended(ctx, shell, shell.screen.new())
+        await shells.make_room(ctx)
+        shells.keep(ctx, shell)
+        kept = True
+        return running(shell, f"It did not end within {limit:g} s, and goes on in the background.")
+    finally:
+        if not kept:
+            await shell.close()
+
+
+async def _behind(ctx: Context, args: BashArguments, name: str) -> Ending:
+    await shells.make_room(ctx)
+    if name and shells.found(ctx, name):
+        await shells.forget(ctx, shells.named(ctx, {"bash_id": name}))
+    limit = seconds(args, BACKGROUND, LONGEST_BACKGROUND)
+    shell = await shells.begin(ctx, args["command"], args.get("exec_dir", ""), limit, terminal=True)
+    shells.keep(ctx, shell, name)
+    await shell.ended(EARLY)
+    if shell.code is not None:
+        return ended(ctx, shell, shell.screen.new())
+    return running(shell, f"It runs in the background, for {limit:g} s at the most.")
+
+
+async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
+    """In a shell that stays, where a change of folder or of a variable lasts."""
+    shell = shells.found(ctx, name)
+    if shell is None or shell.code is not None:
+        await shells.make_room(ctx)
+        if shell is not None:
+            await shells.forget(ctx, shell)
+        shell = await shells.begin(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
+        shells.keep(ctx, shell, name)
+        await shell.child.write(b"stty -echo; PS1=; PS2=\n")
+        await shell.quiet(2.0)
+        shell.screen.new()
+    shells.same_profile(ctx, shell)
+    limit = seconds(args, USUAL, LONGEST)
+    mark = f"menugate-{secrets.token_hex(8)}"
+    # The mark is written apart, so that the shell's echo of this line is not taken for its output.
+    line = f"{args['command']}\nprintf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\"\n"
+    before = shell.screen.total
+    shell.screen.new()
+    await shell.child.write(line.encode())
+    with anyio.move_on_after(limit):
+        while f"\n{mark} " not in (said := shell.screen.since(before).replace("\r\n", "\n")) and shell.code is None:
+            await shell.more()
+    said = shell.screen.new().replace("\r\n", "\n")
+    text, found, rest = said.partition(f"\n{mark} ")
+    if not found:
+        if shell.code is not None:
+            return ended(ctx, shell, said)
+        return running(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
+    code = rest.split("\n", 1)[0].strip()
+    where = f"[in shell {shell.id}]" + (f"\n{told}" if code != "0" and (told := hints(ctx, text)) else "")
+    return answer(shell, text, int(code) if code.isdigit() else None, where)
+
+
+async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
+    """Wait for the end, and say meanwhile that it goes on."""
+    begun = time.monotonic()
+    while (left := limit - (time.monotonic() - begun)) > 0:
+        if await shell.ended(min(STEP, left)):
+            return True
+        last = readable(shell.screen.since(max(shell.screen.total - 300, 0))).strip().rpartition("\n")[2]
+        await ctx.progress(round(time.monotonic() - begun, 1), limit, last[-200:] or "running")
+    return False
+
+
+def seconds(args: BashArguments, usual: float, longest: float) -> float:
+    given = args.get("timeout")
+    if given is None:
+        return usual
+    return min(given if given < LEAST_MILLISECONDS else given / 1000, longest)
+
+
+def ended(ctx: Context, shell: Shell, text: str) -> Done:
+    """What it printed, and how it ended where that was not well."""
+    late = "[ended: it ran longer than it may]" if shell.over_time else ""
+    told = hints(ctx, text) if shell.code else ""
+    return answer(shell, text, shell.code, "\n".join(part for part in (late, told) if part))
+
+
+def running(shell: Shell, why: str, said: str | None = None) -> Done:
+    text = shell.screen.new() if said is None else said
+    note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
+    return answer(shell, text, None, note)
+
+
+def hints(ctx: Context, text: str) -> str:
+    """What a failing command cannot know: where it ran."""
+    found: list[str] = []
+    if not ctx.processes.network and OFFLINE.search(text):
+        found.append(f"[commands have no network at the profile `{ctx.processes.profile}` here]")
+    if ctx.processes.sandbox == "landlock" and "ermission denied" in text:
+        found.append(
+            "[shut in by Landlock, which lets nothing new be made directly in a folder with something protected, such "
+            "as the workspace's top folder; where the person installs bubblewrap, that is lifted]"
+        )
+    return "\n".join(found)
+
+
+def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
+    shown = readable(text).strip("\n")
+    notes = [note] if note else []
+    if code:
+        notes.append(f"[exit code {code}{MEANINGS.get(code, '')}]")
+    data = {"output": shown, "exit_code": code, "bash_id": shell.id, "running": shell.code is None}
+    body = "\n\n".join(part for part in (shown, "\n".join(notes)) if part) or "[no output]"
+    # Said once more where it is not shown: of a long output nothing else is left for whoever made this call.
+    return Done(body, data, printed=True, meta={"exit_code": code, "bash_id": shell.id})
+
+
+MEANINGS = {
+    126: ", it cannot be executed",
+    127: ", there is no such command",
+    124: ", its time was over",
+    130: ", interrupted",
+    137: ", killed",
+    143: ", ended by a signal",
+    153: ", a file grew beyond what it may",
+    152: ", it computed longer than it may",
+}
+
+
+def demand(args: Arguments) -> Demand:
+    """Typed into a shell that stays, a line is only as plain as everything typed there before."""
+    found = kind(args["command"])
+    stays = bool(args.get("bash_id") or args.get("shell_id"))
+    if found is Kind.READS and not stays and not args.get("run_in_background"):
+        return Demand(Effect.READ_LOCAL, Profile.NORMAL)
+    if found is not Kind.ASKED:
+        return Demand(Effect.EXEC, Profile.NORMAL)
+    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
+
+
+BASH = Tool(
+    name="bash",
+    title="Run a command",
+    description=(
+        "Run a line of bash in the workspace, shut in as the person's profile says: by default no network, no home, "
+        "and git's configuration cannot be changed. Lines that only read, build or test run at once; the person may "
+        "be asked about others. Shows what is printed, and the exit code where it is not 0; the rest of a long output "
+        "is kept in a file. Each line starts afresh in `exec_dir`, unless `bash_id` names a shell that stays: give any "
+        "name, and folder and variables last. `run_in_background` is for servers and watchers, in a terminal; look "
+        "with `bash_output`, type with `write_to_shell`, wait with `wait`. What outlasts `timeout` goes on in the "
+        'background. What a line leaves running behind it ends with it. Example: {"command": "pytest -q", '
+        '"timeout": 300000}'
+    ),
+    arguments=schema_of(BashArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.EXEC,
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+    stages=ACTING,
+    run=bash,
+    demand=demand,
+    shut_in=True,
+    subject=("command", Subject.COMMAND),
+    timeout=LONGEST + 30,
+    large=True,
+)

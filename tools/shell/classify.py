@@ -1,0 +1,124 @@
+"""What kind of command is this line: one that only reads, one that builds or tests, or one to be asked about?
+
+The line is taken apart by a grammar of the shell, and every part of it has to be one that is known here: plain words,
+plain strings, pipes, `&&`, `||` and `;`. Anything else, and any name that is not listed, is asked about. That is no
+protection by itself: a sandbox is. It keeps a person from being asked about `ls`, and never lets a word hide another.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tools.shell.known import BUILDS, READS
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST = 4_000
+MOST_COMMANDS = 25
+READABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\U0010ffff]*")
+"""A carriage return or an escape shows one thing and does another."""
+AROUND = frozenset({"program", "list", "pipeline", "redirected_statement", "comment", "|", "&&", "||", ";", "\n"})
+WORDS = frozenset({"word", "number", "string", "raw_string", "concatenation", "string_content", '"'})
+GROWING = frozenset("*?[{~")
+NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+DISCARDED = re.compile(r"(?:[12&]?> ?/dev/null|2>&1)")
+
+
+class Kind(StrEnum):
+    READS = "reads"
+    BUILDS = "builds"
+    ASKED = "asked"
+
+
+@lru_cache(maxsize=16)
+def kind(line: str) -> Kind:
+    """Asked several times about one call: by the list, by the decision, by the record."""
+    if len(line) > LONGEST or not READABLE.fullmatch(line):
+        return Kind.ASKED
+    found = _commands(line)
+    if not found or len(found) > MOST_COMMANDS:
+        return Kind.ASKED
+    kinds = {_one(words) for words in found}
+    return next(one for one in (Kind.ASKED, Kind.BUILDS, Kind.READS) if one in kinds)
+
+
+def _one(words: Sequence[str]) -> Kind:
+    name, rest = words[0], words[1:]
+    if name in READS and READS[name](rest):
+        return Kind.READS
+    return Kind.BUILDS if name in BUILDS and BUILDS[name](rest) else Kind.ASKED
+
+
+def _commands(line: str) -> list[tuple[str, ...]] | None:
+    """The words of every command in the line; None where any part of it is not one of the plain ones."""
+    root = _parser().parse(line.encode("utf-8", "replace")).root_node
+    if root.has_error:
+        return None
+    try:
+        return [tuple(_words(node)) for node in _plain(root)]
+    except Unknown:
+        return None
+
+
+class Unknown(Exception):
+    """A part of the shell's language that is asked about."""
+
+
+def _plain(node: "Node") -> Iterator["Node"]:
+    if node.type == "command":
+        yield node
+        return
+    if node.type == "file_redirect":
+        if not DISCARDED.fullmatch(_text(node)):
+            raise Unknown
+        return
+    if node.type not in AROUND:
+        raise Unknown
+    for child in node.children:
+        yield from _plain(child)
+
+
+def _words(command: "Node") -> Iterator[str]:
+    for place, child in enumerate(command.children):
+        if place == 0:
+            name = child.children[0] if child.type == "command_name" and child.child_count == 1 else None
+            # A name in quotes, or put together, is a name somebody wants to hide.
+            if name is None or name.type != "word" or not NAME.fullmatch(_text(name)):
+                raise Unknown
+            yield _text(name)
+        elif child.type == "file_redirect":
+            if not DISCARDED.fullmatch(_text(child)):
+                raise Unknown
+        else:
+            yield _word(child)
+
+
+def _word(node: "Node") -> str:
+    """What the program will see, for words that mean themselves."""
+    if node.type not in WORDS:
+        raise Unknown
+    text = _text(node)
+    if node.type == "raw_string":
+        return text[1:-1]
+    if "\\" in text:
+        raise Unknown
+    if node.type in ("string", "concatenation"):
+        return "".join(_word(child) for child in node.children if child.type != '"')
+    # It may become any name of a file, and such a name may look like an option.
+    return f"-{text}" if text[:1] in GROWING else text
+
+
+def _text(node: "Node") -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+@lru_cache(maxsize=1)
+def _parser() -> "Parser":
+    # Here and not above: a server that never sees a command never loads a grammar.
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))

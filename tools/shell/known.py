@@ -1,0 +1,126 @@
+"""Which programs are known, and with which options? A list of what may run unasked, and never of what may not.
+
+What is missing here is asked about, not refused. An entry says which words may follow; a program that can start another
+one, or write where its words say, is listed with the options that do neither.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+Fits: TypeAlias = Callable[[Sequence[str]], bool]
+
+
+def any_words(_: Sequence[str]) -> bool:
+    return True
+
+
+def only(*options: str) -> Fits:
+    """Names of files, and these options; a short one may stand in a bundle, a long one may have a value."""
+    pattern = re.compile("|".join(options))
+    return lambda words: all(pattern.fullmatch(word) for word in words if word.startswith(("-", "+")) and word != "-")
+
+
+def alone(words: Sequence[str]) -> bool:
+    return not words
+
+
+def first(table: dict[str, Fits]) -> Fits:
+    """The first word chooses, and what follows has to fit."""
+    return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
+
+
+SHORT = r"-[0-9A-Za-z]+"
+LONG = r"--[a-z][a-z-]*(?:=.*)?"
+GIT_SHOWS = only(
+    r"-[0-9]+|-[npswbzvqra]|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
+    r"--(?:oneline|stat|shortstat|numstat|dirstat|summary|name-only|name-status|cached|staged|graph|all|branches|tags)",
+    r"--(?:remotes|decorate|follow|no-merges|merges|first-parent|reverse|patch|no-patch|no-color|word-diff|raw|check)",
+    r"--(?:short|branch|porcelain|ignored|abbrev-commit|full-index|date-order|topo-order|minimal|patience|histogram)",
+    r"--(?:since|until|after|before|author|committer|grep|format|pretty|date|max-count|skip|abbrev|unified|diff-filter)=.*",
+    r"--(?:show-current|list|contains|merged|no-merged|verbose|others|exclude-standard|modified|deleted|unmerged|stage)",
+    r"--(?:show-toplevel|abbrev-ref|verify|is-inside-work-tree|git-dir|always|long|porcelain=v[12]|line-porcelain)",
+)
+READS: dict[str, Fits] = {
+    **dict.fromkeys(("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), any_words),
+    **dict.fromkeys(
+        ("ls", "pwd", "echo", "printf", "true", "false", "stat", "du", "df", "basename", "dirname"), any_words
+    ),
+    **dict.fromkeys(("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), any_words),
+    **dict.fromkeys(("test", "which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), any_words),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), any_words),
+    **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), alone),
+    "cd": lambda words: len(words) == 1 and not words[0].startswith("-"),
+    # Its language can start programs and write files; these are the forms that print some lines.
+    "sed": lambda words: len(words) > 1 and words[0] == "-n" and bool(re.fullmatch(r"[0-9]+(?:,[0-9$]+)?p", words[1])),
+    "file": only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
+    # Without a sign in front, a word would be the time to set.
+    "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
+    "sort": only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
+    # A second name would be the file it writes.
+    "uniq": lambda words: all(re.fullmatch(r"-[cdDiuz]+|-[fsw][0-9]+", word) for word in words),
+    "jq": only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
+    "tree": only(r"-[adfilpsughDFvtcrUCnAS]+", "-[LPI]", "--(?:noreport|dirsfirst|gitignore|du|prune)"),
+    "rg": only(
+        r"-[inwvclLoFsSUuxNHhp0]+|-[ABCmgtTejE].*|-[0-9]+|--",
+        r"--(?:files|hidden|no-ignore|count|files-with-matches|type|glob|ignore-case|line-number|json|stats|multiline|sort)"
+        r"(?:=.*)?",
+    ),
+    "find": only(
+        r"-(?:name|iname|path|ipath|type|maxdepth|mindepth|size|mtime|mmin|newer|empty|print|print0|not|o|a|prune|regex)"
+    ),
+    "git": first(
+        {
+            **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
+            **dict.fromkeys(("shortlog", "ls-tree", "cat-file", "merge-base", "rev-list", "reflog"), GIT_SHOWS),
+            "branch": lambda words: all(word in BRANCH for word in words),
+            "tag": lambda words: list(words) in ([], ["-l"], ["--list"]),
+            "remote": lambda words: list(words) in ([], ["-v"]),
+            "stash": lambda words: list(words) == ["list"],
+        }
+    ),
+    **dict.fromkeys(
+        ("python", "python3", "node", "npm", "pip", "cargo", "rustc", "go", "make", "gcc"),
+        lambda words: list(words) in (["--version"], ["-V"], ["version"], ["-v"]),
+    ),
+}
+BRANCH = {"-a", "-r", "-v", "-vv", "--list", "--all", "--show-current", "--remotes"}
+
+MODULES = frozenset("pytest unittest mypy ruff black isort flake8 pylint compileall build tox nox coverage".split())  # noqa: SIM905
+PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
+
+
+def runs_a_file(words: Sequence[str]) -> bool:
+    """A file of the workspace, and no program among the words themselves."""
+    return bool(words) and re.fullmatch(r"(?!/)[\w./-]+\.\w+", words[0]) is not None and not words[0].startswith("-")
+
+
+def runs_python(words: Sequence[str]) -> bool:
+    if len(words) > 1 and words[0] == "-m":
+        return words[1] in MODULES or (words[1] == "pip" and words[2:3] in (["install"], ["list"]))
+    return runs_a_file(words)
+
+
+def among(*names: str) -> Fits:
+    return lambda words: bool(words) and words[0] in names
+
+
+BUILDS: dict[str, Fits] = {
+    **dict.fromkeys(("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), any_words),
+    **dict.fromkeys(("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson", "tsc"), any_words),
+    **dict.fromkeys(("eslint", "prettier", "jest", "vitest", "mocha", "phpunit", "rspec", "rubocop"), any_words),
+    **dict.fromkeys(("python", "python3"), runs_python),
+    **dict.fromkeys(("node", "deno", "bun", "ruby", "php", "perl"), runs_a_file),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), among(*PACKAGES)),
+    **dict.fromkeys(("pip", "pip3"), among("install", "list", "show", "freeze", "check")),
+    "uv": among("sync", "lock", "pip", "run", "build"),
+    "poetry": among("install", "run", "build", "check"),
+    "cargo": among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
+    "go": among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
+    **dict.fromkeys(("mvn", "gradle"), any_words),
+    "dotnet": among("build", "test", "restore", "run"),
+    "bundle": among("install", "exec"),
+    "composer": among("install", "test"),
+    "mkdir": only("-p", "-v", "-pv", "--parents"),
+    "touch": only("-[acm]+"),
+}

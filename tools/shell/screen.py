@@ -1,0 +1,72 @@
+"""What has a command printed? Its beginning and its end, counted in characters, and where a reader stopped reading."""
+
+import codecs
+from collections import deque
+from dataclasses import dataclass, field
+
+HEAD = 1 << 20
+TAIL = 1 << 20
+"""Characters of one command that are remembered; between them something may be missing, and that is said."""
+ENOUGH = 64
+BINARY = 0.3
+"""From this part of unprintable characters on, output is not text."""
+
+
+@dataclass
+class Screen:
+    head_room: int = HEAD
+    tail_room: int = TAIL
+    total: int = 0
+    read: int = 0
+    """Up to where it was shown."""
+    searched: int = 0
+    """From where on a pattern is looked for: what `bash` itself showed is looked through as well."""
+    _head: list[str] = field(default_factory=list[str])
+    _head_size: int = 0
+    _tail: deque[str] = field(default_factory=deque[str])
+    _tail_size: int = 0
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
+    )
+
+    def add(self, data: bytes, last: bool = False) -> None:
+        text = self._decoder.decode(data, last)
+        self.total += len(text)
+        if (room := self.head_room - self._head_size) > 0:
+            self._head.append(text[:room])
+            self._head_size += len(text[:room])
+            text = text[room:]
+        if text:
+            self._tail.append(text)
+            self._tail_size += len(text)
+            while self._tail_size - len(self._tail[0]) >= self.tail_room:
+                self._tail_size -= len(self._tail.popleft())
+
+    def since(self, start: int) -> str:
+        """Everything from this character on; what is not remembered is counted in its place."""
+        head, tail = "".join(self._head), "".join(self._tail)
+        kept_from = self.total - len(tail)
+        if start >= kept_from:
+            return tail[start - kept_from :]
+        missing = kept_from - max(start, len(head))
+        gap = f"\n[... {missing:,} characters were not kept ...]\n" if missing > 0 else ""
+        return head[start:] + gap + tail
+
+    def new(self) -> str:
+        text, self.read = self.since(self.read), self.total
+        return text
+
+    def looked(self) -> None:
+        self.searched = self.total
+
+
+def readable(text: str) -> str:
+    """As a terminal would show it in the end: a line that was written over shows what was written last."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+        text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+    sample = text[:8192]
+    odd = sum(1 for sign in sample if sign == "�" or (sign < " " and sign not in "\n\t\x1b\b\x07"))
+    if len(sample) >= ENOUGH and odd > BINARY * len(sample):
+        return f"[{len(text):,} characters of output that is not text]"
+    return text

@@ -1,0 +1,241 @@
+"""Which shells does this session have? Running commands, kept by a name nobody can guess, and found by it again."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.processes import Child, Command
+from mcp_server.model.posture import Profile
+from tools.shell.screen import Screen
+
+PREFIX = "bash_"
+MOST = 32
+"""Shells one session may have at a time."""
+GRACE = 2.0
+IDLE = 7200.0
+PATIENCE = 1.0
+"""Seconds a pattern may take, on all that was printed."""
+VARIABLES = {
+    "TERM": "xterm-256color",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "PYTHONUNBUFFERED": "1",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+"""Nothing that would wait for a person who is not there."""
+
+
+@dataclass(eq=False)
+class Shell:
+    """A command that runs, and what it has printed so far."""
+
+    id: str
+    command: str
+    child: Child
+    profile: Profile
+    """The person's, when it was started: its sandbox is that one's."""
+    seconds: float
+    screen: Screen = field(default_factory=Screen)
+    begun: float = field(default_factory=time.monotonic)
+    over_time: bool = False
+    _news: anyio.Event = field(default_factory=anyio.Event)
+    _done: anyio.Event = field(default_factory=anyio.Event)
+    _task: "asyncio.Task[None] | None" = None
+
+    @property
+    def code(self) -> int | None:
+        """None while it runs, and as long as not all it printed is here."""
+        return self.child.code if self._done.is_set() else None
+
+    def follow(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def _follow(self) -> None:
+        try:
+            with anyio.move_on_after(self.seconds) as limit:
+                async for piece in self.child.output():
+                    self._add(piece)
+                await self.child.wait()
+            self.over_time = limit.cancelled_caught
+        finally:
+            await self.child.kill(GRACE if self.over_time else 0.0)
+            self._done.set()
+            self._add(b"", last=True)
+
+    def _add(self, piece: bytes, last: bool = False) -> None:
+        self.screen.add(piece, last)
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait so long for it to end; whether it has."""
+        with anyio.move_on_after(seconds):
+            await self._done.wait()
+        return self._done.is_set()
+
+    async def more(self) -> None:
+        """Wait until it prints something, or ends."""
+        if not self._done.is_set():
+            await self._news.wait()
+
+    async def quiet(self, most: float, pause: float = 0.15) -> None:
+        """Wait until it has printed something, and then nothing for a moment; no longer than so many seconds."""
+        waiting = most
+        with anyio.move_on_after(most):
+            while not self._done.is_set():
+                news = self._news
+                with anyio.move_on_after(waiting) as waited:
+                    await news.wait()
+                if waited.cancelled_caught:
+                    return
+                waiting = pause
+
+    async def close(self, grace: float = 0.0) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.child.kill(grace)
+            await self._done.wait()
+
+
+async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> Shell:
+    """Start a line of shell. It goes on after the call only once it is kept."""
+    argv = (
+        ("bash", "--noprofile", "--norc", "-c", line)
+        if line
+        else ("bash", "--noprofile", "--norc", "--noediting", "-i")
+    )
+    env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
+    command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
+    child = await ctx.processes.start(command, terminal)
+    shell = Shell(PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.profile, seconds)
+    shell.follow()
+    return shell
+
+
+def keep(ctx: Context, shell: Shell, name: str = "") -> None:
+    """`name` is one the caller gave it, by which this session finds it as well."""
+    ctx.belongings.keep(shell.id, shell, shell.close, IDLE)
+    if name and name != shell.id:
+        ctx.belongings.keep(label(name), shell, _nothing, IDLE)
+
+
+async def _nothing() -> None:
+    """What has two names is closed by the first."""
+
+
+def label(name: str) -> str:
+    return f"shell {name}"
+
+
+async def make_room(ctx: Context) -> None:
+    """Refuses one shell too many, and forgets the oldest of those that have ended."""
+    shells = every(ctx)
+    running = [one for one in shells if one.code is None]
+    if len(running) >= MOST:
+        raise Refusal(
+            Problem(
+                Code.TOO_LARGE,
+                f"This session has {MOST} shells running already.",
+                "End one with `kill_shell`: " + ", ".join(f"`{one.id}`" for one in running[:5]) + " ...",
+            )
+        )
+    ended = [one for one in shells if one.code is not None]
+    for one in ended[: max(len(ended) - MOST, 0)]:
+        await forget(ctx, one)
+
+
+def every(ctx: Context) -> list[Shell]:
+    found = (ctx.belongings.get(name) for name in ctx.belongings.names() if name.startswith(PREFIX))
+    return [one for one in found if isinstance(one, Shell)]
+
+
+def found(ctx: Context, name: str) -> Shell | None:
+    shell = ctx.belongings.get(name) if name.startswith(PREFIX) else None
+    shell = shell or ctx.belongings.get(label(name))
+    return shell if isinstance(shell, Shell) else None
+
+
+def named(ctx: Context, args: Mapping[str, Any]) -> Shell:
+    """The shell meant by either of the names it goes by. Made up, ended long ago and somebody else's look the same."""
+    name = args.get("bash_id") or args.get("shell_id") or ""
+    if not name:
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS, "Which shell is meant is missing.", "Give `bash_id`, as `bash` answered it."
+            )
+        )
+    if shell := found(ctx, name):
+        return shell
+    running = ", ".join(f"`{one.id}` ({one.command[:40]})" for one in every(ctx)) or "none"
+    raise Refusal(
+        Problem(
+            Code.NOT_FOUND,
+            f"This session has no shell `{name}`.",
+            f"Its shells: {running}. Start one with `bash` and `run_in_background`.",
+        )
+    )
+
+
+def same_profile(ctx: Context, shell: Shell) -> None:
+    """A shell keeps the sandbox it was started in; a person who lowered the profile since did not mean that."""
+    if not ctx.processes.profile.covers(shell.profile):
+        raise Refusal(
+            Problem(
+                Code.PROFILE_TOO_LOW,
+                f"Shell `{shell.id}` was started when the profile was `{shell.profile}`; now it is lower.",
+                "End it with `kill_shell`, and start another one.",
+            )
+        )
+
+
+async def forget(ctx: Context, shell: Shell) -> None:
+    for name in ctx.belongings.names():
+        if ctx.belongings.get(name) is shell:
+            await ctx.belongings.drop(name)
+
+
+async def matching(expression: str, texts: Sequence[str]) -> list[str]:
+    """Which of these texts it is found in. In a thread, and with a limit: an expression can take for ever."""
+    return await to_thread.run_sync(_matching, expression, texts)
+
+
+def _matching(expression: str, texts: Sequence[str]) -> list[str]:
+    import regex
+
+    try:
+        pattern = regex.compile(expression)
+    except regex.error as fault:
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS,
+                f"`{expression}` is no regular expression: {fault}.",
+                "Mend it, or leave it out.",
+            )
+        ) from None
+    until = time.monotonic() + PATIENCE
+    try:
+        # Letting others run meanwhile is what keeps the server answering.
+        return [
+            one for one in texts if pattern.search(one, timeout=max(until - time.monotonic(), 0.001), concurrent=True)
+        ]
+    except TimeoutError:
+        raise too_slow(expression) from None
+
+
+def too_slow(text: str) -> Refusal:
+    return Refusal(
+        Problem(
+            Code.TIMEOUT,
+            f"Looking for `{text}` took more than {PATIENCE:g} s and was stopped.",
+            "Use a simpler expression, without a repetition inside a repetition.",
+        )
+    )

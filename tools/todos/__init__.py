@@ -1,0 +1,8 @@
+"""Todo*: what there is to do, how far it is, and how anybody can tell."""
+
+from tools.todos.claiming import TODO_CLAIM, TODO_VERIFY
+from tools.todos.listing import TODO_CREATE, TODO_READ, TODO_START
+
+__all__ = ["TODOS"]
+
+TODOS = (TODO_CREATE, TODO_READ, TODO_START, TODO_CLAIM, TODO_VERIFY)

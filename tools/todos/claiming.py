@@ -1,0 +1,148 @@
+"""Is it done? `TodoClaim` says so, `TodoVerify` looks. Whoever claims does not verify: criteria do, or the person."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ports.context import Context
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tool import ACTING, REVIEWING, Arguments, Demand, Effect, Hints, Tool
+from mcp_server.model.work.todo import Evidence, Result, State, Todo, Verdict, claim, judge
+from tools.todos.criteria import RUNS, check
+from tools.todos.keeping import Kept, data, found, line, step
+from tools.todos.listing import Id
+
+MOST_EVIDENCE = 10
+VERIFY_SECONDS = 1800.0
+
+
+class EvidenceArgument(TypedDict):
+    type: Annotated[
+        Literal["command_output", "test_result", "file", "diff", "link", "note"], "What kind of thing it is"
+    ]
+    data: Annotated[str, "The thing itself, or where it is", Is(shortest=1, longest=4000)]
+
+
+class ClaimArguments(TypedDict):
+    id: Id
+    explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
+    evidence: NotRequired[
+        Annotated[
+            list[EvidenceArgument], "What shows it; a later claim has to bring more", Is(most_items=MOST_EVIDENCE)
+        ]
+    ]
+    auto_verify: NotRequired[Annotated[bool, "Check its criteria at once", Is(default=False)]]
+
+
+async def claimed(ctx: Context, args: ClaimArguments) -> Ending:
+    evidence = [Evidence(one["type"], one["data"]) for one in args.get("evidence", ())]
+    kept = await found(ctx, args["id"])
+    if not isinstance(kept, Problem):
+        change = partial(claim, explanation=args["explanation"], evidence=evidence)
+        kept = await step(ctx, kept, change, "claimed", {"evidence": [one.type for one in evidence]})
+    if isinstance(kept, Problem):
+        return kept
+    if args.get("auto_verify") and kept.todo.criteria:
+        return await verified(ctx, kept)
+    return Done(f"{line(kept)}\n{_waits(kept)}", data(kept))
+
+
+def _waits(kept: Kept) -> str:
+    if kept.todo.criteria:
+        return "Claimed is not done: `TodoVerify` checks its criteria."
+    return f"Claimed is not done: it has no criteria, so it waits for the user (`menugate todos accept {kept.id}`)."
+
+
+def demand_claiming(args: Arguments) -> Demand:
+    return Demand(Effect.SESSION, Profile.NORMAL if args.get("auto_verify") else Profile.RESTRICTED)
+
+
+TODO_CLAIM = Tool(
+    name="TodoClaim",
+    title="Claim that a todo is done",
+    description=(
+        "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
+        "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
+        "sent back by the user, it can be claimed again with evidence that was not given before."
+    ),
+    arguments=schema_of(ClaimArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=claimed,
+    demand=demand_claiming,
+    timeout=VERIFY_SECONDS,
+)
+
+
+class VerifyArguments(TypedDict):
+    id: Id
+
+
+async def verify(ctx: Context, args: VerifyArguments) -> Ending:
+    kept = await found(ctx, args["id"])
+    return kept if isinstance(kept, Problem) else await verified(ctx, kept)
+
+
+async def verified(ctx: Context, kept: Kept) -> Ending:
+    if isinstance(problem := judge(kept.todo, ()), Problem):
+        return problem
+    if not kept.todo.criteria:
+        return Done(f"{line(kept)}\n{_waits(kept)}", data(kept))
+    results: list[Result] = []
+    for number, criterion in enumerate(kept.todo.criteria):
+        await ctx.progress(number, len(kept.todo.criteria), criterion.type)
+        results.append(await check(ctx, criterion))
+    settled = await _settled(ctx, kept, results)
+    if isinstance(settled, Problem):
+        return settled
+    lines = [line(settled), *(f"- {one.type} {one.verdict}: {one.said}" for one in results)]
+    text = "\n".join([*lines, _outcome(settled, results)])
+    printed = any(one.type in RUNS and one.verdict is Verdict.FAILED for one in results)
+    return Done(text, data(settled), outside="what the criteria ran" if printed else None)
+
+
+async def _settled(ctx: Context, kept: Kept, results: Sequence[Result]) -> Kept | Problem:
+    """What was checked is the claim that was there before the checks, and no later one."""
+    looked_at = kept.todo
+
+    def change(todo: Todo) -> Todo | Problem:
+        return judge(todo, results) if todo.claims == looked_at.claims else OVERTAKEN
+
+    passed = all(one.verdict is Verdict.PASSED for one in results)
+    facts = {"criteria": [f"{one.type} {one.code or one.verdict}" for one in results]}
+    return await step(ctx, kept, change, "verified" if passed else "not verified", facts)
+
+
+OVERTAKEN = Problem(
+    Code.BUSY, "this todo was claimed anew while its criteria were checked; nothing was kept.", "Verify it again."
+)
+
+
+def _outcome(kept: Kept, results: Sequence[Result]) -> str:
+    if kept.todo.state is State.VERIFIED:
+        return "Verified."
+    if any(one.verdict is Verdict.FAILED for one in results):
+        return "Not verified; it stays claimed. Mend what failed, and claim it again with new evidence."
+    return "Not verified; it stays claimed, because not all of it could be checked."
+
+
+TODO_VERIFY = Tool(
+    name="TodoVerify",
+    title="Check whether a todo is done",
+    description=(
+        "Check the criteria of a claimed todo. Each is a call of its own through the gate, with the permissions of "
+        "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
+        "One without criteria waits for the user."
+    ),
+    arguments=schema_of(VerifyArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),
+    stages=ACTING | REVIEWING,
+    run=verify,
+    timeout=VERIFY_SECONDS,
+)

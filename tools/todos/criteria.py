@@ -1,0 +1,148 @@
+"""What has to be true before a todo is done? Four kinds of criterion, and how each is checked.
+
+Nothing is checked here by its own hands: what a criterion looks at or runs is a call through the gate at that moment,
+so that a todo can look at and run what its caller could, and no more.
+"""
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from mcp_server.model.ending import Code, Done, Problem
+from mcp_server.model.ports.context import Context
+from mcp_server.model.schema import Is
+from mcp_server.model.work.todo import Criterion, Result, Verdict
+from tools.testing import command_for, exit_code, look, named_wrongly, python_of, run_line
+
+SECONDS = 30
+MOST_SECONDS = 600
+SHOWN = 400
+
+
+class Params(TypedDict):
+    command: NotRequired[Annotated[str, "command_exit_zero: a shell command", Is(shortest=1, longest=2000)]]
+    path: NotRequired[Annotated[str, "file_exists, file_contains: the file", Is(shortest=1, longest=1000)]]
+    text: NotRequired[Annotated[str, "file_contains: exactly this text", Is(shortest=1, longest=2000)]]
+    pattern: NotRequired[Annotated[str, "file_contains: or a regular expression", Is(shortest=1, longest=1000)]]
+    test: NotRequired[Annotated[str, "test_passes: `tests/test_a.py::test_b`", Is(shortest=1, longest=500)]]
+    seconds: NotRequired[Annotated[int, "How long it may run", Is(default=SECONDS, at_least=1, at_most=MOST_SECONDS)]]
+
+
+class CriterionArgument(TypedDict):
+    type: Annotated[
+        Literal["command_exit_zero", "file_exists", "file_contains", "test_passes"],
+        "What is checked: a command's exit code, a file, what is in it, a test",
+    ]
+    params: Annotated[Params, "Those of its type, and no others"]
+
+
+KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "command_exit_zero": (frozenset(("command",)), frozenset(("seconds",))),
+    "file_exists": (frozenset(("path",)), frozenset()),
+    "file_contains": (frozenset(("path",)), frozenset(("text", "pattern"))),
+    "test_passes": (frozenset(("test",)), frozenset(("seconds",))),
+}
+"""What each type needs, and what it may have besides."""
+RUNS = ("command_exit_zero", "test_passes")
+
+
+def wrong(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
+    """What is wrong with criteria that fit the schema."""
+    for number, one in enumerate(criteria, 1):
+        needed, more = KEYS[one["type"]]
+        given = frozenset(one["params"])
+        fault = ""
+        if missing := needed - given:
+            fault = f"needs `{min(missing)}`"
+        elif extra := given - needed - more:
+            fault = f"takes no `{min(extra)}`"
+        elif one["type"] == "file_contains" and len(given & {"text", "pattern"}) != 1:
+            fault = "needs either `text` or `pattern`"
+        elif "test" in given:
+            fault = named_wrongly(one["params"]["test"])
+        if fault:
+            message = f"criterion {number}, `{one['type']}`, {fault}."
+            return Problem(Code.INVALID_ARGUMENTS, message, "Nothing was kept. Correct it and call again.")
+    return None
+
+
+async def check(ctx: Context, criterion: Criterion) -> Result:
+    verdict, said, refused = await CHECKS[criterion.type](ctx, criterion.params)
+    if refused is None:
+        return Result(criterion.type, verdict, said[: 3 * SHOWN])
+    layer = str((refused.data or {}).get("layer", ""))
+    return Result(criterion.type, verdict, refused.message[:SHOWN], str(refused.code), layer)
+
+
+Answer = tuple[Verdict, str, Problem | None]
+
+
+def _unclear(problem: Problem) -> Answer:
+    return Verdict.UNCLEAR, problem.message, problem
+
+
+async def _command(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    return await _ran(ctx, params["command"], params)
+
+
+async def _test(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    return await _ran(ctx, command_for(params["test"], await python_of(ctx.files)), params)
+
+
+async def _ran(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
+    seconds = params.get("seconds", SECONDS)
+    ending = await run_line(ctx, command, seconds)
+    code = exit_code(ending)
+    if code is None:
+        late = (Verdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
+        return _unclear(ending) if isinstance(ending, Problem) else late
+    if code == 0:
+        return Verdict.PASSED, f"`{command}` exited with 0", None
+    printed = look("", ending).text.strip()
+    return Verdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
+
+
+async def _exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    ending = await ctx.through("fs_file_info", {"path": params["path"]})
+    if isinstance(ending, Done):
+        return Verdict.PASSED, f"`{params['path']}` is there", None
+    if isinstance(ending, Problem) and ending.code is Code.NOT_FOUND:
+        return Verdict.FAILED, f"there is no `{params['path']}`", None
+    return _unclear(ending) if isinstance(ending, Problem) else (Verdict.UNCLEAR, "it waits for the user", None)
+
+
+async def _contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    path, pattern = params["path"], params.get("pattern") or literally(params["text"])
+    verdict, said, refused = await _exists(ctx, params)
+    if verdict is not Verdict.PASSED:
+        return verdict, said, refused
+    call = {"pattern": pattern, "path": path, "output_mode": "content", "multiline": "\n" in params.get("text", "")}
+    ending = await ctx.through("grep", call)
+    if not isinstance(ending, Done):
+        return _unclear(ending) if isinstance(ending, Problem) else (Verdict.UNCLEAR, "it waits for the user", None)
+    if ending.meta.get("total"):
+        return Verdict.PASSED, f"`{path}` contains it", None
+    if not ending.meta.get("complete", True):
+        return Verdict.UNCLEAR, f"`{path}` could not be searched to its end", None
+    return Verdict.FAILED, f"`{path}` does not contain it", None
+
+
+CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Answer]]] = {
+    "command_exit_zero": _command,
+    "file_exists": _exists,
+    "file_contains": _contains,
+    "test_passes": _test,
+}
+
+
+def literally(text: str) -> str:
+    """A regular expression that matches this text and nothing else, in every dialect that `grep` may speak."""
+    return "".join(f"\\{sign}" if sign in r"\.+*?()|[]{}^$#&-~" else sign for sign in text)
+
+
+def said_of(criterion: Criterion) -> str:
+    """A criterion in a few words."""
+    params = criterion.params
+    what = params.get("command") or params.get("test") or params.get("path", "")
+    inside = params.get("text") or params.get("pattern")
+    return f"{criterion.type} {shlex.quote(what)[:120]}" + (f" {inside[:60]!r}" if inside else "")
