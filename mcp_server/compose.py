@@ -6,55 +6,38 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
-import os
 import secrets
-import sysconfig
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 from anyio import to_thread
 
 import mcp_server
-from mcp_server.calls.approving.approvals import Approvals, trust
-from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
-from mcp_server.calls.folding import RunMemory
-from mcp_server.calls.given.phases import PhaseLogs
-from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
-from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, counting, unwatched
-from mcp_server.calls.remembering import ProjectMemory
-from mcp_server.calls.running.course import Course
+from mcp_server.calls.recording import unwatched
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
-from mcp_server.calls.running.reviewing import Review
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions
-from mcp_server.calls.showing import Showing
-from mcp_server.guards.files import WorkspaceFiles
-from mcp_server.guards.index import WorkspaceIndex
+from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.calls.steering.halting import Halting
+from mcp_server.gate import Rooms, failed, gate, ground
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.network import for_programs, for_tools
-from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, signature, workshop
+from mcp_server.guards.network import for_programs
+from mcp_server.guards.processes import Workshop, workshop
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.search import Finder, find_ripgrep
-from mcp_server.guards.spill import ONE_DAY_NS, Spill
+from mcp_server.health import examined
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
+from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
+from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
-from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -85,6 +68,7 @@ class House:
     keeping: Keeping
     shop: Workshop
     server: MenuServer
+    gate: HealthGate
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
     last_words: Callable[[], None] | None = None
@@ -124,12 +108,20 @@ class House:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
         await changed.wait()
         settle()
+        await self._health()
         while await changed.wait():
             changed.clear()
             await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
+
+    async def _health(self) -> None:
+        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        with suppress(Refusal):
+            condition = await self.store.ready()
+            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
+                await self.gate.failed(ill)
 
 
 def settle() -> None:
@@ -163,123 +155,64 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
     config = found.library.config
     shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
-    policy = replace(found.policy, shelter=shop.ladder.shelter)
-    found = replace(found, policy=policy)
+    found = replace(found, policy=replace(found.policy, shelter=shop.ladder.shelter))
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
     sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
-    ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
-    postures = Postures(store, found.posture, policy.ceiling, ceilings)
-    asked = settings.http is not None and settings.auth
-    token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+    doors = doors_of(found, settings, store)
+    postures = doors.postures
+    token = token_of(settings)
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
     sayings = Sayings(found.words, str(settings.workspace), postures.seen)
-    offers = Offers((sayings.pack(), *found.packs), (*reports(store, redactor), *summaries(store)))
+    typed = slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors))
+    offers = Offers((sayings.pack(), *found.packs), typed, (*reports(store, redactor), *summaries(store)))
     wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
-    watching = asked_for(wish, frozenset(policy.tools), offers.names, settings.person)
+    watching = asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
-    listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
-    notices = Notices(listings, postures.known, settings.settle_seconds)
-    front = Front(
+    front = front_of(found, settings, pipeline, sessions, offers)
+    seal = kept(settings.secrets / "request-state.key").encode()
+    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
+    front.listings.stamp.update(stamp(server))
+    ill = health_gate(found, settings, doors)
+    return House(
+        found,
+        settings,
+        store,
+        sessions,
+        postures,
+        pipeline,
+        front.notices,
+        keeping,
+        shop,
+        server,
+        ill,
+        token,
+        last_words,
+    )
+
+
+def token_of(settings: Settings) -> str | None:
+    asked = settings.http is not None and settings.auth
+    return shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+
+
+def front_of(found: Law, settings: Settings, pipeline: Pipeline, sessions: Sessions, offers: Offers) -> Front:
+    listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
+    return Front(
         pipeline=pipeline,
         sessions=sessions,
         listings=listings,
-        notices=notices,
+        notices=Notices(listings, pipeline.postures.known, settings.settle_seconds),
         offers=offers,
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
-        schema_of=mirrored(policy.tools),
+        schema_of=mirrored(found.policy.tools),
         patience=settings.answer_seconds,
     )
-    seal = kept(settings.secrets / "request-state.key").encode()
-    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
-    listings.stamp.update(stamp(server))
-    return House(
-        found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, last_words
-    )
-
-
-@dataclass(frozen=True)
-class Rooms:
-    """What the gate stands between."""
-
-    store: Store
-    sessions: Sessions
-    holds: Holds
-    postures: Postures
-    redactor: Redactor
-    clock: Clock
-    jail: Jail
-    shop: Workshop
-    keeping: Keeping
-    noticed: Callable[[Judged], None]
-
-
-def ground(settings: Settings) -> Ground:
-    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
-    return Ground(
-        workspace=settings.workspace,
-        home=settings.home,
-        private=tuple(dict.fromkeys(own)),
-        # Last come the programs that were installed together with us.
-        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
-        variables=dict(settings.variables),
-    )
-
-
-def failed(what: str, fault: BaseException) -> None:
-    log.error("%s failed", what, exc_info=fault)
-
-
-def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
-    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
-    spill = Spill(settings.state / "spill")
-    spill.sweep(ONE_DAY_NS, time.time_ns())
-    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
-
-    memory = ProjectMemory(store, rooms.redactor.redact)
-    review = Review(store, rooms.shop.granted)
-    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
-
-    def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
-
-    def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
-        return files.granted(demand, SeenBy(store, session.id))
-
-    return Pipeline(
-        policy=policy,
-        postures=postures,
-        finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
-        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
-        course=course,
-        showing=Showing(rooms.redactor, spill),
-        files=files_of,
-        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
-        network=for_tools(found.library.config.network),
-        belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
-        desk=desk,
-        run_memory=RunMemory(store, found.library.config.folding),
-        records=partial(remembered, store),
-        phases=PhaseLogs(store, policy),
-        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
-        memory=memory,
-        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
-    )
-
-
-class Wall:
-    """The clock on the wall, which only this module looks at."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
 
 
 def spoken(found: Law, pinned: str | None) -> str:
@@ -303,12 +236,6 @@ def prepare_folders(settings: Settings) -> None:
     with suppress(OSError):
         if not ignore.exists():
             ignore.write_text("*\n")
-
-
-def numbered() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
-    process, numbers = secrets.token_hex(6), count(1)
-    return lambda: f"{process}-{next(numbers)}"
 
 
 def new_handle() -> str:
