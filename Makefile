@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTTP ?= 127.0.0.1:7391
 
-.PHONY: help serve test wheel check bench generate conformance clean
+.PHONY: help serve test wheel check bench generate conformance mutants clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ bench: $(VENV)/.ready  ## measure us beside the bare SDK, in one run, and write 
 
 conformance: $(VENV)/.ready  ## the protocol's own conformance suite, both revisions
 	$(BIN)/python -m bench.conformance
+
+mutants: $(VENV)/.ready  ## plant faults into the rules, one at a time; the tests have to notice 90 % of them
+	bin/mutants
 
 clean:  ## take the environment away
 	rm -rf $(VENV)

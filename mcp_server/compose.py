@@ -27,6 +27,7 @@ from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, counting
+from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
@@ -34,6 +35,7 @@ from mcp_server.calls.running.reviewing import Review
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.network import for_programs, for_tools
 from mcp_server.guards.placing import Trash
@@ -218,7 +220,9 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
-    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, Review(store, rooms.shop.granted))
+    memory = ProjectMemory(store, rooms.redactor.redact)
+    review = Review(store, rooms.shop.granted)
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
@@ -242,6 +246,8 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         desk=desk,
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
+        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
+        memory=memory,
         failed=lambda tool, fault: failed(f"the tool {tool}", fault),
     )
 

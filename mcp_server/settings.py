@@ -67,6 +67,11 @@ class Settings:
         return self.state / "state.db"
 
     @property
+    def index(self) -> Path:
+        """What is known of the workspace's files: a cache, which may be deleted at any time."""
+        return self.state / "index.db"
+
+    @property
     def url(self) -> str:
         return f"sqlite:///{self.database}"
 

@@ -20,6 +20,10 @@ from tools.lsp.tool import LSP
 from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.phases.failing import ANALYZE_FAILURE
 from tools.phases.walking import ADVANCE_PHASE, PHASE_STATUS, RETURN_TO_FIX
+from tools.project.memory import MEMORY_SEARCH
+from tools.project.reading import INDEX_READ
+from tools.project.searching import INDEX_SEARCH
+from tools.project.symbols import INDEX_SYMBOLS
 from tools.search import GLOB, GREP
 from tools.shell.bash import BASH
 from tools.shell.watching import KILL, OUTPUT, WAIT
@@ -84,4 +88,9 @@ CATALOG: tuple[Tool, ...] = (
     DELETE,
     MOVE,
     FILE_INFO,
+    # The project as a whole.
+    INDEX_SEARCH,
+    INDEX_SYMBOLS,
+    INDEX_READ,
+    MEMORY_SEARCH,
 )

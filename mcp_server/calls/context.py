@@ -7,6 +7,8 @@ from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Ending
 from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Progress
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.index import Index
+from mcp_server.model.ports.memory import Memory
 from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
@@ -77,6 +79,8 @@ class ToolContext:
     person: Person
     desk: Desk
     records: Records
+    index: Index
+    memory: Memory
     call: Callable[[str, Arguments], Awaitable[Ending]]
 
     async def through(self, tool: str, arguments: Arguments) -> Ending:

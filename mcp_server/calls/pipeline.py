@@ -20,6 +20,7 @@ from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, measured
+from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
@@ -27,6 +28,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.ports.context import Belongings, Client, Person
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.index import Index
 from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
@@ -55,6 +57,8 @@ class Pipeline:
     desk: Callable[[Seat], MenuDesk]
     records: Callable[[Seat, Session, str], Records]
     phases: PhaseLogs
+    index: Index
+    memory: ProjectMemory
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -209,6 +213,8 @@ class Pipeline:
             person=self.person(session, client),
             desk=desk,
             records=self.records(found.seat, session, found.tool.name),
+            index=self.index,
+            memory=self.memory.of(session),
             call=partial(self.through, found, record),
         )
 

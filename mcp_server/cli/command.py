@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 MODULES = (
     *("serve", "menus", "check", "explain", "call", "status", "work.todos"),
+    *("project.memory", "project.index"),
     *("runs.approvals", "runs.control", "runs.report", "audit", "completion"),
 )
-"""In the order in which `--help` shows their commands. Each is beside this one and has `add(commands)`."""
+"""In the order in which `--help` shows their commands. Each is beside this one, or in a folder beside it."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio
 menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token

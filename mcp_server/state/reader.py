@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.memory import Entry
 from mcp_server.model.ports.records import Document
 from mcp_server.model.posture import Posture
 from mcp_server.model.runs.approval import Approval
@@ -118,6 +119,10 @@ class Reader:
 
     def messages(self) -> Sequence[Message]:
         return deeds.messages(self._view)
+
+    def memories(self) -> Sequence[Entry]:
+        """What is remembered of the project, of whoever ran there; the oldest first."""
+        return deeds.memories(self._view)
 
     def records(self, kind: str) -> Sequence[tuple[str, Document]]:
         """What packs remember of that kind, with whose each is, oldest first."""

@@ -11,10 +11,15 @@ from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
 COMMANDS = (
-    *("serve", "menus", "check", "explain", "call", "status", "messages"),
+    *("serve", "menus", "check", "explain", "call", "status", "messages", "memory", "index"),
     *("approvals", "approve", "deny", "pause", "next", "stop", "report", "audit", "completion"),
 )
-NOUNS = (*COMMANDS, "audit tail", "audit show", "audit verify", "audit export")
+NOUNS = (
+    *COMMANDS,
+    *(f"memory {deed}" for deed in ("list", "show", "add", "forget")),
+    *(f"index {deed}" for deed in ("build", "find", "symbols")),
+    *(f"audit {deed}" for deed in ("tail", "show", "verify", "export")),
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")

@@ -16,17 +16,17 @@ from tests.doors.served import command, environment
     [
         (
             "''",
-            "serve menus check explain call status messages approvals approve deny "
+            "serve menus check explain call status messages todos memory index approvals approve deny "
             "pause next stop report audit completion",
         ),
-        ("m", "menus messages"),
+        ("m", "menus messages memory"),
         ("audit ''", "tail show verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
         ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
-        ("menus ''", "swe data"),
+        ("menus ''", "swe git data project"),
         ("menus swe ''", ""),
         ("menus --to", "--tokens"),
         ("explain R", "Read"),
@@ -76,4 +76,4 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         timeout=30,
         check=True,
     )
-    assert said.stdout.splitlines() == ["swe data", "complete -o default -F _menugate menugate"]
+    assert said.stdout.splitlines() == ["swe git data project", "complete -o default -F _menugate menugate"]

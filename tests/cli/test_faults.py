@@ -137,7 +137,7 @@ def kitchen(place: Path, tool: Tool = STIR, modes: int = 1) -> Pack:
 
 def test_a_pack_is_part_of_what_is_checked_and_called(place: Path, menugate: Type) -> None:
     pack = kitchen(place)
-    assert "3 modes" in menugate("check", packs=[pack]).out
+    assert "5 modes" in menugate("check", packs=[pack]).out
     assert menugate("call stir_pot", packs=[pack]).out == "stirred\n"
 
 

@@ -28,7 +28,7 @@ CASES: list[tuple[str, Mapping[str, Any]]] = [
     for number, case in enumerate(group["cases"], 1)
 ]
 KEYS = {"mode", "pinned", "stage", "work", "control", "profile", "ai", "tool", "args", "see", "approved", "rules"} | {
-    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat")
+    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat", "own")
 }
 
 
@@ -49,8 +49,9 @@ def answer(case: Mapping[str, Any]) -> Decision:
     arguments = None if case.get("see") else case.get("args", example(name))
     call = Call(name, arguments, case.get("approved", False), Spent(**case.get("spent", {})), case.get("within"))
     ceiling = Profile(case.get("ceiling", "unrestricted"))
-    house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})))
-    return decide(tools().get(name), call, session, posture, house)
+    own = case.get("own", False)
+    house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})), own)
+    return decide(tools(own).get(name), call, session, posture, house)
 
 
 def wrong(case: Mapping[str, Any]) -> str | None:
@@ -70,7 +71,7 @@ def test_reviewed_cases(case: Mapping[str, Any]) -> None:
 
 
 def test_the_table_is_as_large_as_it_says_it_is() -> None:
-    assert len(CASES) >= 150
+    assert len(CASES) >= 400
     assert len({str(case) for _, case in CASES}) == len(CASES), "a case stands there twice"
 
 

@@ -62,7 +62,7 @@ def test_a_tool_some_calls_of_which_are_denied_is_still_shown() -> None:
 def test_flat_is_every_tool_once_in_menu_order() -> None:
     shown = flat(Posture(profile=Profile.UNRESTRICTED), policy())
     assert shown == tuple(dict.fromkeys((*META_TOOLS, *(name for mode in menus() for name in mode.tools))))
-    assert len(shown) == 77
+    assert len(shown) == 81
 
 
 def test_flat_shows_what_the_posture_allows() -> None:

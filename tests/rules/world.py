@@ -76,13 +76,18 @@ def tool(name: str, row: Mapping[str, Any]) -> Tool:
 
 
 @cache
-def tools() -> dict[str, Tool]:
-    return {name: tool(name, row) for name, row in table("tools")["tools"].items()}
+def tools(own: bool = False) -> dict[str, Tool]:
+    """`own`: with what one workspace adds."""
+    page = table("tools")
+    rows = page["tools"] | (page["own_tools"] if own else {})
+    return {name: tool(name, row) for name, row in rows.items()}
 
 
 @cache
-def menus() -> Menus:
-    return Menus(tuple(mode(name, row) for name, row in table("tools")["modes"].items()))
+def menus(own: bool = False) -> Menus:
+    page = table("tools")
+    rows = page["modes"] | (page["own_modes"] if own else {})
+    return Menus(tuple(mode(name, row) for name, row in rows.items()))
 
 
 def mode(name: str, row: Mapping[str, Any]) -> Mode:
@@ -102,7 +107,8 @@ def example(name: str) -> Arguments:
 
 @cache
 def table_example() -> dict[str, Arguments]:
-    return {name: row.get("example", {}) for name, row in table("tools")["tools"].items()}
+    page = table("tools")
+    return {name: row.get("example", {}) for name, row in (page["tools"] | page["own_tools"]).items()}
 
 
 def texts(written: Mapping[str, Sequence[str]]) -> list[RuleText]:
@@ -114,15 +120,16 @@ def texts(written: Mapping[str, Sequence[str]]) -> list[RuleText]:
 
 
 @cache
-def check() -> Any:
-    return checks(tools())
+def check(own: bool = False) -> Any:
+    return checks(tools(own))
 
 
 def policy(
     written: Mapping[str, Sequence[str]] | None = None,
     ceiling: Profile = Profile.UNRESTRICTED,
     budget: Budget | None = None,
+    own: bool = False,
 ) -> Policy:
-    rules = compile_rules(texts(written or {}), tools(), roots=("/work",))
+    rules = compile_rules(texts(written or {}), tools(own), roots=("/work",))
     assert isinstance(rules, Rules), rules
-    return Policy(tools(), menus(), EFFECTS, rules, ceiling, budget or Budget(), check())
+    return Policy(tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own))

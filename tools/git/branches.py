@@ -226,6 +226,7 @@ CREATE_BRANCH = Tool(
     stages=ACTING,
     run=create_branch,
     subject=("branch_name", Subject.TEXT),
+    shut_in=True,
 )
 
 CHECKOUT = Tool(
@@ -243,6 +244,7 @@ CHECKOUT = Tool(
     run=checkout,
     demand=demand_checkout,
     subject=("branch_name", Subject.TEXT),
+    shut_in=True,
 )
 
 BRANCH_LIST = Tool(
@@ -259,4 +261,5 @@ BRANCH_LIST = Tool(
     stages=EVERYWHERE,
     run=branch_list,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
 )

@@ -149,4 +149,5 @@ COMMIT = Tool(
     run=commit,
     demand=demand,
     subject=("message", Subject.TEXT),
+    shut_in=True,
 )

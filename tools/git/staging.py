@@ -112,8 +112,8 @@ async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
             raise Refusal(
                 Problem(
                     Code.WRONG_STATE,
-                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in this "
-                    "repository's own configuration; nothing was staged.",
+                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in "
+                    "this repository's own configuration; nothing was staged.",
                     "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",
                 )
             )
@@ -183,6 +183,7 @@ ADD = Tool(
     run=add,
     demand=demand_adding,
     subject=("files", Subject.PATH),
+    shut_in=True,
 )
 
 RESET = Tool(
@@ -199,4 +200,5 @@ RESET = Tool(
     stages=ACTING,
     run=reset,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
 )

@@ -1,7 +1,7 @@
 """How does a run go on? It opens with a thought where the person wants that, pauses, is delivered, and is read over."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -36,6 +36,8 @@ class Course:
     """What a principal chose, as far as it is known."""
     redactor: Redactor
     review: Review
+    learn: Callable[[Session, str], Awaitable[str]]
+    """What a run that succeeded leaves behind; what was remembered of it, in words."""
     _delivering: set[str] = field(default_factory=set[str])
 
     async def settle(self, seat: Seat) -> None:
@@ -118,15 +120,15 @@ class Course:
         report = await self.review.of(run, status)
         await self.store.write(partial(deeds.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
-        return completed(status, report)
+        return completed(status, report, await self.learn(run, answer) if status == "success" else "")
 
     async def _to(self, seat: Seat, stage: Stage, reason: str) -> None:
         await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
 
 
-def completed(status: str, report: Report) -> Done:
+def completed(status: str, report: Report, kept: str) -> Done:
     found = [*report.issues, *report.missing_steps]
-    text = f"Recorded as {status}. The run is over."
+    text = f"Recorded as {status}. The run is over.{kept}"
     if found:
         text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
     return Done(text, {"status": status, "report": f"{ADDRESS}/{report.run}", "findings": found})

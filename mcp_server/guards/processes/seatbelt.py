@@ -48,8 +48,13 @@ def _lines(reach: Reach, private: str) -> Iterator[str]:
     yield f"(allow file-read* {_below((*reach.lent, reach.workspace, private))})"
     written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
     yield f'(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty") {_below(written)})'
-    if reach.guarded:
-        yield f"(deny file-write* {_below(reach.guarded)} {_itself(reach.held)})"
+    # Of places inside of each other the outer one first: the inner one has the last line.
+    for one in sorted((*reach.held, *reach.guarded)) if reach.writable else ():
+        if one in reach.held:
+            yield f"(allow file-write* {_below((one,))})"
+            yield f"(deny file-write* {_itself((one,))})"
+        else:
+            yield f"(deny file-write* {_below((one,))})"
     if reach.hidden:
         yield f"(deny file-read* file-write* {_below(reach.hidden)})"
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from mcp_server.guards.jail import Jail, Place
 from mcp_server.guards.search import ignoring
@@ -21,14 +22,19 @@ class Found:
 
     place: Place
     is_folder: bool
-    mtime_ns: int
+    stats: os.stat_result
+
+    @property
+    def mtime_ns(self) -> int:
+        return self.stats.st_mtime_ns
 
 
 class Walk:
     """From one folder down, each folder opened beneath the workspace by itself, names in order."""
 
-    def __init__(self, jail: Jail, start: str, deadline: Deadline) -> None:
-        self._jail, self._start, self._deadline = jail, start, deadline
+    def __init__(self, jail: Jail, start: str, deadline: Deadline, most: int | None = None) -> None:
+        """`most`: of a folder with more entries only so many are looked at, whichever the disk names first."""
+        self._jail, self._start, self._deadline, self._most = jail, start, deadline, most
         self.complete = True
         self.timed_out = False
 
@@ -55,7 +61,8 @@ class Walk:
         try:
             rules = with_rules_of(self._jail, folder, path, rules)
             with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+                entries = sorted(islice(listing, self._most), key=lambda entry: entry.name)
+                self.complete &= next(listing, None) is None
             for at, entry in enumerate(entries):
                 if at % ASK_THE_CLOCK == 0 and self._deadline.over:
                     self.complete, self.timed_out = False, True
@@ -75,10 +82,10 @@ class Walk:
         if rules.ignores(path, is_folder) or self._jail.is_private(folder, entry.name):
             return None
         try:
-            mtime = entry.stat(follow_symlinks=False).st_mtime_ns
+            stats = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return None
-        return Found(Place(folder, entry.name, path, False), is_folder, mtime)
+        return Found(Place(folder, entry.name, path, False), is_folder, stats)
 
 
 def above(jail: Jail, start: str) -> Ignored:

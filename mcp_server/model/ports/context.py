@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.ports.files import Files
+from mcp_server.model.ports.index import Index
+from mcp_server.model.ports.memory import Memory
 from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
@@ -138,6 +140,10 @@ class Context(Protocol):
     def desk(self) -> Desk: ...
     @property
     def records(self) -> Records: ...
+    @property
+    def index(self) -> Index: ...
+    @property
+    def memory(self) -> Memory: ...
 
     async def through(self, tool: str, arguments: Arguments) -> Ending:
         """Call another tool on the way to this one's answer, through the same gate, under the posture of now.

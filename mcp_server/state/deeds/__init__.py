@@ -6,6 +6,7 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
 from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
 from mcp_server.state.deeds.records import (
@@ -48,6 +49,7 @@ from mcp_server.state.deeds.sessions import (
 __all__ = [
     "AXES",
     "Full",
+    "Learned",
     "Reply",
     "Terms",
     "Writing",
@@ -65,12 +67,15 @@ __all__ = [
     "document",
     "documents",
     "forget",
+    "forget_entry",
     "forget_records",
     "go_on",
     "holds",
     "intend",
     "keep_thought",
     "leave_message",
+    "memories",
+    "memory",
     "messages",
     "move",
     "of_principal",
@@ -86,6 +91,7 @@ __all__ = [
     "read_messages",
     "recall_seen",
     "record",
+    "remember",
     "remember_seen",
     "report",
     "session",

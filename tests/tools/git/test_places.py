@@ -144,13 +144,14 @@ def test_a_subfolder_finds_its_repository_and_names_files_from_there(bench: Benc
     "path", ["../outside/hidden.txt", "../../outside", "/etc/passwd", ".git/config", ".git", "~/x"]
 )
 def test_no_file_from_outside_is_staged_or_shown(bench: Bench, path: str) -> None:
-    for tool, arguments in (
-        ("git_add", {"files": [path]}),
-        ("git_diff_unstaged", {"paths": [path]}),
-        ("git_diff", {"target": "HEAD", "paths": [path]}),
-        ("git_show", {"revision": "HEAD", "paths": [path]}),
-        ("git_log", {"paths": [path]}),
-    ):
+    calls: dict[str, dict[str, Any]] = {
+        "git_add": {"files": [path]},
+        "git_diff_unstaged": {"paths": [path]},
+        "git_diff": {"target": "HEAD", "paths": [path]},
+        "git_show": {"revision": "HEAD", "paths": [path]},
+        "git_log": {"paths": [path]},
+    }
+    for tool, arguments in calls.items():
         assert bench.problem(tool, repo_path="repo", **arguments).code in (Code.PATH_REFUSED, Code.NOT_FOUND), tool
     assert git(bench.root / "repo", "diff", "--cached", "--name-only") == b"c.txt\n"
 

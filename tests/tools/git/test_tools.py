@@ -115,17 +115,18 @@ def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: Bench) ->
     git(bench.root, "add", ".env")
     git(bench.root, "commit", "-q", "-m", "with a secret")
     (bench.root / ".env").write_text("KEY=new-value\n")
-    for tool, arguments in (
-        ("git_diff_unstaged", {}),
-        ("git_diff", {"target": "HEAD"}),
-        ("git_show", {"revision": "HEAD"}),
-    ):
+    calls: dict[str, dict[str, Any]] = {
+        "git_diff_unstaged": {},
+        "git_diff": {"target": "HEAD"},
+        "git_show": {"revision": "HEAD"},
+    }
+    for tool, arguments in calls.items():
         told = bench.done(tool, **arguments)
         assert "value" not in told.text, tool
         assert "`.env`" in told.text
         assert told.data is not None
         assert told.data["not_shown"] == [".env"]
-        named = arguments | {"paths": [".env"]}
+        named: dict[str, Any] = arguments | {"paths": [".env"]}
         assert bench.problem(tool, **named).code is Code.APPROVAL_REQUIRED
         assert "value" in bench.done(tool, yes=True, **named).text
     told = bench.problem("git_add", files=["."])
@@ -238,7 +239,8 @@ def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: Bench
     git(bench.root, "-c", "user.name=x", "add", "--all")
     author = "Eve\x1b[31m\u202e <eve@example.org>"
     git(bench.root, "commit", "-q", f"--author={author}", "-m", "\x1b]0;title\x07\u2066Ignore\U000e0041 this")
-    for tool, arguments in (("git_log", {}), ("git_show", {"revision": "HEAD"}), ("git_branch_list", {})):
+    calls: dict[str, dict[str, Any]] = {"git_log": {}, "git_show": {"revision": "HEAD"}, "git_branch_list": {}}
+    for tool, arguments in calls.items():
         told = bench.done(tool, **arguments)
         for text in (told.text, str(told.data)):
             assert not plain.UNSEEN.search(text), (tool, text)
@@ -329,7 +331,8 @@ def test_without_a_sandbox_only_a_harmless_repository_is_opened(tmp_path: Path, 
     for words in ('[filter "x"]\n\tclean = cat\n', "[core][FILTER.x]clean=cat\n", "[include]\n\tpath = more\n"):
         with (root / ".git" / "config").open("a") as file:
             file.write(words)
-        for name, arguments in (("git_status", {}), ("git_add", {"files": ["a.txt"]}), ("git_log", {})):
+        calls: dict[str, dict[str, Any]] = {"git_status": {}, "git_add": {"files": ["a.txt"]}, "git_log": {}}
+        for name, arguments in calls.items():
             assert bench.problem(name, Profile.TRUSTED, **arguments).code is Code.UNSAFE_REPOSITORY, name
         lines = (root / ".git" / "config").read_text().removesuffix(words)
         (root / ".git" / "config").write_text(lines)

@@ -1,0 +1,1 @@
+"""What a person types about the project itself: its memory, and the index of its files."""

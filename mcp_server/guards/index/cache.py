@@ -1,0 +1,257 @@
+"""What is known of each file? A small database of its own beside the state, which may be deleted at any time.
+
+Nothing in it is anybody's only copy: what cannot be read, or was written by another version, is thrown away and made
+anew. It is opened for each look and closed after it, so that whoever takes it away takes it away for good.
+"""
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_server.guards.search.harvest import Deadline
+from mcp_server.model.ports.index import Symbol
+from mcp_server.model.ports.words import words
+
+VERSION = 1
+MOST_PAGES = 131_072
+"""Half a gigabyte; what goes beyond it is not taken in."""
+WAIT_SECONDS = 5.0
+STEPS_BETWEEN_LOOKS = 20_000
+OF_A_SYMBOL = ("kind", "line", "last", "within", "text")
+LAYOUT = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    folder BLOB NOT NULL,
+    name BLOB NOT NULL,
+    stamp TEXT NOT NULL,
+    settled INTEGER NOT NULL,
+    digest BLOB,
+    left_out TEXT,
+    turn INTEGER NOT NULL,
+    UNIQUE (folder, name));
+CREATE TABLE symbols (
+    file INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    folded TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    within TEXT NOT NULL,
+    text TEXT NOT NULL);
+CREATE INDEX symbols_by_file ON symbols (file, line);
+CREATE INDEX symbols_by_name ON symbols (folded);
+CREATE VIRTUAL TABLE words USING fts5 (held, tokenize = "ascii tokenchars '_'", detail = none, columnsize = 0);
+CREATE TABLE turns (turn INTEGER NOT NULL, birth TEXT NOT NULL);
+INSERT INTO turns VALUES (0, hex(randomblob(8)));
+"""
+
+
+class Full(Exception):
+    """There is no room for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one file."""
+
+    id: int
+    stamp: str
+    settled: bool
+    digest: bytes | None
+    left_out: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was found out about one file."""
+
+    name: str
+    stamp: str
+    settled: bool
+    digest: bytes | None = None
+    left_out: str | None = None
+    text: str = ""
+    symbols: Sequence[Symbol] = ()
+
+
+class Cache:
+    """The database, open. Each method is one question or one change; changes stand together between `writing`s."""
+
+    def __init__(self, link: sqlite3.Connection) -> None:
+        self._link = link
+
+    @contextmanager
+    def writing(self) -> Generator[int]:
+        """One change for all or nothing; its number, higher than that of every change before it."""
+        self._link.execute("BEGIN IMMEDIATE")
+        try:
+            self._link.execute("UPDATE turns SET turn = turn + 1")
+            yield self.turn()
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._link.execute("ROLLBACK")
+            raise
+        self._link.execute("COMMIT")
+
+    def turn(self) -> int:
+        return self._link.execute("SELECT turn FROM turns").fetchone()[0]
+
+    def birth(self) -> str:
+        """Another one where the file is not the one it was."""
+        return self._link.execute("SELECT birth FROM turns").fetchone()[0]
+
+    def held(self) -> int:
+        return self._link.execute("SELECT count(*) FROM files WHERE left_out IS NULL").fetchone()[0]
+
+    def left_out(self) -> dict[str, int]:
+        rows = self._link.execute(
+            "SELECT left_out, count(*) FROM files WHERE left_out IS NOT NULL GROUP BY 1 ORDER BY 1"
+        )
+        return dict(rows.fetchall())
+
+    def inside(self, folder: str) -> dict[str, Known]:
+        """What is known of the files right in this folder, by name."""
+        rows = self._link.execute(
+            "SELECT name, id, stamp, settled, digest, left_out FROM files WHERE folder = ?", (os.fsencode(folder),)
+        )
+        return {os.fsdecode(name): Known(id, stamp, bool(settled), *rest) for name, id, stamp, settled, *rest in rows}
+
+    def folders(self) -> list[str]:
+        return [os.fsdecode(row[0]) for row in self._link.execute("SELECT DISTINCT folder FROM files")]
+
+    def learn(self, folder: str, one: Learned, turn: int) -> None:
+        """Put this in the place of whatever was known of the file."""
+        try:
+            row = self._link.execute(
+                "INSERT INTO files (folder, name, stamp, settled, digest, left_out, turn) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (folder, name) DO UPDATE SET stamp = excluded.stamp, settled = excluded.settled,"
+                " digest = excluded.digest, left_out = excluded.left_out, turn = excluded.turn RETURNING id",
+                (os.fsencode(folder), os.fsencode(one.name), one.stamp, one.settled, one.digest, one.left_out, turn),
+            ).fetchone()
+            self._clear(row[0])
+            if one.left_out is None:
+                self._link.execute(
+                    "INSERT INTO words (rowid, held) VALUES (?, ?)", (row[0], " ".join(sorted(words(one.text))))
+                )
+                self._link.executemany(
+                    "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (row[0], each.name, each.name.casefold(), *(getattr(each, name) for name in OF_A_SYMBOL))
+                        for each in one.symbols
+                    ],
+                )
+        except sqlite3.OperationalError as error:
+            if "full" in str(error):
+                raise Full from error
+            raise
+
+    def touch(self, id: int, stamp: str, settled: bool) -> None:
+        """The file is what it was, under a new stamp."""
+        self._link.execute("UPDATE files SET stamp = ?, settled = ? WHERE id = ?", (stamp, settled, id))
+
+    def forget(self, folder: str, names: Iterable[str] | None, until: int) -> None:
+        """These files of a folder (None for all) are gone; what was learned after that change is left alone."""
+        wanted = None if names is None else {os.fsencode(name) for name in names}
+        rows = self._link.execute(
+            "SELECT id, name FROM files WHERE folder = ? AND turn <= ?", (os.fsencode(folder), until)
+        )
+        for id, name in rows.fetchall():
+            if wanted is None or name in wanted:
+                self._clear(id)
+                self._link.execute("DELETE FROM files WHERE id = ?", (id,))
+
+    def _clear(self, id: int) -> None:
+        self._link.execute("DELETE FROM words WHERE rowid = ?", (id,))
+        self._link.execute("DELETE FROM symbols WHERE file = ?", (id,))
+
+    def rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+        """For the questions of a search. The words of `sql` are ours alone."""
+        return self._link.execute(sql, values).fetchall()
+
+
+@contextmanager
+def opened(path: Path, deadline: Deadline | None = None) -> Generator[Cache]:
+    """The cache, made where there is none. A look that goes past its deadline raises `sqlite3.OperationalError`."""
+    if not _is_ours(path):
+        _make(path)
+    link = _link(path)
+    try:
+        if link.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            raise sqlite3.DatabaseError("made by another version")
+        if deadline is not None:
+            link.set_progress_handler(lambda: deadline.over, STEPS_BETWEEN_LOOKS)
+        yield Cache(link)
+    finally:
+        link.close()
+
+
+def _link(path: Path) -> sqlite3.Connection:
+    link = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        link.execute("PRAGMA synchronous = NORMAL")
+        link.execute(f"PRAGMA max_page_count = {MOST_PAGES}")
+        return link
+    except BaseException:
+        link.close()
+        raise
+
+
+def _is_ours(path: Path) -> bool:
+    """A plain file with something in it, and with no other name: a link in its place could lead anywhere."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1 and found.st_size > 0
+
+
+def _make(path: Path) -> None:
+    with _alone(path):
+        if _is_ours(path):  # another process was first
+            return
+        # Made under another name and put in place whole, so that nobody opens half of it.
+        draft = path.with_suffix(".new")
+        _unlink(draft)
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        link = _link(draft)
+        try:
+            link.execute("PRAGMA journal_mode = WAL")
+            link.execute("BEGIN IMMEDIATE")
+            for statement in LAYOUT.strip().split(";\n"):
+                link.execute(statement)
+            link.execute(f"PRAGMA user_version = {VERSION}")
+            link.execute("COMMIT")
+        finally:
+            link.close()
+        # What an earlier file left beside it would be taken for a part of this one.
+        _unlink(path)
+        draft.rename(path)
+
+
+def discard(path: Path) -> None:
+    """Take the cache away; what it held is found out again."""
+    with _alone(path):
+        _unlink(path)
+
+
+def _unlink(path: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + ending).unlink()
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    """No other process makes or takes away this cache meanwhile."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(path.with_suffix(".lock"), flags, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,164 @@
+"""What is where in the workspace, now? The `Index` port: rounds that refresh what is known, and looks that ask it."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from mcp_server.guards.index.cache import discard, opened
+from mcp_server.guards.index.finding import Look, Scope
+from mcp_server.guards.index.language import defined
+from mcp_server.guards.index.rounds import Round
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.refusals import shown
+from mcp_server.guards.search.globs import BadGlob, Globs
+from mcp_server.guards.search.harvest import Deadline
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.index import KINDS, Freshness, Hits, Symbol, Symbols, Wanted
+from mcp_server.model.ports.words import Query
+
+T = TypeVar("T")
+NO_ROOM = "no room left in the index"
+NOT_WHOLE = "in folders that are too large or cannot be read"
+
+
+class WorkspaceIndex:
+    """Any thread may ask. One at a time looks at the disk; whoever came meanwhile is served by the same round."""
+
+    def __init__(self, jail: Jail, path: Path, now_ns: Callable[[], int]) -> None:
+        self._jail, self._path, self._now_ns = jail, path, now_ns
+        self._turn = threading.Lock()
+        self._round: Round | None = None
+        self._last: Round | None = None
+        self._begun = 0
+        self._done = 0
+        """The number of the last round that was brought to its end."""
+        self._birth: str = ""
+        """Of the cache that the rounds wrote to."""
+
+    def arrive(self) -> int:
+        return self._begun
+
+    def refresh(self, mark: int, seconds: float) -> Freshness:
+        deadline = Deadline(seconds)
+        if self._done <= mark and self._turn.acquire(timeout=seconds):
+            try:
+                self._kept(lambda: self._go_on(mark, deadline))
+            finally:
+                self._turn.release()
+        return self._kept(lambda: self._how_fresh(mark))
+
+    def _go_on(self, mark: int, deadline: Deadline) -> None:
+        with opened(self._path) as cache:
+            birth = cache.birth()
+            if birth != self._birth:
+                # Another file, or none that was ever looked into: what a round learned so far is not in it.
+                self._birth, self._round = birth, None
+            # At least one step, so that whoever asks often enough comes to the end.
+            while self._done <= mark:
+                if self._round is None:
+                    self._begun += 1
+                    self._round = Round(self._jail, self._now_ns, cache.turn())
+                if self._round.step(cache, deadline):
+                    self._done, self._last, self._round = self._begun, self._round, None
+                if deadline.over:
+                    return
+
+    def _how_fresh(self, mark: int) -> Freshness:
+        going = self._round or self._last
+        with opened(self._path) as cache:
+            left_out = cache.left_out()
+            if going and going.full:
+                left_out[NO_ROOM] = left_out.get(NO_ROOM, 0) + 1
+            if going and not going.whole:
+                left_out[NOT_WHOLE] = left_out.get(NOT_WHOLE, 0) + 1
+            looked, learned = (going.looked, going.learned) if going else (0, 0)
+            return Freshness(self._done > mark, cache.held(), looked, learned, left_out)
+
+    def discard(self) -> None:
+        """Throw away what is known; the next look finds it out again."""
+        self._kept(lambda: discard(self._path))
+
+    def search(self, wanted: Wanted) -> Hits:
+        query = Query.read(wanted.query)
+        if not query.terms:
+            raise Refusal(
+                Problem(
+                    Code.INVALID_ARGUMENTS,
+                    f"`{wanted.query}` holds no word to look for.",
+                    'Give words, `begin*`, or a "phrase" in quotes; signs alone are found by `grep`.',
+                )
+            )
+        return self._kept(lambda: self._looked(wanted, lambda look: look.lines(query)))
+
+    def symbols(self, wanted: Wanted) -> Symbols:
+        if wanted.kind and wanted.kind not in KINDS:
+            raise Refusal(
+                Problem(Code.INVALID_ARGUMENTS, f"`{wanted.kind}` is no kind of symbol.", f"Kinds: {', '.join(KINDS)}.")
+            )
+        return self._kept(lambda: self._looked(wanted, lambda look: look.symbols()))
+
+    def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
+        return tuple(defined(path, text))
+
+    def _looked(self, wanted: Wanted, ask: Callable[[Look], T]) -> T:
+        deadline = Deadline(wanted.seconds)
+        scope = Scope(self._place(wanted.path), _globs(wanted.glob))
+        while True:
+            with opened(self._path, deadline) as cache:
+                if not self._birth or cache.birth() == self._birth or deadline.over:
+                    return ask(Look(cache, self._jail, scope, wanted, deadline))
+            # Somebody took the cache away since it was brought up to date.
+            self.refresh(self.arrive(), max(deadline.left, 0))
+
+    def _place(self, path: str) -> str:
+        asked = self._jail.relative(path)
+        with self._jail.place(asked, reading=True) as place:
+            if place.stat() is None:
+                raise Refusal(
+                    Problem(
+                        Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Leave `path` out to look everywhere."
+                    )
+                )
+            return place.path if place.name != "." else "."
+
+    def _kept(self, work: Callable[[], T]) -> T:
+        """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
+        try:
+            try:
+                return work()
+            except sqlite3.Error as error:
+                if "locked" in str(error) or "busy" in str(error):
+                    raise _busy() from None
+                discard(self._path)
+                return work()
+        except (sqlite3.Error, OSError) as error:
+            raise Refusal(
+                Problem(
+                    Code.TOOL_FAILED,
+                    f"The index cannot be kept in `{self._path.parent.name}`: {error}.",
+                    "Search with `grep` and `glob`, which need no index.",
+                )
+            ) from None
+
+
+def _busy() -> Refusal:
+    return Refusal(
+        Problem(
+            Code.BUSY, "another process is writing the index and does not come to an end.", "Try again in a moment."
+        )
+    )
+
+
+def _globs(pattern: str) -> Globs:
+    try:
+        return Globs.of(one.strip() for one in pattern.split(";") if one.strip())
+    except BadGlob as error:
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS,
+                f"`{pattern}` is not a pattern for paths: {error}.",
+                "Patterns look like `*.py`, `src/**/*.ts` or `*.{js,ts}`; several stand side by side with `;`.",
+            )
+        ) from None

@@ -1,0 +1,51 @@
+"""What may a tool ask of the project's memory? It may look things up, and no more.
+
+Nothing is remembered on a tool's word: an entry is written when a run ended in success, or by the person.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Tier(StrEnum):
+    """The three kinds of what is remembered, the one that lasts longest first."""
+
+    FACT = "fact"
+    """What holds in this project: paths, commands to build and to test."""
+    DECISION = "decision"
+    """What was decided about how it is built."""
+    OUTCOME = "outcome"
+    """How the last runs ended."""
+
+
+MOST: dict[Tier, int] = {Tier.FACT: 200, Tier.DECISION: 200, Tier.OUTCOME: 50}
+"""So many of each are kept for one principal; the oldest goes first."""
+LONGEST = 1_000
+"""Characters of one entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    id: str
+    at: int
+    tier: Tier
+    text: str
+    principal: str
+    session: str = ""
+    run: str = ""
+    by: str = "run"
+    """`run`, or `person`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The entries that fit best, and how many fit at all."""
+
+    shown: Sequence[Entry]
+    total: int
+
+
+class Memory(Protocol):
+    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> Found: ...

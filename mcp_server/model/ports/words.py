@@ -1,0 +1,100 @@
+"""What is a word, for whoever searches? The one reading that the index, the memory and their queries share.
+
+A word is a run of letters, digits and underscores, whatever its case. `parseHttpRequest` and `parse_http_request` are
+words with parts, and are found by their parts as well.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+RUN = re.compile(r"\w+")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+ASKED = re.compile(r'"([^"]*)"|(\w+)(\*?)')
+LONGEST = 64
+"""A longer run is data rather than a word, and is known by its beginning."""
+MOST_TERMS = 20
+
+
+@lru_cache(maxsize=1 << 14)
+def parts(run: str) -> tuple[str, ...]:
+    """`parseHTTPRequest2` -> parse, http, request, 2; none where the run is one piece and no more."""
+    pieces = PART.findall(run) if run.isascii() else [piece for piece in run.split("_") if piece]
+    found = tuple(one.casefold() for one in pieces)
+    return found if found != (run.casefold(),) else ()
+
+
+def words(text: str) -> set[str]:
+    """Every word of a text and every part of one."""
+    return spread(set(RUN.findall(text)))
+
+
+def spread(runs: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for run in runs:
+        short = run[:LONGEST]
+        found.add(short.casefold())
+        found.update(parts(short))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that is looked for."""
+
+    text: str
+    """As it was written, in small letters; what a symbol of that name is recognised by."""
+    needs: tuple[str, ...] = ()
+    """The words that have to be there."""
+    starts: str = ""
+    """With how some word has to begin."""
+    phrase: str = ""
+    """What has to stand on one line as it is, but for its case."""
+
+    def on(self, found: Set[str], line: str) -> bool:
+        """Is it on this line, of which these are the words and this is the text in small letters?"""
+        if self.phrase:
+            return self.phrase in line
+        if self.starts:
+            return any(word.startswith(self.starts) for word in found)
+        return self.text in found or all(need in found for need in self.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What somebody typed, understood: nothing in it is a command to whoever searches."""
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def read(cls, text: str) -> "Query":
+        return cls(tuple(dict.fromkeys(_terms(text)))[:MOST_TERMS])
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Words that a text with every term in it surely holds."""
+        return tuple(dict.fromkeys(need for term in self.terms for need in term.needs))
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Beginnings of words that it surely holds."""
+        return tuple(dict.fromkeys(term.starts for term in self.terms if term.starts))
+
+
+def _terms(text: str) -> Iterator[Term]:
+    for quoted, run, star in ASKED.findall(text):
+        if phrase := quoted.casefold().replace("\n", " ").strip():
+            yield _phrase(phrase)
+        elif star:
+            yield Term(run[:LONGEST].casefold(), starts=run[:LONGEST].casefold())
+        elif run:
+            short = run[:LONGEST]
+            yield Term(short.casefold(), parts(short) or (short.casefold(),))
+
+
+def _phrase(phrase: str) -> Term:
+    """Its first word may go on to the left of it and its last one to the right; those between are whole."""
+    runs = [(found.group()[:LONGEST], found.end() < len(phrase)) for found in RUN.finditer(phrase) if found.start()]
+    starts = next((run for run, whole in runs if not whole), "")
+    return Term(phrase, tuple(run for run, whole in runs if whole), starts, phrase)
