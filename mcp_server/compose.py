@@ -16,17 +16,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
+from anyio import to_thread
+
 import mcp_server
 from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
+from mcp_server.calls.folding import RunMemory
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, counting
+from mcp_server.calls.recording import Recorder, counting, unwatched
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
@@ -43,19 +46,23 @@ from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
-from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
+from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
+from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
-from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from mcp_server.wire.own.prompts import Sayings
+from mcp_server.wire.own.summaries import summaries
+from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, stamp
+from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
@@ -80,6 +87,8 @@ class House:
     server: MenuServer
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
+    last_words: Callable[[], None] | None = None
+    """What telemetry hands over at the end, where it is on."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -104,6 +113,8 @@ class House:
             await self.shop.close()
             self.notices.close()
             await self.store.close()
+            if self.last_words is not None:
+                await to_thread.run_sync(self.last_words)
 
     async def _unsheltered(self) -> None:
         """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
@@ -142,6 +153,8 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     prepare_folders(settings)
     try:
         return connected(found, settings, clock)
+    except (Unspeakable, Unstartable) as wrong:
+        raise Unbuildable(str(wrong)) from None
     except OSError as wrong:
         raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
@@ -161,7 +174,12 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     asked = settings.http is not None and settings.auth
     token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
+    sayings = Sayings(found.words, str(settings.workspace), postures.seen)
+    offers = Offers((sayings.pack(), *found.packs), (*reports(store, redactor), *summaries(store)))
+    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+    watching = asked_for(wish, frozenset(policy.tools), offers.names, settings.person)
+    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
     listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
     notices = Notices(listings, postures.known, settings.settle_seconds)
@@ -170,16 +188,19 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         sessions=sessions,
         listings=listings,
         notices=notices,
-        offers=Offers(found.packs, reports(store, redactor)),
+        offers=offers,
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
-        schema_of=mirrored(policy),
+        schema_of=mirrored(policy.tools),
         patience=settings.answer_seconds,
     )
-    server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
+    seal = kept(settings.secrets / "request-state.key").encode()
+    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token)
+    return House(
+        found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token, last_words
+    )
 
 
 @dataclass(frozen=True)
@@ -195,6 +216,7 @@ class Rooms:
     jail: Jail
     shop: Workshop
     keeping: Keeping
+    noticed: Callable[[Judged], None]
 
 
 def ground(settings: Settings) -> Ground:
@@ -234,7 +256,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation),
+        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
         approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
         showing=Showing(rooms.redactor, spill),
@@ -244,6 +266,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
         desk=desk,
+        run_memory=RunMemory(store, found.library.config.folding),
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
         index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
@@ -260,15 +283,8 @@ class Wall:
 
 
 def spoken(found: Law, pinned: str | None) -> str:
-    prompts = DATA / "prompts"
-    head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
-    return instructions(head.read_text(), tail.read_text(), found.policy.menus, found.policy.menus.get(pinned))
-
-
-def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:
-    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
-    asking = {name: tool for name, tool in policy.tools.items() if "x-mcp-header" in repr(tool.arguments)}
-    return lambda name: dict(asking[name].arguments) if name in asking else None
+    head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
+    return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
 
 def prepare_folders(settings: Settings) -> None:

@@ -87,6 +87,7 @@ async def _message(ctx: Context, args: MessageUser) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
+    remembered = {"notes": {"message": args["message"]}}
     if args.get("block_on_user") and ctx.person.reachable():
         return await _asked(ctx, args["message"], attachments)
     left = await ctx.person.tell(args["message"], attachments)
@@ -94,6 +95,7 @@ async def _message(ctx: Context, args: MessageUser) -> Ending:
     return Done(
         f"Left in the user's messages as {left}; the user reads it with `menugate messages`.{waiting}",
         {"delivered": "outbox", "id": left},
+        meta=remembered,
     )
 
 

@@ -29,6 +29,8 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
     ask: Callable[[Client, Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
     """What has to be asked through the client before the words can be said; the answers join the arguments."""
+    render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    """In place of `render`, where the words depend on who asks: the principal comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Artifact:
     media_type: str
     read: Callable[[str, Mapping[str, str]], Awaitable[str | None]]
     """Given the principal and what stands in the holes; None where there is nothing of theirs."""
+    values: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
+    """What completes a half-typed hole for a principal: its name and what is typed so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,16 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Folding:
+    """When the beginning of a run is put together into a summary."""
+
+    messages: int = 40
+    tokens: int = 20_000
+    keep: int = 20
+    """So many of the newest messages stay out of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What a run has spent so far."""
 

@@ -105,13 +105,18 @@ class Tool:
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The arguments that name places in the workspace."""
+        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+
     def located(self, arguments: Arguments, root: str) -> Arguments:
         """The same arguments with every path below the workspace written as the workspace knows it.
 
         What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
         below a protected name is not for that reason protected.
         """
-        names = self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+        names = self.places
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
         short = {name: path.removeprefix(inside) or "." for name, path in found.items() if isinstance(path, str)}

@@ -40,6 +40,11 @@ class Offers:
     def templates(self) -> Iterator[Template]:
         return (template for pack in self.packs for template in pack.templates)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of the prompts."""
+        return frozenset(prompt.name for prompt in self.prompts)
+
     def list_prompts(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
         return NOT_CACHED | {"prompts": [_prompt(prompt) for prompt in self.prompts]}
@@ -71,7 +76,7 @@ class Offers:
                 return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
-    async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
+    async def prompt(self, params: GetPromptRequestParams, client: Client, principal: str) -> dict[str, Any]:
         found = next((prompt for prompt in self.prompts if prompt.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
@@ -81,25 +86,29 @@ class Offers:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
         if found.ask is not None:
             given |= await found.ask(client, given)
-        messages = [dict(message) for message in found.render(given)]
+        rendered = await found.render_for(principal, given) if found.render_for else found.render(given)
+        messages = [dict(message) for message in rendered]
         return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
-    def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
-        ref, argument = params.ref, params.argument
-        values = [str(value) for value in self._values(ref.model_dump(by_alias=True), argument.name, argument.value)]
+    async def complete(self, params: CompleteRequestParams, principal: str) -> dict[str, Any]:
+        ref, argument = params.ref.model_dump(by_alias=True), params.argument
+        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal)]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, "resultType": "complete"}
 
-    def _values(self, ref: Mapping[str, Any], name: str, typed: str) -> list[str]:
+    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str) -> list[str]:
         for prompt in self.prompts:
             if prompt.name == ref.get("name"):
                 return [
                     value for one in prompt.arguments if one.name == name and one.values for value in one.values(typed)
                 ]
         for template in self.templates:
-            if template.uri_template == ref.get("uri") and template.values:
-                return list(template.values(name, typed))
+            if template.uri_template == ref.get("uri"):
+                return list(template.values(name, typed)) if template.values else []
+        for artifact in self.artifacts:
+            if artifact.uri_template == ref.get("uri") and artifact.values:
+                return list(await artifact.values(principal, name, typed))
         return []
 
 

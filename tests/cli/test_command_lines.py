@@ -11,14 +11,17 @@ from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
 COMMANDS = (
-    *("serve", "menus", "check", "explain", "call", "status", "messages", "memory", "index"),
-    *("approvals", "approve", "deny", "pause", "next", "stop", "report", "audit", "completion"),
+    *("serve", "menus", "check", "rules", "trust", "untrust", "explain", "call", "status", "messages"),
+    *("todos", "memory", "index", "approvals", "approve", "deny", "pause", "next", "stop", "report"),
+    *("audit", "summary", "completion"),
 )
 NOUNS = (
     *COMMANDS,
+    *(f"todos {deed}" for deed in ("list", "show", "accept", "reject")),
     *(f"memory {deed}" for deed in ("list", "show", "add", "forget")),
     *(f"index {deed}" for deed in ("build", "find", "symbols")),
-    *(f"audit {deed}" for deed in ("tail", "show", "verify", "export")),
+    *(f"audit {deed}" for deed in ("tail", "show", "why", "verify", "export")),
+    *(f"rules {deed}" for deed in ("list", "test")),
 )
 
 

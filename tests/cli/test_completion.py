@@ -16,11 +16,11 @@ from tests.doors.served import command, environment
     [
         (
             "''",
-            "serve menus check explain call status messages todos memory index approvals approve deny "
-            "pause next stop report audit completion",
+            "serve menus check rules trust untrust explain call status messages todos memory index approvals approve "
+            "deny pause next stop report audit summary completion",
         ),
         ("m", "menus messages memory"),
-        ("audit ''", "tail show verify export"),
+        ("audit ''", "tail show why verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
         ("audit tail --kind ref", "refusal"),

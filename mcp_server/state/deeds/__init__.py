@@ -5,8 +5,9 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 """
 
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
-from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition, trust
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
+from mcp_server.state.deeds.notes import Folded, fold, note
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
 from mcp_server.state.deeds.records import (
@@ -48,6 +49,7 @@ from mcp_server.state.deeds.sessions import (
 
 __all__ = [
     "AXES",
+    "Folded",
     "Full",
     "Learned",
     "Reply",
@@ -66,6 +68,7 @@ __all__ = [
     "deliver",
     "document",
     "documents",
+    "fold",
     "forget",
     "forget_entry",
     "forget_records",
@@ -78,6 +81,7 @@ __all__ = [
     "memory",
     "messages",
     "move",
+    "note",
     "of_principal",
     "of_session",
     "owned",
@@ -105,4 +109,5 @@ __all__ = [
     "thoughts",
     "touch",
     "transition",
+    "trust",
 ]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.batch import Transaction, View
+from mcp_server.state.deeds.notes import note
 from mcp_server.state.record import Intent, Judged, Moved, Outcome, RowKind
 from mcp_server.state.seal import Checkpoint
 
@@ -20,6 +21,7 @@ def record(tx: Transaction, judged: Judged) -> int:
 
 
 def conclude(tx: Transaction, outcome: Outcome) -> int:
+    note(tx, outcome.run, outcome.intent, outcome.notes)
     return tx.append(RowKind.OUTCOME, outcome.fields())
 
 
@@ -37,6 +39,12 @@ def sign_checkpoint(tx: Transaction) -> bool:
     )
     tx.checkpoint = made
     return True
+
+
+def trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
+    """The person trusts what a folder says about itself, or does so no more."""
+    said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
+    return tx.append(RowKind.TRUST, said)
 
 
 def changes(view: View) -> int:

@@ -1,22 +1,14 @@
-"""What has the operator decided? The file `menugate.yaml`, as one frozen value."""
+"""What does menugate.yaml say? What the operator decided, as values."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
-from mcp_server.library.faults import Findings, Place
-from mcp_server.library.hosts import ROWS, rows
+from mcp_server.library.configured.grammar import CONFIG, MEGABYTE, Approvals
+from mcp_server.library.faults import Findings, Place, quoted
+from mcp_server.library.hosts import rows
 from mcp_server.library.reading import Fields, Leaf, read
 from mcp_server.library.shape import (
-    Choice,
-    Flag,
-    Key,
-    ListOf,
-    Record,
-    TextOr,
-    Whole,
-    Words,
     fit,
     flag,
     items,
@@ -28,17 +20,10 @@ from mcp_server.library.shape import (
 )
 from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
 from mcp_server.model.menu import Host, Listing
-from mcp_server.model.policy import Budget, Kind, RuleText
+from mcp_server.model.policy import Budget, Folding, Kind, RuleText
 from mcp_server.model.ports.processes import Limits, Sandboxing
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.tool import Effect
-
-
-class Approvals(StrEnum):
-    """How a person is asked: through the client, or past it."""
-
-    ELICIT = "elicit"
-    OUT_OF_BAND = "out_of_band"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +43,12 @@ class Config:
     """Where a person starts who has chosen nothing yet; never above `max_profile`."""
     budget: Budget = field(default_factory=Budget)
     menus: tuple[Path, ...] = ()
+    prompts: Path | None = None
     hosts: tuple[Host, ...] = ()
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
     approvals: Approvals = Approvals.ELICIT
+    folding: Folding = field(default_factory=Folding)
     out_of_band: frozenset[str] = frozenset()
     """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
     sandbox: Sandboxing = Sandboxing.PREFERRED
@@ -69,118 +56,6 @@ class Config:
     network: Destinations = field(default_factory=lambda: destinations(USUAL))
     """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     tokens: tuple[Token, ...] = ()
-
-
-RULE = Words(500)
-RULES = ListOf(
-    TextOr(
-        RULE,
-        Record(
-            {
-                "rule": Key(RULE, "the rule, such as `bash(git push:*)`", required=True),
-                "match": Key(ListOf(RULE), "calls the rule has to speak about; checked at start"),
-                "not_match": Key(ListOf(RULE), "calls it must not speak about; checked at start"),
-                "reason": Key(Words(240), "what a refused caller is told"),
-            },
-            "A rule with examples and a reason.",
-        ),
-    ),
-    most=10_000,
-)
-KINDS = {
-    Kind.BLOCK: "never, whatever the profile or an approval says",
-    Kind.DENY: "refused",
-    Kind.ASK: "only after the person said yes",
-    Kind.ALLOW: "without a question where one would be asked",
-}
-AXES = {
-    "work_mode": (WorkMode, "the kind of work: `plan`, `research` and `review` only read"),
-    "run_control": (RunControl, "how often the person is asked: `manual` asks for every effect"),
-    "model_mode": (ModelMode, "how much thought the model is asked to spend"),
-    "ai_mode": (AiMode, "`chat` asks before any write"),
-}
-PROFILES = Choice(tuple(Profile))
-MEGABYTE = 1 << 20
-LIMIT = Whole(1, 1_000_000_000)
-CONFIG = Record(
-    {
-        "rules": Key(
-            Record({kind.value: Key(RULES, says) for kind, says in KINDS.items()}, "Four lists; the strongest wins."),
-            "what may be called, and with which arguments",
-        ),
-        "max_profile": Key(PROFILES, "the highest permission profile anybody may choose"),
-        "profile": Key(PROFILES, "the permission profile to start with"),
-        **{name: Key(Choice(tuple(axis)), says) for name, (axis, says) in AXES.items()},
-        "reasoning": Key(Flag(), "whether a run has the stages of reasoning"),
-        "budget": Key(
-            Record(
-                {
-                    "calls": Key(LIMIT, "calls in one run"),
-                    "minutes": Key(LIMIT, "minutes from a run's first call"),
-                    "result_bytes": Key(LIMIT, "bytes of results in one run"),
-                    "repeated_failures": Key(LIMIT, "how often the same call may fail in a row"),
-                },
-                "What a run may spend; no limit where a key is left out.",
-            ),
-            "what a run may spend",
-        ),
-        "menus": Key(
-            ListOf(
-                Words(4096, r"(?!~).*", "a whole path or one beginning at this file's folder; `~` is not read here")
-            ),
-            "folders with further mode files, beginning at this file's folder",
-        ),
-        "hosts": Key(ROWS, "hosts menugate does not know, or knows wrongly"),
-        "listing": Key(Choice(("auto", *Listing)), "what `tools/list` shows, to every host"),
-        "tokens": Key(
-            ListOf(
-                Record(
-                    {
-                        "principal": Key(Words(64, r"[A-Za-z0-9_.@-]+"), "whom the token stands for", required=True),
-                        "sha256": Key(Words(64, r"[0-9a-f]{64}"), "the token's SHA-256, in hex", required=True),
-                        "max_profile": Key(PROFILES, "the profile this principal cannot go beyond"),
-                    },
-                    "A further bearer token for HTTP.",
-                ),
-            ),
-            "further people who may come in over HTTP, each with a token of their own",
-        ),
-        "approvals": Key(
-            TextOr(
-                Words(20, "|".join(Approvals), f"one of {', '.join(Approvals)}, or a mapping with `out_of_band`"),
-                Record(
-                    {"out_of_band": Key(ListOf(Words(80), least=1), "effects such as `destroy-local`, and tools")},
-                    "What only the person at a terminal can answer; everything else may be asked through the client.",
-                ),
-            ),
-            "`out_of_band` where the client is not trusted to ask, for every question or for some",
-        ),
-        "sandbox": Key(
-            Choice(tuple(Sandboxing)),
-            "commands run shut in; where no sandbox holds, `required` refuses them, and otherwise they need one "
-            "profile more",
-        ),
-        "limits": Key(
-            Record(
-                {
-                    "processes": Key(Whole(8, 100_000), "how many processes one command may start"),
-                    "memory_mb": Key(Whole(64, 1_000_000), "megabytes of memory for one process"),
-                    "file_mb": Key(Whole(1, 1_000_000), "megabytes of one file"),
-                },
-                "How much a command may use.",
-            ),
-            "how much a command may use",
-        ),
-        "network": Key(
-            Record(
-                {"allow": Key(ListOf(Words(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},
-                "The places there are, instead of the usual sources of packages and repositories.",
-            ),
-            "what commands may reach of the network at profile `trusted`",
-        ),
-    },
-    "What the operator of menugate decides.",
-)
 
 
 def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
@@ -192,14 +67,16 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
     ceiling = Profile(text(fields, "max_profile") or Profile.UNRESTRICTED)
     listing = text(fields, "listing")
     return Config(
-        rules=_rules(fields),
+        rules=rules_in(fields),
         max_profile=ceiling,
         posture=_posture(fields, ceiling, findings),
-        budget=_budget(fields),
+        budget=budget_in(fields),
         menus=tuple(path.parent / folder.text for folder in leaves(fields, "menus")),
+        prompts=_prompts(path, fields, findings),
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        folding=_folding(fields),
         out_of_band=_out_of_band(fields, tools, findings),
         sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
         limits=_limits(fields),
@@ -234,7 +111,17 @@ def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> 
     return frozenset(one.text for one in named)
 
 
-def _rules(fields: Fields) -> tuple[RuleText, ...]:
+def _prompts(path: Path, fields: Fields, findings: Findings) -> Path | None:
+    named = leaf(fields, "prompts")
+    if named is None:
+        return None
+    folder = path.parent / named.text
+    if not folder.is_dir():
+        findings.add(named.place, f"there is no folder {quoted(str(folder))}")
+    return folder
+
+
+def rules_in(fields: Fields) -> tuple[RuleText, ...]:
     lists = fields.fields.get("rules")
     if not isinstance(lists, Fields):
         return ()
@@ -276,10 +163,13 @@ def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
     ).capped(ceiling)
 
 
+def _below(fields: Fields, key: str) -> Fields:
+    found = fields.fields.get(key)
+    return found if isinstance(found, Fields) else Fields(Place(""))
+
+
 def _limits(fields: Fields) -> Limits:
-    given, usual = fields.fields.get("limits"), Limits()
-    if not isinstance(given, Fields):
-        return usual
+    given, usual = _below(fields, "limits"), Limits()
     memory, file = number(given, "memory_mb"), number(given, "file_mb")
     return Limits(
         processes=number(given, "processes") or usual.processes,
@@ -288,10 +178,17 @@ def _limits(fields: Fields) -> Limits:
     )
 
 
-def _budget(fields: Fields) -> Budget:
-    limits = fields.fields.get("budget", Fields(Place("")))
-    if not isinstance(limits, Fields):
-        return Budget()
+def _folding(fields: Fields) -> Folding:
+    given, usual = _below(fields, "summary"), Folding()
+    return Folding(
+        messages=number(given, "messages") or usual.messages,
+        tokens=number(given, "tokens") or usual.tokens,
+        keep=number(given, "keep") or usual.keep,
+    )
+
+
+def budget_in(fields: Fields) -> Budget:
+    limits = _below(fields, "budget")
     return Budget(
         calls=number(limits, "calls"),
         minutes=number(limits, "minutes"),
