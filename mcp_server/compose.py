@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
@@ -48,6 +49,9 @@ from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, st
 from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
+
+if TYPE_CHECKING:
+    from mcp_server.wire.telemetry.starting import Running
 
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
@@ -167,8 +171,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     sayings = Sayings(found.words, str(settings.workspace), postures.seen)
     typed = slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors))
     offers = Offers((sayings.pack(), *found.packs), typed, (*reports(store, redactor), *summaries(store)))
-    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
-    watching = asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
+    watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
@@ -176,22 +179,15 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     seal = kept(settings.secrets / "request-state.key").encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     front.listings.stamp.update(stamp(server))
-    ill = health_gate(found, settings, doors)
+    ill, heard = health_gate(found, settings, doors), front.notices
     return House(
-        found,
-        settings,
-        store,
-        sessions,
-        postures,
-        pipeline,
-        front.notices,
-        keeping,
-        shop,
-        server,
-        ill,
-        token,
-        last_words,
+        found, settings, store, sessions, postures, pipeline, heard, keeping, shop, server, ill, token, last_words
     )
+
+
+def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
+    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+    return asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
 
 
 def token_of(settings: Settings) -> str | None:
