@@ -147,6 +147,13 @@ def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
+def ceiling_set_by(settings: Settings, library: Library) -> str:
+    """Who says how high the profile may go, in words for the person."""
+    if settings.max_profile is not None and settings.max_profile.covers(library.config.max_profile) is False:
+        return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
+    return f"`max_profile` in {settings.config}" if settings.config else "nobody: it is the highest there is"
+
+
 def lowest(one: Profile, other: Profile | None) -> Profile:
     return other if other is not None and one.covers(other) else one
 

@@ -186,7 +186,7 @@ MESSAGE_USER = _meta(
     "Tell the user something, or ask and wait.",
     _message,
     MessageUser,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
     timeout=900.0,
 )
 META = (MENU_LIST, MENU_ENTER, MENU_EXIT, COMPLETE, THINK, MESSAGE_USER)

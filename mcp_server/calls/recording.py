@@ -12,7 +12,7 @@ import anyio
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.running.testing import ending_of_tests
-from mcp_server.calls.sessions import seen_from
+from mcp_server.calls.sessions import Seat, seen_from
 from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
@@ -82,7 +82,7 @@ class Recorder:
             posture=posture,
             tool=asked.tool[:LONGEST_NAME],
             decision=decision,
-            origin=self._origin(asked),
+            origin=self._origin(asked, asked.seat),
             tool_count=self.tool_count(asked.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
@@ -137,7 +137,7 @@ class Recorder:
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._origin(found.asked),
+            origin=self._origin(found.asked, found.seat),
             tool_count=self.tool_count(found.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
@@ -146,11 +146,12 @@ class Recorder:
         self.noticed(judged)
         return judged
 
-    def _origin(self, asked: Asked) -> Origin:
+    def _origin(self, asked: Asked, seat: Seat) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=asked.client.name[:LONGEST_NAME],
             transport=asked.transport,
+            passing=seat.passing,
             within=asked.within.record if asked.within else None,
         )
 

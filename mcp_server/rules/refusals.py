@@ -133,7 +133,7 @@ def profile_too_low(
     if not policy.ceiling.covers(posture.profile):
         reason = f"The operator allows at most the profile `{policy.ceiling}`, and {what} needs `{needed}`."
     if policy.ceiling.covers(needed):
-        who = f"Only the person can raise the profile, by serving with `--profile {needed}`."
+        who = f"Only the person can raise the profile, with `menugate profile {needed}` at a terminal."
     else:
         who = "Only the operator can allow more than that."
     return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")

@@ -6,6 +6,9 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
 from mcp_server.rules.permission import decide
 
+ANYWHERE = Session(id="", principal="", flat=True)
+"""Nobody in particular, who stands in every mode at once."""
+
 
 def visible(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
     """The meta-tools first, then those of the session's mode (of every mode, where all are shown), in menu order."""
@@ -17,7 +20,7 @@ def visible(session: Session, posture: Posture, policy: Policy) -> tuple[str, ..
 
 def flat(posture: Posture, policy: Policy) -> tuple[str, ...]:
     """Every tool that the posture allows in some mode, in menu order, for hosts that search tools by themselves."""
-    return visible(Session(id="", principal="", flat=True), posture, policy)
+    return visible(ANYWHERE, posture, policy)
 
 
 def _seen(name: str, session: Session, posture: Posture, policy: Policy) -> bool:

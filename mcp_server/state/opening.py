@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.batch import Reserve, Transaction, Workspace
-from mcp_server.state.deeds import forget, forget_records, leave_message
+from mcp_server.state.deeds import forget, forget_records, leave_message, settle
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -280,6 +280,7 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             RowKind.START,
             {"pid": os.getpid(), "version": __version__, "reason": lost or None, "unfinished": condition.unfinished},
         )
+        settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         workspace.commit(tx)

@@ -9,14 +9,14 @@ from typing import Any
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.memory import Entry
 from mcp_server.model.ports.records import Document
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice
 from mcp_server.model.runs.approval import Approval
 from mcp_server.model.runs.report import Report as QaReport
 from mcp_server.model.session import Hold
 from mcp_server.state import deeds, memory, verify
 from mcp_server.state.batch import View, plain
 from mcp_server.state.memory import Summary
-from mcp_server.state.record import Kept, Message, Row, Wanted
+from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
 from mcp_server.state.seal import Key
 from mcp_server.state.verify import Report, read_body
 
@@ -26,6 +26,8 @@ UNFINISHED_AMONG = 100_000
 COLUMNS = ("session", "tool", "code", "run")
 OF_THE_CALL = ("principal", "mode", "stage", "verdict", "layer", "rule")
 """What stands in the row of a decision, and is asked of the outcome's row too."""
+LIVES = 1000
+"""So many of the last starts and ends are looked at."""
 
 
 def _pause() -> bool:
@@ -160,8 +162,8 @@ class Reader:
         """What was found when that run was over; the newest where none is named."""
         return deeds.report(self._view, run)
 
-    def postures(self) -> dict[str, Posture]:
-        return deeds.postures(self._view)
+    def choices(self) -> dict[str, Choice]:
+        return deeds.choices(self._view)
 
     def runs(self) -> Sequence[str]:
         """The one used last comes first."""
@@ -175,6 +177,19 @@ class Reader:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
+
+    def alive(self) -> list[Row]:
+        """The starts of the processes that are still there."""
+        return [row for row in self._begun() if verify.running(str(row.fields.get("process")))]
+
+    def gone(self) -> list[Row]:
+        """The starts of those that are not, and did not say that they ended."""
+        return [row for row in self._begun() if not verify.running(str(row.fields.get("process")))]
+
+    def _begun(self) -> list[Row]:
+        lives = list(self.rows(Wanted(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
+        over = {row.fields.get("process") for row in lives if row.kind == RowKind.STOP}
+        return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in over]
 
     def unfinished(self) -> list[int]:
         """Intents whose process ended without saying how they went."""

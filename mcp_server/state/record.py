@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice, Posture
 from mcp_server.model.session import Hold, Session
 
 
@@ -34,6 +34,8 @@ class RowKind(StrEnum):
     REPORT = "report"
     """A delivered run was looked over."""
     TRANSITION = "transition"
+    HEALTH = "health"
+    """menugate examined itself and was not in order."""
     RECORD = "record"
     """A document that a pack remembers was written anew."""
     SUMMARY = "summary"
@@ -51,6 +53,8 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    passing: bool = False
+    """No session holds this call together with the next one."""
     within: int | None = None
     """The row of the call that makes this one on the way to its answer."""
 
@@ -82,6 +86,7 @@ class Judged:
             "step": session.steps,
             "client": origin.client,
             "transport": origin.transport,
+            "passing": origin.passing or None,
             "mode": session.mode,
             "stage": session.stage,
             "work_mode": posture.work_mode,
@@ -197,7 +202,7 @@ Begun: TypeAlias = int | Moved | Lapsed | Paused
 class Changed:
     """Somebody else was first: nothing was written, this is how it stands now."""
 
-    current: Session | Posture | None
+    current: Session | Choice | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,20 @@ class Link:
         self.connection.engine.dispose()
 
 
+def look(path: Path) -> str | None:
+    """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
+    try:
+        link = Link(path, readonly=True)
+    except (OSError, exc.SQLAlchemyError):
+        return None
+    try:
+        return link.damage(thorough=True)
+    except sqlite3.DatabaseError:
+        return None
+    finally:
+        link.close()
+
+
 def _cause(error: BaseException) -> BaseException:
     return error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
 

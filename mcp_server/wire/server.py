@@ -20,6 +20,7 @@ from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Ending
 from mcp_server.model.menu import Listing
+from mcp_server.model.pack import Speaker
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Tool
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
@@ -163,8 +164,10 @@ class Front:
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = caller(ctx, self.owner)
+        seat = self.watch(ctx, who).seat
+        speaker = Speaker(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
         try:
-            return await self.offers.prompt(params, self._client(ctx, who), who.principal)
+            return await self.offers.prompt(params, speaker)
         except Waiting as waiting:
             return waiting.answer
         except Unsupported as unsupported:

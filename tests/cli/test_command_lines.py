@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
+from mcp_server.cli.command import parser
+from mcp_server.cli.completion import commands_of
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-COMMANDS = (
-    *("serve", "menus", "check", "rules", "trust", "untrust", "explain", "call", "status", "messages"),
-    *("todos", "memory", "index", "approvals", "approve", "deny", "pause", "next", "stop", "report"),
-    *("audit", "summary", "completion"),
-)
+COMMANDS = tuple(commands_of(parser()))
 NOUNS = (
     *COMMANDS,
     *(f"todos {deed}" for deed in ("list", "show", "accept", "reject")),

@@ -12,11 +12,11 @@ import yaml
 from mcp_server.cli.paper import KINDS
 from mcp_server.cli.record.choosing import CHOICES, WORDS
 from mcp_server.cli.record.ocsf import ACTIVITY, event
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Effect
 from mcp_server.state import Row, RowKind
 from tests.cli.conftest import Type
-from tests.cli.test_journey import choose
+from tests.doors.person import choose
 from tests.doors.pipe import pipe
 
 SCHEMA: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "ocsf.yaml").read_text())
@@ -158,11 +158,11 @@ def test_why_is_answered_from_the_record(flags: str, says: list[str], lived: Typ
 
 def test_why_names_who_allowed_it(lived: Type, place: Path, home: Path) -> None:
     principal = rows(lived, "--kind intent")[0]["principal"]
-    asyncio.run(choose(place, home, principal, Posture(profile=Profile.TRUSTED)))
+    asyncio.run(choose(place, home, principal, profile=Profile.TRUSTED))
     assert lived('call fs_write_file \'{"path": "x.txt", "content": ""}\'').code == 0
     newest = rows(lived, "--kind intent --tool fs_write_file")[-1]["seq"]
     said = " ".join(lived(f"audit why {newest}").out.split())
-    assert f"chosen by {principal}, in row" in said and "profile normal -> trusted (chosen)" in said
+    assert f"chosen by {principal}, in row" in said and "-> trusted (the person chose it)" in said
     older = rows(lived, "--kind intent")[0]["seq"]
     assert "nobody yet" in lived(f"audit why {older}").out, "what was chosen later allowed nothing earlier"
 

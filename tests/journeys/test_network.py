@@ -18,6 +18,7 @@ def anyio_backend() -> str:
 LINE = "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'GET http://127.0.0.1:{port}/ HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3"
 
 
+@pytest.mark.heavy
 async def test_what_is_listed_is_reached_at_trusted(workspace: Path, home: Path) -> None:
     from anyio import to_thread
 

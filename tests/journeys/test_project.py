@@ -137,6 +137,7 @@ def test_only_success_is_remembered_and_only_what_it_says(workspace: Path, home:
         found = text(one.call("memory_search", query="sqlite"))
         assert "Sessions moved to SQLite." in found
         assert "a run that succeeded" in found
+        assert "untrusted text from the project's memory" in found
         assert "one file, because it is easy to move." in text(one.call("memory_search", tier="decision"))
         everything = text(one.call("memory_search"))
         assert "sk-abcdefgh" not in everything

@@ -14,7 +14,7 @@ from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.phase import REACHABLE, Phase, step_of
 from mcp_server.model.policy import Budget, Call, Decision, Kind, Policy, Rules, Spent, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
-from mcp_server.model.session import Session
+from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.model.tool import ACTING, Demand, Tool
 from mcp_server.rules import permission
 from mcp_server.rules.compiling import compile_rules
@@ -28,8 +28,13 @@ CASES: list[tuple[str, Mapping[str, Any]]] = [
     for number, case in enumerate(group["cases"], 1)
 ]
 KEYS = {"mode", "pinned", "stage", "work", "control", "profile", "ai", "tool", "args", "see", "approved", "rules"} | {
-    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat", "own")
+    *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat", "own"),
+    *("reasoning", "reasoned", "held", "run", "why"),
 }
+
+
+def hold(written: Mapping[str, Any]) -> Hold:
+    return Hold(Holder(written["by"]), written["reason"], written.get("run", ""))
 
 
 def answer(case: Mapping[str, Any]) -> Decision:
@@ -40,17 +45,19 @@ def answer(case: Mapping[str, Any]) -> Decision:
         run_control=RunControl(case.get("control", "autonomous")),
         profile=Profile(case.get("profile", "normal")),
         ai_mode=AiMode(case.get("ai", "agent")),
+        reasoning=case.get("reasoning", False),
     )
     stage = case.get("stage", "act")
     session = Session(
         *("s", "p", case.get("mode"), None if stage == "none" else Stage(stage)),
-        **{name: case[name] for name in ("pinned", "flat", "phase") if name in case},
+        **{name: case[name] for name in ("pinned", "flat", "phase", "run", "reasoned") if name in case},
+        held=hold(case["held"]) if "held" in case else None,
     )
     arguments = None if case.get("see") else case.get("args", example(name))
     call = Call(name, arguments, case.get("approved", False), Spent(**case.get("spent", {})), case.get("within"))
     ceiling = Profile(case.get("ceiling", "unrestricted"))
     own = case.get("own", False)
-    house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})), own)
+    house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})), own, case.get("why", ""))
     return decide(tools(own).get(name), call, session, posture, house)
 
 

@@ -111,9 +111,9 @@ def table_example() -> dict[str, Arguments]:
     return {name: row.get("example", {}) for name, row in (page["tools"] | page["own_tools"]).items()}
 
 
-def texts(written: Mapping[str, Sequence[str]]) -> list[RuleText]:
+def texts(written: Mapping[str, Sequence[str]], reason: str = "") -> list[RuleText]:
     return [
-        RuleText(Kind(kind), text, f"rules.yaml:{line}")
+        RuleText(Kind(kind), text, f"rules.yaml:{line}", reason=reason)
         for kind, several in written.items()
         for line, text in enumerate(several, 1)
     ]
@@ -129,7 +129,8 @@ def policy(
     ceiling: Profile = Profile.UNRESTRICTED,
     budget: Budget | None = None,
     own: bool = False,
+    reason: str = "",
 ) -> Policy:
-    rules = compile_rules(texts(written or {}), tools(own), roots=("/work",))
+    rules = compile_rules(texts(written or {}, reason), tools(own), roots=("/work",))
     assert isinstance(rules, Rules), rules
     return Policy(tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own))

@@ -1,15 +1,17 @@
 """How is a row of the ledger said to a person, and to a program?"""
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.paper import say, table, when
+from mcp_server.cli.posture.shown import transition
 
 if TYPE_CHECKING:
     from mcp_server.state import Row
     from mcp_server.state.reader import Reader
 
-COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
+BY_COLOUR = {"red": ("refusal", "alarm", "health"), "yellow": ("question", "problem"), "dim": ("start", "stop")}
+COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 
 
 def in_short(row: "Row") -> list[str | tuple[str, str]]:
@@ -32,7 +34,7 @@ def _said(row: "Row") -> str:
         case "outcome":
             return f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
         case "transition":
-            return f"{fields.get('reason', '')}: {changed(row)}"
+            return f"{fields.get('reason', '')}: {transition(fields)}"
         case "intent":
             return f"in {fields.get('mode') or 'ROOT'}" + (
                 f", allowed by {fields['rule']}" if fields.get("rule") else ""
@@ -48,15 +50,6 @@ def _said(row: "Row") -> str:
             return f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
         case _:
             return str(fields.get("reason") or "")
-
-
-def changed(row: "Row") -> str:
-    """What is other than it was, of a session's place or of the posture."""
-    before, after = (cast(dict[str, Any], row.fields.get(key) or {}) for key in ("from", "to"))
-    keys = [key for key in after if before.get(key) != after[key] and key not in ("epoch", "run")]
-    nothing = {"mode": "ROOT"}
-    steps = [(key, *(one.get(key) or nothing.get(key, "none") for one in (before, after))) for key in keys]
-    return ", ".join(f"{key} {old} -> {new}" for key, old, new in steps) or "a new run"
 
 
 def partner(state: "Reader", row: "Row") -> "Row | None":

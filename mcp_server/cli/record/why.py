@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.paper import say, table, when
-from mcp_server.cli.record.rows import changed, partner
+from mcp_server.cli.posture.shown import transition
+from mcp_server.cli.record.rows import partner
 
 if TYPE_CHECKING:
     from mcp_server.state import Row
@@ -67,7 +68,7 @@ class Answer:
         fields = self.chosen.fields
         return (
             f"{fields.get('principal')}, in row {self.chosen.seq}, {when(self.chosen.at)}:"
-            f" {changed(self.chosen)} ({fields.get('reason') or 'no reason given'})"
+            f" {transition(fields)} ({fields.get('reason') or 'no reason given'})"
         )
 
     def _ended(self) -> str:

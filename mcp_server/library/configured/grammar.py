@@ -1,7 +1,5 @@
 """How is menugate.yaml written? Every key with what it may hold, which is also its JSON Schema."""
 
-from enum import StrEnum
-
 from mcp_server.library.hosts import ROWS
 from mcp_server.library.shape import (
     Choice,
@@ -16,15 +14,8 @@ from mcp_server.library.shape import (
 from mcp_server.model.menu import Listing
 from mcp_server.model.policy import Kind
 from mcp_server.model.ports.processes import Sandboxing
-from mcp_server.model.posture import AiMode, ModelMode, Profile, RunControl, WorkMode
-
-
-class Approvals(StrEnum):
-    """How a person is asked: through the client, or past it."""
-
-    ELICIT = "elicit"
-    OUT_OF_BAND = "out_of_band"
-
+from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Profile, RunControl, WorkMode
+from mcp_server.model.runs.approval import Approvals
 
 RULE = Words(500)
 RULES = ListOf(
@@ -110,6 +101,10 @@ CONFIG = Record(
                 ),
             ),
             "further people who may come in over HTTP, each with a token of their own",
+        ),
+        "health": Key(
+            Choice(tuple(OnFailure)),
+            "what a failed health check does: turn the work mode to `repair` (`auto`), ask for that, or only record it",
         ),
         "approvals": Key(
             TextOr(

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.library.configured.grammar import CONFIG, MEGABYTE, Approvals
+from mcp_server.library.configured.grammar import CONFIG, MEGABYTE
 from mcp_server.library.faults import Findings, Place, quoted
 from mcp_server.library.hosts import rows
 from mcp_server.library.reading import Fields, Leaf, read
@@ -22,7 +22,8 @@ from mcp_server.model.destinations import USUAL, Destination, Destinations, dest
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Folding, Kind, RuleText
 from mcp_server.model.ports.processes import Limits, Sandboxing
-from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.runs.approval import Approvals
 from mcp_server.model.tool import Effect
 
 
@@ -56,6 +57,7 @@ class Config:
     network: Destinations = field(default_factory=lambda: destinations(USUAL))
     """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     tokens: tuple[Token, ...] = ()
+    health: OnFailure = OnFailure.ASK
 
 
 def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
@@ -75,6 +77,7 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
         prompts=_prompts(path, fields, findings),
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
+        health=OnFailure(text(fields, "health") or OnFailure.ASK),
         approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
         folding=_folding(fields),
         out_of_band=_out_of_band(fields, tools, findings),

@@ -5,11 +5,11 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 """
 
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
-from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition, trust
+from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.notes import Folded, fold, note
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
-from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
+from mcp_server.state.deeds.postures import choice, choices
 from mcp_server.state.deeds.records import (
     Full,
     Writing,
@@ -46,9 +46,9 @@ from mcp_server.state.deeds.sessions import (
     sessions,
     touch,
 )
+from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
-    "AXES",
     "Folded",
     "Full",
     "Learned",
@@ -60,14 +60,17 @@ __all__ = [
     "approvals",
     "as_text",
     "ask",
-    "axes",
     "calls_of",
     "changes",
+    "choice",
+    "choices",
     "commence",
     "conclude",
+    "confirm",
     "deliver",
     "document",
     "documents",
+    "drop",
     "fold",
     "forget",
     "forget_entry",
@@ -87,8 +90,7 @@ __all__ = [
     "owned",
     "pass_by",
     "pause",
-    "posture",
-    "postures",
+    "process_over",
     "put_document",
     "put_report",
     "put_session",
@@ -101,13 +103,16 @@ __all__ = [
     "session",
     "session_by_handle",
     "sessions",
-    "set_posture",
+    "settle",
     "sign_checkpoint",
     "standing",
+    "steer",
     "stop",
     "tally",
     "thoughts",
     "touch",
     "transition",
     "trust",
+    "unhealthy",
+    "unit_over",
 ]

@@ -162,3 +162,14 @@ def test_a_line_that_is_gone_is_not_shown_even_before_the_index_hears_of_it(tmp_
     assert ground.hits("needle").total == 0
     file.unlink()
     assert ground.hits("needle").total == 0
+
+
+def test_a_file_under_its_old_size_and_times_is_seen_to_be_another(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    file = ground.put("a.txt", "needle\n")
+    assert ground.find("needle") == [("a.txt", 1)]
+    before = file.stat()
+    file.write_text("thread\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert ground.find("thread") == [("a.txt", 1)]

@@ -129,6 +129,7 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "gone": lambda cache: cache.unlink(),
     "a link out": lambda cache: lead_to(cache, Path("/etc/passwd")),
     "a link in": lambda cache: lead_to(cache, cache.parent.parent / "planted.db"),
+    "another name": lambda cache: (cache.parent.parent / "twin.md").hardlink_to(cache),
     "empty": lambda cache: cache.write_bytes(b""),
 }
 
@@ -142,6 +143,7 @@ def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: Ground, spoil: Cal
     assert [one.name for one in ground.symbols("needle").shown] == ["needle"]
     assert not ground.cache.is_symlink()
     assert ground.cache.stat().st_mode & 0o777 == 0o600
+    assert ground.cache.stat().st_nlink == 1
     assert not (ground.root / "planted.db").exists()
 
 

@@ -119,6 +119,16 @@ def test_what_fits_best_comes_first(tmp_path: Path) -> None:
     ]
 
 
+def test_every_term_has_to_be_somewhere_in_the_file_as_it_was_written(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    ground.put("a.txt", "open\nstore\n")
+    ground.put("b.txt", "open store\n")
+    ground.put("c.txt", "parse\nhttp\nopen\n")
+    assert ground.find('open "open store"') == [("b.txt", 1)]
+    assert ground.find("open store") == [("b.txt", 1), ("a.txt", 1), ("a.txt", 2)]
+    assert ground.find("open parseHttp") == []
+
+
 def test_a_place_and_a_pattern_narrow_it(tmp_path: Path) -> None:
     ground = Ground(tmp_path)
     for path in ("a.py", "src/a.py", "src/b.md", "srcs/a.py", "src/deep/c.py"):

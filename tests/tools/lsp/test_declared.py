@@ -5,6 +5,8 @@ import pytest
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints
 from tools.lsp import LSP
+from tools.lsp.asked import COMMANDS
+from tools.lsp.questions import COMMANDS as QUESTIONS
 from tools.lsp.servers import BY_NAME
 
 
@@ -12,6 +14,10 @@ def test_the_policy_table() -> None:
     assert (LSP.profile, LSP.effect, LSP.stages) == (Profile.RESTRICTED, Effect.READ_LOCAL, WARMUP | ACTING | REVIEWING)
     assert LSP.hints == Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
     assert len(LSP.description.encode()) <= 1024
+
+
+def test_every_command_has_its_question() -> None:
+    assert tuple(QUESTIONS) == COMMANDS
 
 
 def test_inert_are_those_that_were_seen_to_be() -> None:
