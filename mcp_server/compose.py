@@ -51,7 +51,7 @@ from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
 if TYPE_CHECKING:
-    from mcp_server.wire.telemetry.starting import Running
+    from mcp_server.wire.telemetry import Running
 
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""

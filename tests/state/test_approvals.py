@@ -303,7 +303,9 @@ async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, s
     await store.put_session(SESSION)
     await store.close()
     place.sql(
-        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records")),
+        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records", "notes")),
+        "DROP INDEX ledger_by_run",
+        "ALTER TABLE ledger DROP COLUMN run",
         *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),
         "UPDATE workspace SET schema_version = 1",
     )

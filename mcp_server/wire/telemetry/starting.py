@@ -5,12 +5,10 @@ The variables themselves are read by the SDK; which exporters are wanted was rea
 
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_server import __version__
-from mcp_server.wire.telemetry import Unstartable, Wish
+from mcp_server.wire.telemetry import Running, Unstartable, Wish
 from mcp_server.wire.telemetry.spans import Known, Telemetry
 
 if TYPE_CHECKING:
@@ -21,13 +19,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 FLUSH_MS = 2_000
-
-
-@dataclass(frozen=True)
-class Running:
-    telemetry: Telemetry
-    stop: Callable[[], None]
-    """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
 
 
 def started(wish: Wish, known: Known) -> Running:
