@@ -190,7 +190,8 @@ class Granted:
         env = {**shop.ground.variables, **command.env, **launch.variables}
         child = spawn(launch, env, folder, terminal, apart)
         shop.nursery.take(child)
-        child.most = shop.limits.processes if launch.counted else 0
+        if launch.counted:
+            child.bound(shop.limits.processes)
         try:
             child.pid = await child.tether.begin(child.process)
         except BaseException:
