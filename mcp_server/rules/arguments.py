@@ -141,9 +141,11 @@ def _wanted(keyword: str, details: Mapping[str, Any]) -> str:
 def _branches(context: Any) -> str:
     """Alternatives that differ in kind are told by kind; others only by their number."""
     errors = [branch[0] for branch in context if branch]
-    if errors and all(error.kind.name == "type" for error in errors):
+    if not errors or len(errors) < len(context):
+        return "and fits several of its forms at once"
+    if all(error.kind.name == "type" for error in errors):
         return f"and has to be {_kinds([kind for error in errors for kind in error.kind.as_dict()['types']])}"
-    return f"and fits none of its {len(context)} forms" if context else "and fits several of its forms at once"
+    return f"and fits none of its {len(context)} forms"
 
 
 def _kinds(types: list[str]) -> str:

@@ -54,6 +54,55 @@ def test_reviewed_cases(case: Mapping[str, Any]) -> None:
         assert case["says"] in (got or "")
 
 
+@pytest.mark.parametrize("case", table("argument_words"), ids=lambda case: str(case["schema"])[:80])
+def test_every_keyword_of_a_schema_has_its_words(case: Mapping[str, Any]) -> None:
+    assert unfit(case["given"], case["schema"]) == case["says"]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("x" * 12_345, "`a` is a text of 12,345 characters, and has to be true or false."),
+        (dict.fromkeys(map(str, range(1200))), "`a` is an object of 1,200, and has to be true or false."),
+        ([0] * 1001, "`a` is a list of 1,001, and has to be true or false."),
+    ],
+)
+def test_what_is_long_is_counted(value: Any, says: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "boolean"}}}
+    assert unfit({"a": value}, schema) == f"{says} It takes: a?: boolean."
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"a": {"b": [1, float("nan")]}}, "`a.b[1]` is not a number that JSON knows (NaN or infinity)."),
+        ({"a": {"b": {1: 2}}}, "`a.b` has a key that is not a text."),
+        ({1: 2}, "the whole has a key that is not a text."),
+        ({"a": [{"b": (1,)}]}, "`a[0].b` is not a JSON value."),
+        ({"a": ["x", "\ud800"]}, "`a[1]` holds half of a surrogate pair, which is not a character."),
+        ({"a": "\ud7ff\ue000"}, None),
+        ({"a": float("-inf")}, "`a` is not a number that JSON knows (NaN or infinity)."),
+        ({"a": True, "b": None, "c": 1, "d": 1.5, "e": "é", "f": [], "g": {}}, None),
+    ],
+)
+def test_what_no_schema_can_be_asked_about(given: Any, says: str | None) -> None:
+    assert unfit(given, {"type": "object"}) == says
+
+
+def test_each_tool_is_checked_by_its_own_schema_compiled_once() -> None:
+    one, other = ({"type": "object", "required": [name]} for name in ("a", "b"))
+    check = checks({name: replace(tools()["Read"], name=name, arguments=s) for name, s in (("x", one), ("y", other))})
+    for _ in range(2):
+        assert check("x", {"a": 1}) is None
+        assert check("y", {"a": 1}) == "`b` is missing. It takes no arguments."
+
+
+def test_a_schema_is_read_as_the_2020_edition() -> None:
+    pair = {"type": "object", "properties": {"a": {"prefixItems": [{"type": "string"}]}}}
+    assert unfit({"a": ["x"]}, pair) is None
+    assert unfit({"a": [1]}, pair) == "`a[0]` is the number 1, and has to be a text. It takes: a?."
+
+
 def test_a_long_value_is_not_repeated() -> None:
     got = unfit({"path": "a", "limit": "hunter2 " * 10})
     assert got
