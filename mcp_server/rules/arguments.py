@@ -133,7 +133,7 @@ def _wanted(keyword: str, details: Mapping[str, Any]) -> str:
         case "pattern":
             return f"and has to fit the pattern {quoted(details['pattern'])}"
         case "anyOf" | "oneOf":
-            return _branches(details.get("context", ()))
+            return _branches(details["context"])
         case _:
             return f"and does not meet {quoted(keyword)} of the schema"
 
@@ -149,7 +149,7 @@ def _branches(context: Any) -> str:
 
 
 def _kinds(types: list[str]) -> str:
-    return " or ".join(dict.fromkeys(WANTED.get(kind, kind) for kind in types))
+    return " or ".join(dict.fromkeys(WANTED[kind] for kind in types))
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from tests.rules.world import TABLES, table
 
 HEAD = """\
 # What is said, word for word: to whoever wrote a rule that cannot hold, and to whoever made a call that may not run.
-# `python -m tests.rules.messages` writes the words anew for the cases that stand here; the diff is what there is to read.
+# `python -m tests.rules.messages` writes the words anew for the cases that stand here; read the diff.
 """
 
 
