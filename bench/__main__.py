@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import report, sides
+from bench import commands, report, sides
 from bench.cases import CASES, Case
 from bench.pipes import Broken
 from bench.processes import leave_nothing_running
@@ -13,6 +13,7 @@ from bench.ratios import Limit
 
 RESULTS = sides.HOUSE / "bench" / "results.md"
 DECISION, DECISION_LIMIT = "decision", Limit(50)
+COMMAND, COMMAND_LIMIT = "command", Limit(15)
 EXAMPLES = """examples:
   python -m bench                     everything, some minutes, written to bench/results.md
   python -m bench --quick             a look, not written
@@ -51,6 +52,10 @@ def measured(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: b
         decision = importlib.import_module("bench.decision")  # it loads every rule machine; the others need none
         policy = decision.spread()
         yield report.of_decision([decision.microseconds(policy) for _ in range(5)], DECISION_LIMIT)
+    if COMMAND in names:
+        for sandbox in commands.sandboxes():
+            rounds = commands.milliseconds(sandbox, 10 if quick else 50)
+            yield report.of_command(sandbox.name, rounds, COMMAND_LIMIT)
 
 
 def _measured(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "report.Ratio":
@@ -64,7 +69,7 @@ def main() -> int:
     leave_nothing_running()
     parser = options()
     asked = parser.parse_args()
-    known = [case.name for case in CASES] + ([] if asked.noise else [DECISION])
+    known = [case.name for case in CASES] + ([] if asked.noise else [DECISION, COMMAND])
     names = chosen(known, [wish for wish in asked.only.split(",") if wish])
     pair = (sides.TWIN if asked.noise else sides.OURS, sides.BARE)
     sides.clear()

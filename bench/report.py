@@ -25,6 +25,8 @@ class Row:
     cells: tuple[str, str, str, str]
     limit: Limit
     kept: bool
+    unit: str = ""
+    """Of the limit, where that is no ratio."""
 
     @property
     def verdict(self) -> str:
@@ -42,7 +44,16 @@ def of_decision(microseconds: list[float], limit: Limit) -> Row:
     ordered = sorted(microseconds)
     middle = ordered[len(ordered) // 2]
     cells = (f"{middle:.3g} µs", "", "", f"{ordered[0]:.3g}–{ordered[-1]:.3g} µs")
-    return Row("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle))
+    return Row("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle), " µs")
+
+
+def of_command(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> Row:
+    """What a sandbox adds to a program that does nothing, in milliseconds."""
+    added = sorted(shut_in - bare for shut_in, bare in rounds)
+    ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
+    cells = (f"{ours:.3g} ms", f"{bare:.3g} ms", f"+{ours - bare:.3g} ms", f"{added[0]:.3g}–{added[-1]:.3g} ms")
+    what = f"a command shut in by {sandbox}, beside one that is not"
+    return Row(f"command-{sandbox}", what, cells, limit, limit.kept(ours - bare), " ms")
 
 
 def line(row: Row, judged: bool = True) -> str:
@@ -56,6 +67,5 @@ def line(row: Row, judged: bool = True) -> str:
 def page(rows: Iterable[Row], note: str) -> str:
     table = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
     for row in rows:
-        unit = " µs" if row.name == "decision" else ""
-        table.append(f"| {' | '.join((row.what, *row.cells, f'{row.limit}{unit}', row.verdict))} |")
+        table.append(f"| {' | '.join((row.what, *row.cells, f'{row.limit}{row.unit}', row.verdict))} |")
     return "\n".join([PREFACE, *table, "", note, ""]).rstrip("\n") + "\n"

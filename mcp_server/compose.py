@@ -6,57 +6,52 @@ Everything is built here and handed down by constructor; no other module makes w
 import asyncio
 import gc
 import logging
-import os
 import secrets
-import sysconfig
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
 
 import mcp_server
-from mcp_server.calls.approving.approvals import Approvals, trust
-from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
-from mcp_server.calls.given.phases import PhaseLogs
-from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
-from mcp_server.calls.person import Reached
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, counting
-from mcp_server.calls.remembering import ProjectMemory
-from mcp_server.calls.running.course import Course
+from mcp_server.calls.recording import unwatched
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
-from mcp_server.calls.running.reviewing import Review
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions
-from mcp_server.calls.showing import Showing
-from mcp_server.guards.files import WorkspaceFiles
-from mcp_server.guards.index import WorkspaceIndex
+from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.calls.steering.halting import Halting
+from mcp_server.gate import Rooms, failed, gate, ground
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, signature, workshop
+from mcp_server.guards.network import for_programs
+from mcp_server.guards.processes import Workshop, workshop
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.search import Finder, find_ripgrep
-from mcp_server.guards.spill import ONE_DAY_NS, Spill
-from mcp_server.law import DATA, Law, Unbuildable, law
+from mcp_server.health import examined
+from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
+from mcp_server.library.words import Unspeakable
+from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Policy
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
+from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
-from mcp_server.wire.server import Front, MenuServer, build_server, stamp
+from mcp_server.wire.own.prompts import Sayings
+from mcp_server.wire.own.summaries import summaries
+from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, stamp
+from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
+
+if TYPE_CHECKING:
+    from mcp_server.wire.telemetry import Running
 
 AFTER_FIRST_LIST = 0.3
 """Seconds; hosts list at once, and what they call first waits for the state in any case."""
@@ -77,8 +72,11 @@ class House:
     keeping: Keeping
     shop: Workshop
     server: MenuServer
+    gate: HealthGate
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
+    last_words: Callable[[], None] | None = None
+    """What telemetry hands over at the end, where it is on."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -93,26 +91,41 @@ class House:
         else:
             await self.store.ready()
         tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
+        self.shop.ladder.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await self.keeping.close()
-            await self.shop.nursery.close()
+            await self.shop.close()
             self.notices.close()
             await self.store.close()
+            if self.last_words is not None:
+                await to_thread.run_sync(self.last_words)
+
+    async def _unsheltered(self) -> None:
+        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
+        await self.notices.elsewhere((), self.postures.everybody())
 
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
         await changed.wait()
         settle()
+        await self._health()
         while await changed.wait():
             changed.clear()
             await self.pipeline.course.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
             await self.notices.elsewhere(moved, self.postures.moved())
+
+    async def _health(self) -> None:
+        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        with suppress(Refusal):
+            condition = await self.store.ready()
+            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
+                await self.gate.failed(ill)
 
 
 def settle() -> None:
@@ -136,130 +149,71 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
     prepare_folders(settings)
     try:
         return connected(found, settings, clock)
+    except (Unspeakable, Unstartable) as wrong:
+        raise Unbuildable(str(wrong)) from None
     except OSError as wrong:
         raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
-    policy = found.policy
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    config = found.library.config
+    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+    found = replace(found, policy=replace(found.policy, shelter=shop.ladder.shelter))
     new_id = numbered()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
     sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
-    ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
-    postures = Postures(store, found.posture, policy.ceiling, ceilings)
-    asked = settings.http is not None and settings.auth
-    token = shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+    doors = doors_of(found, settings, store)
+    postures = doors.postures
+    token = token_of(settings)
     redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail)
-    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping)
+    sayings = Sayings(found.words, str(settings.workspace), postures.seen)
+    typed = slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors))
+    offers = Offers((sayings.pack(), *found.packs), typed, (*reports(store, redactor), *summaries(store)))
+    watching = watched(found, settings, offers)
+    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
+    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
     pipeline = gate(found, settings, rooms, new_id())
-    listings = Listings(policy, found.library.hosts, settings.listing or found.library.config.listing)
-    notices = Notices(listings, postures.known, settings.settle_seconds)
-    front = Front(
+    front = front_of(found, settings, pipeline, sessions, offers)
+    seal = kept(settings.secrets / "request-state.key").encode()
+    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
+    front.listings.stamp.update(stamp(server))
+    ill, heard = health_gate(found, settings, doors), front.notices
+    return House(
+        found, settings, store, sessions, postures, pipeline, heard, keeping, shop, server, ill, token, last_words
+    )
+
+
+def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
+    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+    return asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
+
+
+def token_of(settings: Settings) -> str | None:
+    asked = settings.http is not None and settings.auth
+    return shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+
+
+def front_of(found: Law, settings: Settings, pipeline: Pipeline, sessions: Sessions, offers: Offers) -> Front:
+    listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
+    return Front(
         pipeline=pipeline,
         sessions=sessions,
         listings=listings,
-        notices=notices,
-        offers=Offers(found.packs, reports(store, redactor)),
+        notices=Notices(listings, pipeline.postures.known, settings.settle_seconds),
+        offers=offers,
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(spoken, found),
-        schema_of=mirrored(policy),
+        schema_of=mirrored(found.policy.tools),
         patience=settings.answer_seconds,
     )
-    server = build_server(front, mcp_server.__version__, kept(settings.secrets / "request-state.key").encode())
-    listings.stamp.update(stamp(server))
-    return House(found, settings, store, sessions, postures, pipeline, notices, keeping, shop, server, token)
-
-
-@dataclass(frozen=True)
-class Rooms:
-    """What the gate stands between."""
-
-    store: Store
-    sessions: Sessions
-    holds: Holds
-    postures: Postures
-    redactor: Redactor
-    clock: Clock
-    jail: Jail
-    shop: Workshop
-    keeping: Keeping
-
-
-def ground(settings: Settings) -> Ground:
-    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
-    return Ground(
-        workspace=settings.workspace,
-        home=settings.home,
-        private=tuple(dict.fromkeys(own)),
-        # Last come the programs that were installed together with us.
-        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
-        variables=dict(settings.variables),
-    )
-
-
-def failed(what: str, fault: BaseException) -> None:
-    log.error("%s failed", what, exc_info=fault)
-
-
-def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
-    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
-    spill = Spill(settings.state / "spill")
-    spill.sweep(ONE_DAY_NS, time.time_ns())
-    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
-
-    memory = ProjectMemory(store, rooms.redactor.redact)
-    review = Review(store, rooms.shop.granted)
-    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
-
-    def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
-
-    def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
-        return files.granted(demand, SeenBy(store, session.id))
-
-    return Pipeline(
-        policy=policy,
-        postures=postures,
-        finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation),
-        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
-        course=course,
-        showing=Showing(rooms.redactor, spill),
-        files=files_of,
-        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
-        belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
-        desk=desk,
-        records=partial(remembered, store),
-        phases=PhaseLogs(store, policy),
-        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
-        memory=memory,
-        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
-    )
-
-
-class Wall:
-    """The clock on the wall, which only this module looks at."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
 
 
 def spoken(found: Law, pinned: str | None) -> str:
-    prompts = DATA / "prompts"
-    head, tail = (prompts / name for name in ("instructions.md", "instructions.tail.md"))
-    return instructions(head.read_text(), tail.read_text(), found.policy.menus, found.policy.menus.get(pinned))
-
-
-def mirrored(policy: Policy) -> Callable[[str], dict[str, object] | None]:
-    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
-    asking = {name: tool for name, tool in policy.tools.items() if "x-mcp-header" in repr(tool.arguments)}
-    return lambda name: dict(asking[name].arguments) if name in asking else None
+    head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
+    return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
 
 def prepare_folders(settings: Settings) -> None:
@@ -278,12 +232,6 @@ def prepare_folders(settings: Settings) -> None:
     with suppress(OSError):
         if not ignore.exists():
             ignore.write_text("*\n")
-
-
-def numbered() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
-    process, numbers = secrets.token_hex(6), count(1)
-    return lambda: f"{process}-{next(numbers)}"
 
 
 def new_handle() -> str:

@@ -3,19 +3,24 @@
 Commands that only look (`menus`, `check`, `explain`) need this and no more; the house is built on it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import mcp_server
 from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
+from mcp_server.library.faults import Findings
+from mcp_server.library.folder import FILE, PROMPTS, Own, own_of
+from mcp_server.library.words import Place, Words
 from mcp_server.model.pack import Pack
-from mcp_server.model.policy import Policy, Rules
+from mcp_server.model.policy import Budget, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.tool import Tool
 from mcp_server.rules.arguments import checks
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.settings import Settings
+from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG
 
 DATA = Path(mcp_server.__file__).parents[1]
@@ -34,6 +39,11 @@ class Law:
     library: Library
     policy: Policy
     posture: Posture
+    own: Own
+    """What the workspace says of itself."""
+    trusted: bool
+    """Does the person trust that, as it is?"""
+    words: Words
 
 
 def installed_packs() -> tuple[Pack, ...]:
@@ -58,20 +68,71 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
     library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
     if isinstance(library, Faults):
         return library
-    rules = compile_rules(library.config.rules, tools, (str(settings.workspace),))
-    if not isinstance(rules, Rules):
-        return Faults(tuple(Fault(fault.source, 0, "rules", fault.message) for fault in rules))
-    ceiling = lowest(library.config.max_profile, settings.max_profile)
+    own = own_word(settings)
+    if isinstance(own, Faults):
+        return own
+    trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
+    rules = ruled(library.config.rules, own, trusted, tools, settings)
+    if isinstance(rules, Faults):
+        return rules
+    ceiling = lowest(lowest(library.config.max_profile, settings.max_profile), own.max_profile)
     policy = Policy(
         tools=tools,
         menus=library.menus,
         stages=library.stages,
         rules=rules,
         ceiling=ceiling,
-        budget=library.config.budget,
+        budget=narrower(library.config.budget, own.budget),
         unfit=checks(tools),
     )
-    return Law(every, library, policy, start_posture(library, settings, ceiling))
+    words = Words(word_places(settings, library.config.prompts, own if trusted else Own()))
+    return Law(every, library, policy, start_posture(library, settings, ceiling), own, trusted, words)
+
+
+def own_word(settings: Settings) -> Own | Faults:
+    """What the workspace says. A file that the person named as the operator's is not asked a second time."""
+    if settings.config == settings.workspace / FILE:
+        return Own()
+    findings = Findings()
+    own = own_of(settings.workspace, findings)
+    faults = findings.faults()
+    return Faults(faults) if faults else own
+
+
+def ruled(
+    operators: Sequence[RuleText], own: Own, trusted: bool, tools: Mapping[str, Tool], settings: Settings
+) -> Rules | Faults:
+    """The operator's rules and the workspace's. Each file has to make sense by itself: what the one says twice over
+    because the other says it too is no fault of either."""
+    roots = (str(settings.workspace),)
+    theirs = compile_rules(operators, tools, roots)
+    mine = compile_rules(own.rules, tools, roots)
+    if not isinstance(theirs, Rules) or not isinstance(mine, Rules):
+        found = [fault for one in (theirs, mine) if not isinstance(one, Rules) for fault in one]
+        return Faults(tuple(Fault(fault.source, 0, "rules", fault.message) for fault in found))
+    counting = own.rules if trusted else own.narrowing
+    sources = {(rule.kind, rule.source, rule.text) for rule in counting}
+    kept = [rule for rule in mine.every if (rule.kind, rule.source, rule.text) in sources]
+    return Rules((*theirs.every, *kept))
+
+
+def word_places(settings: Settings, operators: Path | None, own: Own) -> tuple[Place, ...]:
+    """Where words are looked for, in order: the trusted folder's, the operator's, the shipped ones."""
+    found: list[Place] = []
+    if own.prompts:
+        found.append(Place("the workspace's, which you trust", settings.workspace / PROMPTS, own.prompts))
+    if operators is not None:
+        found.append(Place("the operator's", operators))
+    return (*found, Place("shipped", DATA / "prompts"))
+
+
+def narrower(one: Budget, other: Budget) -> Budget:
+    """The lower of two limits, wherever there is one."""
+    limits: dict[str, int | None] = {}
+    for each in fields(Budget):
+        said = [limit for budget in (one, other) if (limit := getattr(budget, each.name)) is not None]
+        limits[each.name] = min(said, default=None)
+    return Budget(**limits)
 
 
 def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
@@ -84,6 +145,13 @@ def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
                 faults.append(Fault(f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} has a tool of that name"))
             owners.setdefault(tool.name, f"the pack {pack.name}")
     return tuple(faults)
+
+
+def ceiling_set_by(settings: Settings, library: Library) -> str:
+    """Who says how high the profile may go, in words for the person."""
+    if settings.max_profile is not None and settings.max_profile.covers(library.config.max_profile) is False:
+        return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
+    return f"`max_profile` in {settings.config}" if settings.config else "nobody: it is the highest there is"
 
 
 def lowest(one: Profile, other: Profile | None) -> Profile:

@@ -55,6 +55,10 @@ class Settings:
     """What programs we start are told of the environment."""
     secret_values: tuple[str, ...] = ()
     """What the environment holds that must never be shown: the values of variables whose names say so."""
+    traces: str = ""
+    """Where spans go: `otlp`, `console`, or nowhere."""
+    metrics: str = ""
+    """Where measurements go, in the same words."""
     answer_seconds: float = 300.0
     """How long a question to the person waits."""
     approval_seconds: float = 3600.0
@@ -106,6 +110,8 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         hosts=_list(given("allowed_hosts")),
         origins=_list(given("allowed_origins")),
         person=f"local:{_user()}",
+        traces=_exporter(env, "TRACES"),
+        metrics=_exporter(env, "METRICS"),
         search_path=env.get("PATH") or os.defpath,
         home=home,
         variables=_handed_on(env, home),
@@ -164,6 +170,15 @@ def _choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
         return axis(given)
     except ValueError:
         raise Unusable(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
+
+
+def _exporter(env: Mapping[str, str], signal: str) -> str:
+    """Which exporter the standard variables ask for; an endpoint alone asks for OTLP, nothing at all for none."""
+    if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ""
+    asked = env.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
+    endpoint = env.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or env.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    return "" if asked == "none" else asked or ("otlp" if endpoint else "")
 
 
 def _list(given: str | None) -> tuple[str, ...]:

@@ -87,6 +87,7 @@ async def _message(ctx: Context, args: MessageUser) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
+    remembered = {"notes": {"message": args["message"]}}
     if args.get("block_on_user") and ctx.person.reachable():
         return await _asked(ctx, args["message"], attachments)
     left = await ctx.person.tell(args["message"], attachments)
@@ -94,6 +95,7 @@ async def _message(ctx: Context, args: MessageUser) -> Ending:
     return Done(
         f"Left in the user's messages as {left}; the user reads it with `menugate messages`.{waiting}",
         {"delivered": "outbox", "id": left},
+        meta=remembered,
     )
 
 
@@ -184,7 +186,7 @@ MESSAGE_USER = _meta(
     "Tell the user something, or ask and wait.",
     _message,
     MessageUser,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
     timeout=900.0,
 )
 META = (MENU_LIST, MENU_ENTER, MENU_EXIT, COMPLETE, THINK, MESSAGE_USER)

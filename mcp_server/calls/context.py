@@ -9,6 +9,7 @@ from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Pro
 from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.index import Index
 from mcp_server.model.ports.memory import Memory
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
@@ -71,6 +72,7 @@ class ToolContext:
     demand: Demand
     files: Files
     processes: Processes
+    network: Network
     belongings: Belongings
     progress: Progress
     client: Client

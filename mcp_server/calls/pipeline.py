@@ -16,10 +16,11 @@ from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised, alone
+from mcp_server.calls.folding import LATEST, RunMemory, address
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, measured
+from mcp_server.calls.recording import Recorder, Underway, measured
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import Seat
@@ -29,6 +30,7 @@ from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.ports.context import Belongings, Client, Person
 from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.index import Index
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.posture import Posture, Profile
@@ -50,9 +52,11 @@ class Pipeline:
     showing: Showing
     files: Callable[[Session, Demand], Files]
     processes: Callable[[Session, Demand, Profile], Processes]
+    network: Callable[[Demand], Network]
     belongings: Callable[[Session], Belongings]
     person: Callable[[Session, Client], Person]
     desk: Callable[[Seat], MenuDesk]
+    run_memory: RunMemory
     records: Callable[[Seat, Session, str], Records]
     phases: PhaseLogs
     index: Index
@@ -142,7 +146,8 @@ class Pipeline:
         return self.showing.problem(problem)
 
     async def act(self, found: Found, posture: Posture, decision: Decision, record: int) -> Ending:
-        started = time.perf_counter_ns()
+        effect = decision.demand.effect if decision.demand else found.tool.effect
+        underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
         context = self._context(found, posture, decision, desk, record)
         found.seat.spending.begin()
@@ -152,10 +157,10 @@ class Pipeline:
             ending = await self._ended(found, context)
             shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
-            self.recorder.conclude(found, record, interruption.recorded_as, started)
+            self.recorder.conclude(found, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            self.recorder.conclude(found, record, "cancelled", started)
+            self.recorder.conclude(found, underway, "cancelled")
             raise
         before = None
         if not found.tool.meta:
@@ -163,10 +168,18 @@ class Pipeline:
             changed = decision.demand is not None and decision.demand.effect not in READING
             before = await self.course.step(found.seat, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
-        self.recorder.conclude(found, record, how, started, shown, len(ending.text))
+        self.recorder.conclude(found, underway, how, shown, len(ending.text))
         if (stood := desk.stood or before) is not None:
             await found.asked.moved(found.seat, stood)
+        await self.remember(found, underway, shown)
         return shown
+
+    async def remember(self, found: Found, underway: Underway, shown: Ending) -> None:
+        """What the run came to so far, where it has grown long; whoever follows that summary is told."""
+        size = measured(found.arguments)[1] + len(shown.text)
+        if await self.run_memory.turned(underway.run, underway.intent, size):
+            for run in (underway.run, LATEST):
+                await found.asked.client.changed("resource", address(run))
 
     def spend(self, found: Found, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
@@ -204,6 +217,7 @@ class Pipeline:
             demand=demand,
             files=self.files(session, demand),
             processes=self.processes(session, demand, posture.capped(self.policy.ceiling).profile),
+            network=self.network(demand),
             belongings=self.belongings(session),
             progress=found.asked.progress,
             client=client,

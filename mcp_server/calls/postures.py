@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Choice, Posture, Profile
 from mcp_server.state import Store
 
 
@@ -33,10 +33,14 @@ class Postures:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
-    def assume(self, principal: str, chosen: Posture | None) -> None:
+    def assume(self, principal: str, chosen: Choice | None) -> None:
         """What was learned before the state was open, for whoever only looks."""
         self._take(principal, chosen)
         self._assumed.add(principal)
+
+    def everybody(self) -> frozenset[str]:
+        """Who was asked about so far."""
+        return frozenset(self._known)
 
     async def refresh(self) -> None:
         """Read again what everybody seen so far has chosen."""
@@ -50,13 +54,21 @@ class Postures:
         return moved
 
     async def _read(self, principal: str) -> Posture:
-        chosen = await self.store.posture(principal)
+        chosen = await self.store.choice(principal)
         self._assumed.discard(principal)
         return self._take(principal, chosen)
 
-    def _take(self, principal: str, chosen: Posture | None) -> Posture:
-        ceiling = self.ceilings.get(principal, self.ceiling)
-        found = (chosen or self.default).capped(self.ceiling).capped(ceiling)
+    def ceiling_of(self, principal: str) -> Profile:
+        """The profile that nobody takes this one beyond."""
+        own = self.ceilings.get(principal, self.ceiling)
+        return own if self.ceiling.covers(own) else self.ceiling
+
+    def under(self, principal: str, chosen: Choice | None) -> Posture:
+        """What a choice comes to here: over what is usual, below the ceiling."""
+        return (chosen.over(self.default) if chosen else self.default).capped(self.ceiling_of(principal))
+
+    def _take(self, principal: str, chosen: Choice | None) -> Posture:
+        found = self.under(principal, chosen)
         if self._known.setdefault(principal, found) != found:
             self._moved.add(principal)
         self._known[principal] = found

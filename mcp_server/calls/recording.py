@@ -3,22 +3,22 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
 from mcp_server.calls.approving.approvals import Yes
 from mcp_server.calls.context import Asked, Found
 from mcp_server.calls.running.testing import ending_of_tests
-from mcp_server.calls.sessions import seen_from
-from mcp_server.model.ending import Code, Ending, Problem
+from mcp_server.calls.sessions import Seat, seen_from
+from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
-from mcp_server.model.tool import READING, Arguments, Demand
+from mcp_server.model.tool import READING, Arguments, Demand, Effect
 from mcp_server.rules.running.staging import stage_now
 from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
@@ -27,9 +27,24 @@ from mcp_server.state.deeds import Terms
 from mcp_server.state.record import Judged
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
+CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
 MOST_COUNTED = 1000
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
+
+    intent: int
+    run: str
+    at_ns: int
+    effect: Effect
+
+
+def unwatched(_judged: Judged) -> None:
+    """Nobody looks on."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,10 @@ class Recorder:
     tool_count: Callable[[Session, Posture], int]
     """How many tools the session saw when it called."""
     conversation: str = ""
+    redact: Callable[[str], str] = str
+    """Takes secrets out of what is kept beside the ledger."""
+    noticed: Callable[[Judged], None] = unwatched
+    """Told of every decision; for telemetry, where that is on."""
 
     async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
@@ -57,60 +76,99 @@ class Recorder:
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
-        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=problem.message)
-        await self.store.record(
-            Refused(
-                session=asked.seat.session,
-                posture=posture,
-                tool=asked.tool[:LONGEST_NAME],
-                decision=decision,
-                origin=self._origin(asked),
-                arguments_sha256=digest,
-                arguments_bytes=size,
-            )
+        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
+        refused = Refused(
+            session=asked.seat.session,
+            posture=posture,
+            tool=asked.tool[:LONGEST_NAME],
+            decision=decision,
+            origin=self._origin(asked, asked.seat),
+            tool_count=self.tool_count(asked.seat.session, posture),
+            arguments_sha256=digest,
+            arguments_bytes=size,
         )
+        self.noticed(refused)
+        await self.store.record(refused)
 
     def conclude(
-        self, found: Found, intent: int, ending: str, started_ns: int, shown: Ending | None = None, size: int = 0
+        self, found: Found, underway: Underway, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
         self.store.conclude(
             Outcome(
-                intent=intent,
+                intent=underway.intent,
                 ending=ending,
                 code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
-                latency_us=(time.perf_counter_ns() - started_ns) // 1000,
+                latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
                 session=found.seat.session.id,
                 tool=found.tool.name,
+                run=underway.run,
+                notes=tuple(self._notes(found, underway, shown)),
                 tested=ending_of_tests(found.tool, found.arguments, shown),
             )
         )
 
+    def _notes(self, found: Found, underway: Underway, shown: Ending | None) -> Iterator[tuple[str, str]]:
+        """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
+        if not isinstance(shown, Done):
+            return
+        said = shown.meta.get("notes")
+        if isinstance(said, Mapping):
+            yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
+        if underway.effect in CHANGING_FILES:
+            paths = (found.arguments.get(name) for name in found.tool.places)
+            yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
+
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = measured(found.arguments)
+        if decision.demand is None:
+            # Refused before anybody looked at its arguments: what the tool does in general is on record then.
+            decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
+        if decision.code is Code.INVALID_ARGUMENTS:
+            # What the caller is told repeats their values, and any of them may be a secret.
+            decision = replace(decision, reason=MEANINGS[decision.code])
         session = found.seat.session
         stage = stage_now(session, posture)
-        return kind(
+        judged = kind(
             session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._origin(found.asked),
+            origin=self._origin(found.asked, found.seat),
             tool_count=self.tool_count(found.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
+            carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
         )
+        self.noticed(judged)
+        return judged
 
-    def _origin(self, asked: Asked) -> Origin:
+    def _origin(self, asked: Asked, seat: Seat) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=asked.client.name[:LONGEST_NAME],
             transport=asked.transport,
+            passing=seat.passing,
             within=asked.within.record if asked.within else None,
         )
+
+
+def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    def counted(session: Session, posture: Posture) -> int:
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return counted
 
 
 def wanted(found: Found, judged: Judged) -> Wanted:
@@ -140,18 +198,3 @@ def measured(arguments: Arguments) -> tuple[str, int]:
 
 def _code(ending: Ending | None) -> Code | None:
     return ending.code if isinstance(ending, Problem) else None
-
-
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
-    known: dict[tuple[object, ...], int] = {}
-
-    def counted(session: Session, posture: Posture) -> int:
-        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
-        if key not in known:
-            if len(known) > MOST_COUNTED:
-                known.clear()
-            known[key] = len(visible(session, posture, policy))
-        return known[key]
-
-    return counted

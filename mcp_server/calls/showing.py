@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import anyio
 
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sanitizer import marked
+from mcp_server.guards.sanitizer import marked, sanitize
 from mcp_server.guards.spill import Spill, limit
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Question, Raw
 from mcp_server.model.tool import Tool
@@ -69,7 +69,8 @@ class Showing:
         )
 
     async def _done(self, done: Done, tool: Tool) -> Done:
-        text = marked(done.text, done.outside) if done.outside is not None else done.text
+        text = sanitize(done.text) if done.printed else done.text
+        text = marked(text, done.outside) if done.outside is not None else text
         text = self.redactor.exactly(text) if done.verbatim else self.redactor.redact(text)
         if len(text) > tool.max_result_chars:
             text, _ = await anyio.to_thread.run_sync(limit, text, tool.max_result_chars, self.spill, tool.name)

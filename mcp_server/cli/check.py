@@ -39,11 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     policy = found.policy
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
+    aside = [] if found.trusted else [*found.own.widening, *found.own.prompts]
     if arguments.json:
-        as_json({"ok": True, "config": settings.config, "faults": [], **counts})
+        as_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
         return 0
     words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
+    if aside:
+        say(f"This folder asks for {len(aside)} more, set aside until you trust it: menugate trust --show")
     return 0
 
 
@@ -51,6 +54,7 @@ def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fa
     """What holds, or all that is wrong with it, what only hosts would notice included."""
     from mcp_server.law import Unbuildable, law
     from mcp_server.library import Fault, Faults
+    from mcp_server.library.words import faults_in
 
     try:
         found = law(settings, arguments.packs)
@@ -58,7 +62,7 @@ def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fa
         return [Fault("packs", 0, "", str(wrong))]
     if isinstance(found, Faults):
         return list(found)
-    return list(unfit_for_hosts(found)) or found
+    return [*faults_in(found.words), *unfit_for_hosts(found)] or found
 
 
 def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
@@ -66,12 +70,17 @@ def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
     from mcp_server.compose import spoken
     from mcp_server.library import Fault
     from mcp_server.library.coverage import LONGEST_DESCRIPTION, home
+    from mcp_server.library.words import Unspeakable
     from mcp_server.wire.instructions import MOST_BYTES
     from mcp_server.wire.translate import described, prepared
 
     menus = found.policy.menus
     for pinned in (None, *(mode.name for mode in menus)):
-        text = spoken(found, pinned)
+        try:
+            text = spoken(found, pinned)
+        except Unspeakable:
+            # Told already, with every other prompt.
+            return
         if text.endswith("…") and len(text.encode()) > MOST_BYTES - 10:
             where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"
             message = (

@@ -118,7 +118,7 @@ def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
 
 def posture_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> "Posture":
     """What the person chose, with what is asked about put in its place."""
-    from mcp_server.cli.status import holding, remembering
+    from mcp_server.cli.posture.holding import holding, remembering
 
     with remembering(settings) as state:
         usual = holding(settings, found, state, by_flag=True).posture

@@ -2,18 +2,17 @@
 
 import argparse
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
-from mcp_server.cli.paper import Trouble, as_json, note, say, table, when
+from mcp_server.cli.paper import as_json, note, say, table, when
+from mcp_server.cli.posture.holding import holding, in_json, remembering, serving
+from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
-    from mcp_server.model.posture import Posture
     from mcp_server.settings import Settings
     from mcp_server.state import Message, Row
     from mcp_server.state.reader import Reader
@@ -49,90 +48,46 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     found = law_of(arguments, settings)
     with remembering(settings) as state:
-        facts = collected(settings, found, state, bool(arguments.profile))
+        stands = holding(settings, found, state, bool(arguments.profile))
+        facts = collected(settings, found, state) | in_json(stands)
     if arguments.json:
         as_json(facts)
-    else:
-        tell(facts)
+        return 0
+    show_badge(stands.posture)
+    show_to_come(stands)
+    tell(facts)
+    entitle(stands.posture, settings.workspace.name)
     return 0
 
 
-@contextmanager
-def remembering(settings: "Settings") -> Generator["Reader | None", None, None]:
-    """What is remembered here; None where nothing ever was."""
-    if not (settings.state / "state.db").exists():
-        yield None
-        return
-    from mcp_server.model.ending import Refusal
-    from mcp_server.state.reader import Reader
+def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
+    from mcp_server.law import ceiling_set_by
 
-    try:
-        with Reader.open(settings.url, secrets=settings.secrets) as state:
-            yield state
-    except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """The posture that holds, and where each of its values comes from."""
-
-    posture: "Posture"
-    origins: Mapping[str, str]
-
-
-def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag: bool) -> Holding:
-    from mcp_server.model.posture import Posture
-
-    axes = [axis.name for axis in fields(Posture) if axis.name not in ("epoch", "surface")]
-    chosen = state.postures().get(settings.person) if state else None
-    if chosen is not None:
-        return Holding(chosen.capped(found.policy.ceiling), dict.fromkeys(axes, "chosen"))
-    if state is not None and state.lost():
-        lost = Posture.most_restricted()
-        return Holding(lost, dict.fromkeys(axes, "the least there is, because an earlier state was lost"))
-    written = written_in(settings.config)
-    origins = {axis: written.get(axis, "default") for axis in axes}
-    if settings.profile is not None:
-        origins["profile"] = "--profile" if by_flag else "MENUGATE_PROFILE"
-    if found.posture.profile is not (settings.profile or found.library.config.posture.profile):
-        origins["profile"] = "the ceiling"
-    return Holding(found.posture, origins)
-
-
-def written_in(config: Path | None) -> dict[str, str]:
-    """The keys of the operator's file, and where each stands."""
-    from mcp_server.library.faults import Findings
-    from mcp_server.library.reading import Fields, read
-
-    node = read(config, Findings()) if config else None
-    return {key: place.source for key, place in node.keys.items()} if isinstance(node, Fields) else {}
-
-
-def collected(settings: "Settings", found: "Law", state: "Reader | None", by_flag: bool) -> dict[str, Any]:
-    policy, stands = found.policy, holding(settings, found, state, by_flag)
+    policy = found.policy
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
         "config": settings.config,
         "ran": state is not None,
-        "posture": {
-            axis: {"value": getattr(stands.posture, axis), "from": origin} for axis, origin in stands.origins.items()
-        },
         "ceiling": policy.ceiling,
+        "ceiling_set_by": ceiling_set_by(settings, found.library),
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
-        "guards": guards(settings),
+        "guards": guards(settings, found),
     }
     return facts | (remembered(settings, state) if state else {})
 
 
-def guards(settings: "Settings") -> dict[str, str]:
+def guards(settings: "Settings", found: "Law") -> dict[str, str]:
     """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
+    import asyncio
+
     from mcp_server.guards.beneath import by_kernel, chosen
+    from mcp_server.guards.processes import Ladder, rungs
 
     paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
-    return {"paths": paths, "search": search_engine(settings)}
+    shut_in = asyncio.run(Ladder(rungs(settings.search_path), found.library.config.sandbox).described())
+    return {"paths": paths, "search": search_engine(settings), "sandbox": shut_in}
 
 
 def search_engine(settings: "Settings") -> str:
@@ -172,20 +127,6 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     }
 
 
-def serving(state: "Reader") -> list[dict[str, Any]]:
-    """The processes that began, did not say that they ended, and are still there."""
-    from mcp_server.state import Wanted
-    from mcp_server.state.verify import running
-
-    lives = list(state.rows(Wanted(kinds=("start", "stop"), tail=1000)))
-    over = {row.fields.get("process") for row in lives if row.kind == "stop"}
-    return [
-        {"pid": row.fields.get("pid"), "since": when(row.at), "version": row.fields.get("version")}
-        for row in lives
-        if row.kind == "start" and row.fields.get("process") not in over and running(str(row.fields.get("process")))
-    ]
-
-
 def refusal(row: "Row") -> dict[str, Any]:
     wanted = ("tool", "code", "layer", "reason", "session")
     return {"seq": row.seq, "at": when(row.at), **{key: row.fields.get(key) for key in wanted}}
@@ -197,10 +138,11 @@ def tell(facts: dict[str, Any]) -> None:
         value = {True: "on", False: "off"}.get(one["value"], one["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
     rows += [
-        ("ceiling", f"{facts['ceiling']}, which nobody goes beyond here"),
+        ("ceiling", f"{facts['ceiling']}, set by {facts['ceiling_set_by']}"),
         ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
+        ("sandbox", facts["guards"]["sandbox"]),
     ]
     table(rows + (of_state(facts) if facts["ran"] else [("state", NOT_YET)]))
     if facts.get("refusals"):

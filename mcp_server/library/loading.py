@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.library.config import Config, config_in
+from mcp_server.library.configured import Config, config_in
 from mcp_server.library.coverage import LONGEST_NAME, validate_tool_coverage
 from mcp_server.library.faults import Faults, Findings, Place
 from mcp_server.library.hosts import hosts_in

@@ -86,6 +86,12 @@ def kind(leaf: Leaf) -> Kind:
 
 def read(path: Path, findings: Findings) -> Node | None:
     """The one document in the file. None after a fault that leaves nothing to go on with."""
+    text = contents(path, findings)
+    return None if text is None else parse(text, str(path), findings)
+
+
+def contents(path: Path, findings: Findings) -> str | None:
+    """The text of the file. None after a fault that leaves nothing to go on with."""
     nowhere = Place(str(path))
     try:
         data = _bytes(path)
@@ -99,12 +105,11 @@ def read(path: Path, findings: Findings) -> Node | None:
         findings.add(nowhere, f"the file is larger than {LARGEST // 1024} KB; divide it into several")
         return None
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         findings.add(Place(str(path), line), "this is not UTF-8 text; save the file as UTF-8")
         return None
-    return parse(text, str(path), findings)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_server.library.config import CONFIG
+from mcp_server.library.configured import CONFIG
 from mcp_server.library.hosts import HOSTS
 from mcp_server.library.modes import CHANGE, DERIVED, WHOLE
 from mcp_server.library.shape import Choice, Flag, ListOf, Record, Shape, TextOr, Whole, Words

@@ -71,10 +71,9 @@ def destinations(entries: Iterable[str]) -> Destinations:
 
 
 def destination(entry: str) -> Destination:
-    found = ENTRY.fullmatch(entry.strip().lower())
-    if found is None:
-        # An address of the sixth version has colons of its own.
-        found = ENTRY.fullmatch(f"[{entry.strip().lower()}]")
+    text = entry.strip().lower()
+    # An address of the sixth version has colons of its own, and may stand without brackets where no port follows.
+    found = ENTRY.fullmatch(f"[{text}]" if _network(text) else text)
     if found is None:
         raise ValueError("is no host, `host:port` or address; a URL is not meant")
     name, port = found["name"], found["port"]

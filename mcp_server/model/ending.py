@@ -41,6 +41,7 @@ class Code(StrEnum):
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
     NOT_GRANTED = "NOT_GRANTED"
     PATH_REFUSED = "PATH_REFUSED"
+    NETWORK_REFUSED = "NETWORK_REFUSED"
     NOT_FOUND = "NOT_FOUND"
     ALREADY_EXISTS = "ALREADY_EXISTS"
     NOT_READ = "NOT_READ"
@@ -52,7 +53,7 @@ class Code(StrEnum):
     WRONG_STATE = "WRONG_STATE"
     NO_EVIDENCE = "NO_EVIDENCE"
     TOO_LARGE = "TOO_LARGE"
-    NOT_READY = "NOT_READY"
+    UNSAFE_REPOSITORY = "UNSAFE_REPOSITORY"
     TOOL_FAILED = "TOOL_FAILED"
     INTERNAL = "INTERNAL"
 
@@ -85,6 +86,7 @@ MEANINGS: dict[Code, str] = {
     Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",
     Code.NOT_GRANTED: "the tool tried to do more than this call was granted; nothing was done",
     Code.PATH_REFUSED: "the path leaves the workspace, is not a plain file or folder, or is protected",
+    Code.NETWORK_REFUSED: "the place of the network is no public one, or not among those that may be reached",
     Code.NOT_FOUND: "there is nothing at that path",
     Code.ALREADY_EXISTS: "something is already at that path",
     Code.NOT_READ: "the file has to be read in this session before it is changed",
@@ -96,7 +98,7 @@ MEANINGS: dict[Code, str] = {
     Code.WRONG_STATE: "what was asked does not follow from how far the thing is; the answer says what does",
     Code.NO_EVIDENCE: "what was claimed is not borne out by anything on record, or by nothing new",
     Code.TOO_LARGE: "the file, argument, result or number of things is over its limit",
-    Code.NOT_READY: "the repository is not in a state for that: nothing staged, conflicts, or changes not committed",
+    Code.UNSAFE_REPOSITORY: "the repository names programs for git to run, and nothing here holds them",
     Code.TOOL_FAILED: "the tool ran and failed; the message says how",
     Code.INTERNAL: "menugate itself failed; the details are in its log, not in the answer",
 }
@@ -126,6 +128,8 @@ class Done:
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
     """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    printed: bool = False
+    """A program printed it for a terminal: what a terminal or a model would obey unseen is taken out."""
     verbatim: bool = False
     """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
     merely looks like one stays."""

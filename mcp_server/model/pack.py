@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp_server.model.ports.context import Client
 from mcp_server.model.tool import Tool
+
+Message: TypeAlias = Mapping[str, Any]
+"""In the protocol's shape: `{"role": ..., "content": {...}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,33 @@ class Prompt:
     name: str
     title: str
     description: str
-    render: Callable[[Mapping[str, str]], Sequence[Mapping[str, Any]]]
-    """Messages in the protocol's shape: `{"role": ..., "content": {...}}`."""
+    render: Callable[[Mapping[str, str]], Sequence[Message]]
     arguments: tuple[PromptArgument, ...] = ()
     ask: Callable[[Client, Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
     """What has to be asked through the client before the words can be said; the answers join the arguments."""
+    render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    """In place of `render`, where the words depend on who asks: the principal comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whoever typed a command: the person behind a client."""
+
+    principal: str
+    session: str
+    """Where that client stands; empty where nothing remembers it."""
+    client: Client
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A deed of the person's, which hosts show beside the prompts: getting it does it. No pack ships one."""
+
+    name: str
+    title: str
+    description: str
+    run: Callable[[Speaker, Mapping[str, str]], Awaitable[Sequence[Message]]]
+    arguments: tuple[PromptArgument, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +91,8 @@ class Artifact:
     media_type: str
     read: Callable[[str, Mapping[str, str]], Awaitable[str | None]]
     """Given the principal and what stands in the holes; None where there is nothing of theirs."""
+    values: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
+    """What completes a half-typed hole for a principal: its name and what is typed so far."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,16 @@ from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tool import Arguments, Demand, Effect, Tool
 
 
+class Shelter(StrEnum):
+    """Is there a sandbox for what has to run shut in?"""
+
+    THERE = "there"
+    MISSING = "missing"
+    """Then such a tool asks for one profile more."""
+    REFUSED = "refused"
+    """Then it does not run: the operator requires a sandbox."""
+
+
 class Verdict(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
@@ -146,6 +156,16 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Folding:
+    """When the beginning of a run is put together into a summary."""
+
+    messages: int = 40
+    tokens: int = 20_000
+    keep: int = 20
+    """So many of the newest messages stay out of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What a run has spent so far."""
 
@@ -167,6 +187,8 @@ class Policy:
     budget: Budget = field(default_factory=Budget)
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
     """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
+    shelter: Callable[[], Shelter] = lambda: Shelter.THERE
+    """As far as it is known now."""
 
 
 @dataclass(frozen=True, slots=True)

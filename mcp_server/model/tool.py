@@ -97,11 +97,18 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
+    shut_in: bool = False
+    """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
     """What of a result is shown; the rest goes to a file that `Read` may open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The arguments that name places in the workspace."""
+        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
 
     def located(self, arguments: Arguments, root: str) -> Arguments:
         """The same arguments with every path below the workspace written as the workspace knows it.
@@ -109,7 +116,7 @@ class Tool:
         What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
         below a protected name is not for that reason protected.
         """
-        names = self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+        names = self.places
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
         short = {name: path.removeprefix(inside) or "." for name, path in found.items() if isinstance(path, str)}

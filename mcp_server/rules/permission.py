@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Verdict
+from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
@@ -148,10 +148,17 @@ def phase(case: Case) -> Decision | None:
 
 def profile(case: Case) -> Decision | None:
     given = case.posture.capped(case.policy.ceiling).profile
-    if not given.covers(case.tool.profile):
-        return refusals.profile_too_low(case.tool, case.tool.profile, case.posture, case.policy)
-    if case.demand and not given.covers(case.demand.profile):
-        return refusals.profile_too_low(case.tool, case.demand.profile, case.posture, case.policy, these_arguments=True)
+    shelter = case.policy.shelter() if case.tool.shut_in else Shelter.THERE
+    if shelter is Shelter.REFUSED:
+        return refusals.unsheltered(case.tool)
+    asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
+    for least, these_arguments in asked:
+        needed = least if shelter is Shelter.THERE else least.above
+        if not given.covers(needed):
+            low = refusals.profile_too_low(
+                case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
+            )
+            return low if needed is least else refusals.because_unsheltered(low)
     return None
 
 

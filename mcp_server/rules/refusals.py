@@ -5,6 +5,7 @@ what to do. It never suggests that the model raise its own rights, and has no me
 """
 
 import json
+from dataclasses import replace
 
 from mcp_server.model.ending import Code
 from mcp_server.model.menu import Mode
@@ -132,10 +133,23 @@ def profile_too_low(
     if not policy.ceiling.covers(posture.profile):
         reason = f"The operator allows at most the profile `{policy.ceiling}`, and {what} needs `{needed}`."
     if policy.ceiling.covers(needed):
-        who = f"Only the person can raise the profile, by serving with `--profile {needed}`."
+        who = f"Only the person can raise the profile, with `menugate profile {needed}` at a terminal."
     else:
         who = "Only the operator can allow more than that."
     return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
+
+
+NO_SANDBOX = "this machine has no sandbox that holds"
+INSTALL_ONE = "Have the person install bubblewrap; `menugate status` says what was tried."
+
+
+def unsheltered(tool: Tool) -> Decision:
+    reason = f"`{tool.name}` runs only shut in, and {NO_SANDBOX}."
+    return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, INSTALL_ONE)
+
+
+def because_unsheltered(low: Decision) -> Decision:
+    return replace(low, reason=f"{low.reason} It needs one profile more than elsewhere, because {NO_SANDBOX}.")
 
 
 def unfit(tool: Tool, fault: str) -> Decision:

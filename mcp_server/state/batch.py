@@ -89,6 +89,8 @@ class Transaction(View):
         self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
         self.rows: list[tuple[int, str, str]] = []
         self._epochs: dict[str, int] = {}
+        self.unsettled: frozenset[str] | None = None
+        """The people for whom a change of posture is still to come; None until somebody asks."""
 
     def append(self, kind: RowKind, fields: Mapping[str, Any]) -> int:
         seq = self.seq + 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.batch import Reserve, Transaction, Workspace
-from mcp_server.state.deeds import forget, forget_records, leave_message
+from mcp_server.state.deeds import forget, forget_records, leave_message, settle
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -20,7 +20,7 @@ from mcp_server.state.verify import misfit, unfinished
 
 OPENING_ROWS = 500
 FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
-SEARCHED = ("kind", "session", "tool", "code", "at")
+SEARCHED = ("kind", "session", "tool", "code", "at", "run")
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -40,17 +40,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
             code TEXT GENERATED ALWAYS AS ({code}),
             at BIGINT GENERATED ALWAYS AS ({at}))""",
         """CREATE TABLE checkpoints (
-            number INTEGER PRIMARY KEY,
-            seq INTEGER NOT NULL,
-            hash TEXT NOT NULL,
-            at BIGINT NOT NULL,
-            key TEXT NOT NULL,
-            signature TEXT NOT NULL)""",
+            number INTEGER PRIMARY KEY, seq INTEGER NOT NULL, hash TEXT NOT NULL, at BIGINT NOT NULL,
+            key TEXT NOT NULL, signature TEXT NOT NULL)""",
         """CREATE TABLE posture (
-            principal TEXT PRIMARY KEY,
-            axes TEXT NOT NULL,
-            epoch INTEGER NOT NULL,
-            mac TEXT NOT NULL)""",
+            principal TEXT PRIMARY KEY, axes TEXT NOT NULL, epoch INTEGER NOT NULL, mac TEXT NOT NULL)""",
         """CREATE TABLE sessions (
             id TEXT PRIMARY KEY,
             principal TEXT NOT NULL,
@@ -65,17 +58,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
             used BIGINT NOT NULL)""",
         "CREATE UNIQUE INDEX sessions_by_handle ON sessions (handle_digest)",
         """CREATE TABLE messages (
-            number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
-            read INTEGER NOT NULL DEFAULT 0,
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, read INTEGER NOT NULL DEFAULT 0,
             body TEXT NOT NULL)""",
         """CREATE TABLE seen (
-            session TEXT NOT NULL,
-            path TEXT NOT NULL,
-            size BIGINT NOT NULL,
-            mtime_ns BIGINT NOT NULL,
-            digest TEXT NOT NULL,
-            PRIMARY KEY (session, path))""",
+            session TEXT NOT NULL, path TEXT NOT NULL, size BIGINT NOT NULL, mtime_ns BIGINT NOT NULL,
+            digest TEXT NOT NULL, PRIMARY KEY (session, path))""",
     ),
     (
         """CREATE TABLE records (
@@ -100,6 +87,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
             number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, principal TEXT NOT NULL, session TEXT NOT NULL,
             at BIGINT NOT NULL, body TEXT NOT NULL)""",
     ),
+    (
+        # A step from one run to the next belongs to the run that it ends.
+        "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
+        "CREATE INDEX ledger_by_run ON ledger (run) WHERE run IS NOT NULL",
+        """CREATE TABLE notes (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL, seq BIGINT NOT NULL, at BIGINT NOT NULL,
+            kind TEXT NOT NULL, text TEXT NOT NULL)""",
+        "CREATE INDEX notes_by_run ON notes (run)",
+    ),
 )
 CURRENT = len(STEPS)
 
@@ -117,10 +113,10 @@ def version(link: Link) -> int | None:
 
 def migrate(link: Link, found: int) -> None:
     """Bring the file up to date. Runs inside the caller's transaction."""
-    columns = {name: link.field(name) for name in SEARCHED}
+    columns = {name: link.field(name) for name in SEARCHED} | {"from_run": link.field("from.run")}
     for step in STEPS[found:]:
         for statement in step:
-            link.cursor.execute(statement.format(**columns) if "{kind}" in statement else statement)
+            link.cursor.execute(statement.format(**columns) if "{" in statement else statement)
     if found < CURRENT:
         link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
 
@@ -284,6 +280,7 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             RowKind.START,
             {"pid": os.getpid(), "version": __version__, "reason": lost or None, "unfinished": condition.unfinished},
         )
+        settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         workspace.commit(tx)

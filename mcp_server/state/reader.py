@@ -2,25 +2,32 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.memory import Entry
 from mcp_server.model.ports.records import Document
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice
 from mcp_server.model.runs.approval import Approval
 from mcp_server.model.runs.report import Report as QaReport
 from mcp_server.model.session import Hold
-from mcp_server.state import deeds, verify
+from mcp_server.state import deeds, memory, verify
 from mcp_server.state.batch import View, plain
-from mcp_server.state.record import Kept, Message, Row, Wanted
+from mcp_server.state.memory import Summary
+from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
 from mcp_server.state.seal import Key
 from mcp_server.state.verify import Report, read_body
 
 CHUNK = 1000
 FOLLOW_SECONDS = 0.1
 UNFINISHED_AMONG = 100_000
+COLUMNS = ("session", "tool", "code", "run")
+OF_THE_CALL = ("principal", "mode", "stage", "verdict", "layer", "rule")
+"""What stands in the row of a decision, and is asked of the outcome's row too."""
+LIVES = 1000
+"""So many of the last starts and ends are looked at."""
 
 
 def _pause() -> bool:
@@ -96,19 +103,30 @@ class Reader:
     def _select(self, wanted: Wanted, after: int, limit: int, newest: bool = False) -> list[Row]:
         conditions = ["seq > :after"]
         values: dict[str, Any] = {"after": after, "limit": limit}
-        for name in ("session", "tool", "code"):
+        for name in (*COLUMNS, *OF_THE_CALL):
             if (value := getattr(wanted, name)) is not None:
-                conditions.append(f"{name} = :{name}")
+                conditions.append(f"{name if name in COLUMNS else self._of_the_call(name)} = :{name}")
                 values[name] = plain(value)
-        if wanted.since_ns is not None:
-            conditions.append("at >= :since")
-            values["since"] = wanted.since_ns
+        for name, value in (
+            ("at >= :since", wanted.since_ns),
+            ("at < :until", wanted.until_ns),
+            ("seq < :before", wanted.before),
+        ):
+            if value is not None:
+                conditions.append(name)
+                values[name.partition(":")[2]] = value
         if wanted.kinds:
             names = {f"kind{index}": kind for index, kind in enumerate(wanted.kinds)}
             conditions.append(f"kind IN ({', '.join(':' + name for name in names)})")
             values |= names
         order = f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT :limit"
         return self._rows(" AND ".join(conditions), values, order)
+
+    def _of_the_call(self, name: str) -> str:
+        """What a row says; of an outcome, what the intent said that it belongs to."""
+        field, intent = self._view.link.field(name, "ledger.body"), self._view.link.field("intent", "ledger.body")
+        of_intent = f"(SELECT {self._view.link.field(name, 'call.body')} FROM ledger AS call WHERE call.seq = {intent})"  # noqa: S608  # our own words
+        return f"coalesce({field}, CASE WHEN kind = 'outcome' THEN {of_intent} END)"
 
     def _rows(self, condition: str, values: dict[str, Any], order: str) -> list[Row]:
         # Only our own words are put together here; what was asked for goes in as values.
@@ -144,13 +162,34 @@ class Reader:
         """What was found when that run was over; the newest where none is named."""
         return deeds.report(self._view, run)
 
-    def postures(self) -> dict[str, Posture]:
-        return deeds.postures(self._view)
+    def choices(self) -> dict[str, Choice]:
+        return deeds.choices(self._view)
+
+    def runs(self) -> Sequence[str]:
+        """The one used last comes first."""
+        return memory.known_runs(self._view)
+
+    def summary(self, run: str, upto: int | None = None) -> Summary | None:
+        """What a run came to, in all or up to a call; None where there is no such run."""
+        return memory.of_run(self._view, run, upto)
 
     def lost(self) -> str:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
+
+    def alive(self) -> list[Row]:
+        """The starts of the processes that are still there."""
+        return [row for row in self._begun() if verify.running(str(row.fields.get("process")))]
+
+    def gone(self) -> list[Row]:
+        """The starts of those that are not, and did not say that they ended."""
+        return [row for row in self._begun() if not verify.running(str(row.fields.get("process")))]
+
+    def _begun(self) -> list[Row]:
+        lives = list(self.rows(Wanted(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
+        over = {row.fields.get("process") for row in lives if row.kind == RowKind.STOP}
+        return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in over]
 
     def unfinished(self) -> list[int]:
         """Intents whose process ended without saying how they went."""
@@ -170,4 +209,4 @@ class Reader:
 
 
 def _untailed(wanted: Wanted) -> Wanted:
-    return Wanted(wanted.session, wanted.tool, wanted.code, wanted.since_ns, wanted.kinds)
+    return replace(wanted, tail=None)

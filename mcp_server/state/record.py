@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice, Posture
 from mcp_server.model.session import Hold, Session
 
 
@@ -34,8 +34,14 @@ class RowKind(StrEnum):
     REPORT = "report"
     """A delivered run was looked over."""
     TRANSITION = "transition"
+    HEALTH = "health"
+    """menugate examined itself and was not in order."""
     RECORD = "record"
     """A document that a pack remembers was written anew."""
+    SUMMARY = "summary"
+    """What a run came to so far was put together, for whoever goes on with it."""
+    TRUST = "trust"
+    """The person trusts the folder's own files, or does so no more."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 
@@ -47,6 +53,8 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    passing: bool = False
+    """No session holds this call together with the next one."""
     within: int | None = None
     """The row of the call that makes this one on the way to its answer."""
 
@@ -65,6 +73,8 @@ class Judged:
     tool_count: int = 0
     arguments_sha256: str = ""
     arguments_bytes: int = 0
+    carrier: str | None = None
+    """What carried the call here, where it did not come by its own name."""
 
     def fields(self) -> dict[str, Any]:
         session, posture, decision, origin = self.session, self.posture, self.decision, self.origin
@@ -76,6 +86,7 @@ class Judged:
             "step": session.steps,
             "client": origin.client,
             "transport": origin.transport,
+            "passing": origin.passing or None,
             "mode": session.mode,
             "stage": session.stage,
             "work_mode": posture.work_mode,
@@ -87,6 +98,9 @@ class Judged:
             "reasoning": posture.reasoning,
             "tool_count": self.tool_count,
             "tool": self.tool,
+            "carrier": self.carrier,
+            "effect": decision.demand.effect if decision.demand else None,
+            "needs": decision.demand.profile if decision.demand else None,
             "verdict": decision.verdict,
             "layer": decision.layer,
             "code": decision.code,
@@ -127,7 +141,7 @@ class Asked(Judged):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended. Session and tool stand here again, so that a filter finds both rows of a call."""
+    """How a call ended. Session, run and tool stand here again, so that a filter finds both rows of a call."""
 
     intent: int
     ending: str
@@ -138,6 +152,9 @@ class Outcome:
     shown_bytes: int = 0
     session: str = ""
     tool: str = ""
+    run: str = ""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What is worth remembering of the call, kind and text: kept beside the ledger and not in it."""
     tested: str = ""
     """`passed` or `failed`, where the call ran tests."""
 
@@ -152,6 +169,7 @@ class Outcome:
             "shown_bytes": self.shown_bytes,
             "session": self.session,
             "tool": self.tool,
+            "run": self.run,
         }
 
 
@@ -184,7 +202,7 @@ Begun: TypeAlias = int | Moved | Lapsed | Paused
 class Changed:
     """Somebody else was first: nothing was written, this is how it stands now."""
 
-    current: Session | Posture | None
+    current: Session | Choice | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +244,17 @@ class Wanted:
     session: str | None = None
     tool: str | None = None
     code: str | None = None
+    run: str | None = None
+    principal: str | None = None
+    mode: str | None = None
+    stage: str | None = None
+    verdict: str | None = None
+    layer: str | None = None
+    rule: str | None = None
     since_ns: int | None = None
+    until_ns: int | None = None
+    before: int | None = None
+    """Only rows before this one."""
     kinds: tuple[str, ...] = ()
     tail: int | None = None
 

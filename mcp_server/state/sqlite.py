@@ -179,9 +179,9 @@ class Link:
     def tables(self) -> frozenset[str]:
         return frozenset(name for (name,) in self.cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
-    def field(self, name: str) -> str:
+    def field(self, name: str, body: str = "body") -> str:
         """The expression for one field of a row's text; nothing where the text was tampered with beyond reading."""
-        return f"CASE WHEN json_valid(body) THEN json_extract(body, '$.{name}') END"
+        return f"CASE WHEN json_valid({body}) THEN json_extract({body}, '$.{name}') END"
 
     def damage(self, thorough: bool = False) -> str | None:
         """What is wrong with the file, as far as a quick look tells; the chain check tells the rest."""
@@ -218,6 +218,20 @@ class Link:
             self.cursor.close()
         self.connection.close()
         self.connection.engine.dispose()
+
+
+def look(path: Path) -> str | None:
+    """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
+    try:
+        link = Link(path, readonly=True)
+    except (OSError, exc.SQLAlchemyError):
+        return None
+    try:
+        return link.damage(thorough=True)
+    except sqlite3.DatabaseError:
+        return None
+    finally:
+        link.close()
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.files import Stamp
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Choice
 from mcp_server.model.session import Session
 from mcp_server.state import deeds
 from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
@@ -47,7 +47,7 @@ class Store:
         self._writer = Writer(start, self._post)
         self._ended = self._loop.create_future()
         self._listeners: list[Callable[[], None]] = []
-        self._postures: dict[str, Posture | None] = {}
+        self._choices: dict[str, Choice | None] = {}
         self._sessions: dict[str, Kept] = {}
         self._handles: dict[str, str] = {}
         self._seen: dict[tuple[str, str], Stamp] = {}
@@ -92,7 +92,7 @@ class Store:
         begin = deeds.intend if terms is None else partial(deeds.commence, terms=terms)
         found = await self.write(partial(begin, intent=intent))
         if isinstance(found, Moved):
-            self._postures.pop(intent.session.principal, None)
+            self._choices.pop(intent.session.principal, None)
         return found
 
     def conclude(self, outcome: Outcome) -> None:
@@ -102,25 +102,17 @@ class Store:
     async def record(self, judged: Judged) -> int:
         return await self.write(partial(deeds.record, judged=judged))
 
-    # The person's posture.
+    # What the person chose. How that changes is asked at the doors of `calls/steering`.
 
-    async def posture(self, principal: str) -> Posture | None:
+    async def choice(self, principal: str) -> Choice | None:
         """None where the person never chose; the most restricted one where the choice is lost or cannot be read."""
-        if principal in self._postures:
-            return self._postures[principal]
+        if principal in self._choices:
+            return self._choices[principal]
         generation = self._generation
-        found = await self.read(partial(deeds.posture, principal=principal))
+        found = await self.read(partial(deeds.choice, principal=principal))
         if generation == self._generation:
-            _bound(self._postures)[principal] = found
+            _bound(self._choices)[principal] = found
         return found
-
-    async def set_posture(
-        self, principal: str, posture: Posture, reason: str, scope: str = "now", session: str = ""
-    ) -> Posture | Changed:
-        """`posture.epoch` is the one that is being replaced; what comes back is one further."""
-        return await self.write(
-            lambda tx: deeds.set_posture(tx, principal, posture, {"reason": reason, "scope": scope, "session": session})
-        )
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Called in the loop when posture or sessions changed, here or in another process; call the result to stop."""
@@ -244,7 +236,7 @@ class Store:
 
     def _forget(self, everything: bool) -> None:
         self._generation += 1
-        self._postures.clear()
+        self._choices.clear()
         if everything:
             self._sessions.clear()
             self._handles.clear()
@@ -261,7 +253,7 @@ class Glimpse(View):
         return [dict(row) for row in self._plain.execute(sql, values)]
 
 
-def glimpse(path: Path, secrets: Path, principal: str) -> Posture | None:
+def glimpse(path: Path, secrets: Path, principal: str) -> Choice | None:
     """What the person chose; None where that was never anything.
 
     A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
@@ -270,13 +262,13 @@ def glimpse(path: Path, secrets: Path, principal: str) -> Posture | None:
     import sqlite3
 
     if not path.exists():
-        return Posture.most_restricted() if path.with_name(ANCHOR).exists() else None
+        return Choice.least(0) if path.with_name(ANCHOR).exists() else None
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=GLIMPSE_SECONDS)) as plain:
             plain.row_factory = sqlite3.Row
-            return deeds.posture(Glimpse(plain, Key.load(secrets)), principal)
+            return deeds.choice(Glimpse(plain, Key.load(secrets)), principal)
     except sqlite3.Error:
-        return Posture.most_restricted()
+        return Choice.least(0)
 
 
 def _settle(future: "asyncio.Future[Any]", wish: Wish) -> None:

@@ -25,8 +25,8 @@ from mcp_server.state.batch import (
     Wish,
     Workspace,
 )
-from mcp_server.state.deeds import changes, sign_checkpoint
-from mcp_server.state.record import Condition, RowKind
+from mcp_server.state.deeds import changes, process_over, sign_checkpoint
+from mcp_server.state.record import Condition
 
 LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
@@ -278,7 +278,7 @@ class Writer:
         try:
             while lazy := self._inbox.taken_along():
                 self._commit(lazy, [], CLOSING_SECONDS)
-            self._commit([Wish(lambda tx: tx.append(RowKind.STOP, {}))], [], CLOSING_SECONDS)
+            self._commit([Wish(process_over)], [], CLOSING_SECONDS)
             self._sign_when_due(at_once=True)
         except Exception as error:
             log.warning("the state was closed without its last rows: %s", self._meaning(error))

@@ -2,8 +2,9 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
@@ -15,8 +16,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.pack import Artifact, Pack, Prompt, Resource, Template
-from mcp_server.model.ports.context import Client
+from mcp_server.model.pack import Artifact, Command, Pack, Prompt, Resource, Speaker, Template
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
@@ -26,11 +26,19 @@ NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 @dataclass(frozen=True)
 class Offers:
     packs: tuple[Pack, ...]
+    commands: tuple[Command, ...] = ()
+    """The person's own, before whose names a pack's prompt stands back."""
     artifacts: tuple[Artifact, ...] = ()
 
     @property
     def prompts(self) -> Iterator[Prompt]:
-        return (prompt for pack in self.packs for prompt in pack.prompts)
+        taken = {command.name for command in self.commands}
+        return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
+
+    @property
+    def spoken(self) -> Iterator[Command | Prompt]:
+        """Whatever `prompts/list` shows."""
+        return chain(self.commands, self.prompts)
 
     @property
     def resources(self) -> Iterator[Resource]:
@@ -40,9 +48,14 @@ class Offers:
     def templates(self) -> Iterator[Template]:
         return (template for pack in self.packs for template in pack.templates)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of the prompts."""
+        return frozenset(prompt.name for prompt in self.spoken)
+
     def list_prompts(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
-        return NOT_CACHED | {"prompts": [_prompt(prompt) for prompt in self.prompts]}
+        return NOT_CACHED | {"prompts": [_prompt(one) for one in self.spoken]}
 
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
@@ -71,36 +84,45 @@ class Offers:
                 return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
-    async def prompt(self, params: GetPromptRequestParams, client: Client) -> dict[str, Any]:
-        found = next((prompt for prompt in self.prompts if prompt.name == params.name), None)
+    async def prompt(self, params: GetPromptRequestParams, speaker: Speaker) -> dict[str, Any]:
+        found = next((one for one in self.spoken if one.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
         given = dict(params.arguments or {})
         missing = [one.name for one in found.arguments if one.required and one.name not in given]
         if missing:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
-        if found.ask is not None:
-            given |= await found.ask(client, given)
-        messages = [dict(message) for message in found.render(given)]
+        messages = [dict(message) for message in await _spoken(found, given, speaker)]
         return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
-    def complete(self, params: CompleteRequestParams) -> dict[str, Any]:
-        ref, argument = params.ref, params.argument
-        values = [str(value) for value in self._values(ref.model_dump(by_alias=True), argument.name, argument.value)]
+    async def complete(self, params: CompleteRequestParams, principal: str) -> dict[str, Any]:
+        ref, argument = params.ref.model_dump(by_alias=True), params.argument
+        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal)]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, "resultType": "complete"}
 
-    def _values(self, ref: Mapping[str, Any], name: str, typed: str) -> list[str]:
-        for prompt in self.prompts:
+    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str) -> list[str]:
+        for prompt in self.spoken:
             if prompt.name == ref.get("name"):
                 return [
                     value for one in prompt.arguments if one.name == name and one.values for value in one.values(typed)
                 ]
         for template in self.templates:
-            if template.uri_template == ref.get("uri") and template.values:
-                return list(template.values(name, typed))
+            if template.uri_template == ref.get("uri"):
+                return list(template.values(name, typed)) if template.values else []
+        for artifact in self.artifacts:
+            if artifact.uri_template == ref.get("uri") and artifact.values:
+                return list(await artifact.values(principal, name, typed))
         return []
+
+
+async def _spoken(found: Command | Prompt, given: Mapping[str, str], speaker: Speaker) -> Sequence[Mapping[str, Any]]:
+    if isinstance(found, Command):
+        return await found.run(speaker, given)
+    if found.ask is not None:
+        given = {**given, **await found.ask(speaker.client, given)}
+    return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
 
 
 def one_page(params: PaginatedRequestParams | None) -> None:
@@ -117,7 +139,7 @@ def filled(template: str, uri: str) -> dict[str, str] | None:
     return match.groupdict() if match else None
 
 
-def _prompt(prompt: Prompt) -> dict[str, Any]:
+def _prompt(prompt: Command | Prompt) -> dict[str, Any]:
     arguments = [
         {"name": one.name, "description": one.description, "required": one.required} for one in prompt.arguments
     ]

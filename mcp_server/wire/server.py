@@ -1,13 +1,13 @@
 """What does the protocol server answer with? Every request of every client arrives here and is handed on."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -20,7 +20,9 @@ from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Ending
 from mcp_server.model.menu import Listing
+from mcp_server.model.pack import Speaker
 from mcp_server.model.session import Session
+from mcp_server.model.tool import Tool
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
@@ -161,8 +163,11 @@ class Front:
         return Backchannel(ctx, who, self.notices.changed, self.patience)
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        who = caller(ctx, self.owner)
+        seat = self.watch(ctx, who).seat
+        speaker = Speaker(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
         try:
-            return await self.offers.prompt(params, self._client(ctx, caller(ctx, self.owner)))
+            return await self.offers.prompt(params, speaker)
         except Waiting as waiting:
             return waiting.answer
         except Unsupported as unsupported:
@@ -170,6 +175,9 @@ class Front:
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         return await self.offers.read(params, caller(ctx, self.owner).principal)
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
+        return await self.offers.complete(params, caller(ctx, self.owner).principal)
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         who = caller(ctx, self.owner)
@@ -230,7 +238,15 @@ class Sealed:
         return RequestStateBoundary(RequestStateSecurity(keys=[self.secret]), default_audience=self.audience)
 
 
-def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
+def mirrored(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None]:
+    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
+    asking = {name: tool for name, tool in tools.items() if "x-mcp-header" in repr(tool.arguments)}
+    return lambda name: dict(asking[name].arguments) if name in asking else None
+
+
+def build_server(front: Front, version: str, secret: bytes, watched: ServerMiddleware[Any] | None = None) -> MenuServer:
+    """`watched` is telemetry, which stands outside of everything else; the SDK's own is left out."""
+
     async def offered(answer: Any) -> Any:
         return answer
 
@@ -248,15 +264,19 @@ def build_server(front: Front, version: str, secret: bytes) -> MenuServer:
         on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
         on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
         on_read_resource=front.read_resource,
-        on_completion=lambda _ctx, params: offered(offers.complete(params)),
+        on_completion=front.complete,
         on_subscriptions_listen=front.listen,
         on_subscribe_resource=front.subscribe,
         on_unsubscribe_resource=front.unsubscribe,
     )
     # Given to the constructor this one would warn about the revision that drops it.
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, front.set_level)
-    # Telemetry is off unless configured, so the SDK's own middleware for it is left out.
-    server.middleware[:] = [front.prepared, Sealed(server.name, secret), front.plain_call]
+    server.middleware[:] = [
+        *([watched] if watched else []),
+        front.prepared,
+        Sealed(server.name, secret),
+        front.plain_call,
+    ]
     return server
 
 

@@ -5,7 +5,7 @@ import pytest
 from bench import __main__ as bench
 from bench.cases import CASES
 from bench.ratios import Limit, Ratio
-from bench.report import line, of_case, of_decision, page
+from bench.report import line, of_case, of_command, of_decision, page
 
 CALL = next(case for case in CASES if case.name == "call")
 LOAD = next(case for case in CASES if case.name == "load")
@@ -46,6 +46,13 @@ def test_every_limit_the_project_promises_is_a_case() -> None:
         "memory": "≤ 1.35",
     }
     assert str(bench.DECISION_LIMIT) == "≤ 50"
+    assert str(bench.COMMAND_LIMIT) == "≤ 15"
+
+
+def test_what_a_sandbox_adds_is_judged_by_its_median() -> None:
+    rounds = [(9.0, 3.0), (17.0, 4.0), (90.0, 5.0)]
+    assert of_command("bubblewrap", rounds, Limit(15)).kept
+    assert not of_command("bubblewrap", [(20.0, 3.0), *rounds, (22.0, 3.0)], Limit(15)).kept
 
 
 def test_cases_are_chosen_by_how_their_names_begin_and_a_wrong_name_is_told() -> None:

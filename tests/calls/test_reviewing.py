@@ -24,6 +24,7 @@ from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.processes import Child, Command, Ran
 from mcp_server.model.ports.records import Document, Why
+from mcp_server.model.posture import Profile
 from mcp_server.model.session import Session
 from mcp_server.state import Row, deeds
 from tests.rules.world import tools
@@ -114,6 +115,8 @@ class Here:
     folder: Path
     program: str | None
     sandbox: str = "none"
+    network: bool = False
+    profile: Profile = Profile.NORMAL
 
     def find(self, program: str) -> str | None:
         return self.program

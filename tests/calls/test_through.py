@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from mcp_server.compose import House
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.pack import Pack
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile, Stage, WorkMode
+from mcp_server.model.posture import Change, Profile, Stage, WorkMode
 from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.settings import read
-from mcp_server.state import Row, Wanted
+from mcp_server.state import Row, Wanted, deeds
 from mcp_server.state.reader import Reader
 from tests.doors.served import environment
 from tests.doors.within import house
@@ -147,8 +148,8 @@ async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home:
     async with running(workspace, home) as (built, seat):
         assert isinstance(await errand(built, seat, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
-        chosen = replace(await built.postures.of(person), work_mode=WorkMode.REVIEW)
-        await built.store.set_posture(person, chosen, "the person chose it")
+        change = Change("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
+        await built.store.write(partial(deeds.steer, principal=person, change=change))
         got = problem(await errand(built, seat, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK
     assert not (workspace / "two.txt").exists()

@@ -7,16 +7,20 @@ from typing import Any
 import pytest
 import yaml
 
+from mcp_server.cli.command import parser
+from mcp_server.cli.completion import commands_of
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-COMMANDS = (
-    *("serve", "menus", "check", "explain", "call", "status", "messages", "memory", "index"),
-    *("approvals", "approve", "deny", "pause", "next", "stop", "report", "audit", "completion"),
+COMMANDS = tuple(commands_of(parser()))
+NOUNS = (
+    *COMMANDS,
+    *(f"todos {deed}" for deed in ("list", "show", "accept", "reject")),
+    *(f"memory {deed}" for deed in ("list", "show", "add", "forget")),
+    *(f"index {deed}" for deed in ("build", "find", "symbols")),
+    *(f"audit {deed}" for deed in ("tail", "show", "why", "verify", "export")),
+    *(f"rules {deed}" for deed in ("list", "test")),
 )
-NOUNS = (*COMMANDS, *(f"memory {deed}" for deed in ("list", "show", "add", "forget")))
-NOUNS += tuple(f"index {deed}" for deed in ("build", "find", "symbols"))
-NOUNS += ("audit tail", "audit show", "audit verify", "audit export")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")

@@ -16,11 +16,12 @@ from tests.doors.served import command, environment
     [
         (
             "''",
-            "serve menus check explain call status messages todos memory index approvals approve deny "
-            "pause next stop report audit completion",
+            "serve menus check rules trust untrust explain call status messages mode control profile model ai-mode "
+            "reasoning autonomous steer doctor todos memory index approvals approve deny pause next stop report audit "
+            "summary completion",
         ),
-        ("m", "menus messages memory"),
-        ("audit ''", "tail show verify export"),
+        ("m", "menus messages mode model memory"),
+        ("audit ''", "tail show why verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),
         ("audit tail --kind ref", "refusal"),
@@ -34,6 +35,16 @@ from tests.doors.served import command, environment
         ("explain Read --mode d", "data"),
         ("explain Read --profile t", "trusted"),
         ("explain Read '{}' ''", ""),
+        ("mode ''", "chat plan build review repair research"),
+        ("mode re", "review repair research"),
+        ("mode plan --sc", "--scope"),
+        ("mode plan --scope n", "now next-milestone"),
+        ("mode repair --autonomous --permission-profile n", "normal"),
+        ("reasoning ''", "on off"),
+        ("steer pro", "profile"),
+        ("steer profile tr", "trusted"),
+        ("steer profile trusted fo", "for-next-unit"),
+        ("doctor ''", "fix"),
         ("call --workspace ''", ""),
         ("call --workspace src menu_e", "menu_enter menu_exit"),
         ("serve --listing ''", "auto masked carried stable flat"),

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.compose import Wall, numbered
-from mcp_server.model.posture import Posture, WorkMode
-from mcp_server.settings import read
-from mcp_server.state import Row, Store, Wanted
+from mcp_server.model.posture import WorkMode
+from mcp_server.state import Row, Wanted
 from mcp_server.state.reader import Reader
 from mcp_server.state.seal import GENESIS, canonical, chained
 from tests.cli.conftest import Type
+from tests.doors.person import choose
 from tests.doors.pipe import pipe
 from tests.doors.served import PATIENCE, command, environment
 
@@ -220,18 +219,11 @@ def test_an_intent_without_outcome_says_so(lived: Type, place: Path) -> None:
 def test_what_was_chosen_holds_and_is_named(menugate: Type, place: Path, home: Path) -> None:
     menugate("call menu_list")
     (intent, *_) = rows(menugate, "audit tail --kind intent")
-    asyncio.run(choose(place, home, str(intent["principal"]), Posture(work_mode=WorkMode.REVIEW)))
+    asyncio.run(choose(place, home, str(intent["principal"]), work_mode=WorkMode.REVIEW))
     assert "work mode    review       chosen" in menugate("status").out
     assert "READ_ONLY_WORK" in menugate("explain Write").out
     assert "allow" in menugate("explain Write --work-mode build").out
     assert "READ_ONLY_WORK" in menugate("call Write").err
-
-
-async def choose(place: Path, home: Path, principal: str, posture: Posture) -> None:
-    settings = read({"workspace": str(place)}, {"HOME": str(home)})
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-    assert isinstance(await store.set_posture(principal, posture, "chosen"), Posture)
-    await store.close()
 
 
 def test_a_state_that_was_lost_leaves_the_least_there_is(lived: Type, place: Path) -> None:

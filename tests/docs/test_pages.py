@@ -16,7 +16,10 @@ from mcp_server.model.menu import Listing
 from mcp_server.settings import read
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("approvals.md", "hosts.md", "menus.md", "rules.md", "runs.md")
+PAGES = (
+    *("approvals.md", "commands.md", "git.md", "hosts.md", "menus.md", "network.md", "posture.md", "prompts.md"),
+    *("record.md", "rules.md", "runs.md"),
+)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_A_NAME = re.compile(r"# file: (\S+)\n")
 

@@ -1,24 +1,50 @@
 """The person at another terminal, who changes what may be done while a server runs."""
 
-from dataclasses import replace
+import io
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mcp_server.cli import main
 from mcp_server.compose import Wall, numbered
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Change, Choice
 from mcp_server.settings import read
-from mcp_server.state import Store
+from mcp_server.state import Store, deeds
 from tests.doors.served import environment
 
 
 async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) -> None:
-    """Choose a posture: the values given, everything else as it was, or as it is where nobody ever chose."""
+    """Choose a posture: the values given, everything else as it was."""
     settings = read({"workspace": str(workspace)}, environment(home))
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     try:
         who = principal or settings.person
-        before = await store.posture(who) or Posture()
-        after = await store.set_posture(who, replace(before, **axes), "the person chose it")
-        assert isinstance(after, Posture)
+        change = Change("test", axes, reason="the person chose it")
+        assert isinstance(await store.write(partial(deeds.steer, principal=who, change=change)), Choice)
     finally:
         await store.close()
+
+
+def typed(workspace: Path, home: Path, *words: str, code: int = 0) -> str:
+    """What a command says; in this process, which starts faster than one of its own."""
+    out, err = io.StringIO(), io.StringIO()
+    with at_home(home), redirect_stdout(out), redirect_stderr(err):
+        ended = main([*words, "--workspace", str(workspace)])
+    assert ended == code, err.getvalue()
+    return out.getvalue() or err.getvalue()
+
+
+@contextmanager
+def at_home(home: Path) -> Generator[None]:
+    """Nothing of what the person at this machine has set."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environment(home))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -20,7 +20,7 @@ from tests.doors.clients import MODERN
 from tests.doors.pipe import pipe
 from tests.doors.raw import Raw, raw
 from tests.doors.served import Served, environment, served
-from tests.library.samples import mode_text
+from tests.library.samples import mode_text, opened
 
 ROUNDS = 100
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -143,7 +143,10 @@ PLANNED = {
 
 
 def test_nine_modes_too_are_found_by_what_is_shown_of_them(home: Path, tmp_path: Path) -> None:
+    shipped = {mode.name for mode in opened().menus}
     for number, (name, triggers) in enumerate(PLANNED.items()):
+        if name in shipped:
+            continue
         text = mode_text(name=name, title=f"Mode {number}", triggers=triggers, when=f"to do what {name} is good for")
         (tmp_path / f"{name}.yaml").write_text(text + f"order: {100 + number}\n")
     said, entering, names, triggers = words(home, tmp_path)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.library import Approvals, Config
-from mcp_server.library.config import KINDS
+from mcp_server.library.configured import KINDS
 from mcp_server.model.menu import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode

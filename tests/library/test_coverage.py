@@ -13,7 +13,6 @@ from mcp_server.library.faults import Findings
 from mcp_server.library.modes import drafts_in
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.tool import Effect, Hints, Tool
-from tests.doors.shipped import TOOLS
 from tests.library.samples import SHIPPED, made, mode_text, opened, run, shipped_drafts, shipped_tools
 
 READS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
@@ -75,7 +74,9 @@ def test_a_fault_that_may_have_cost_tools_is_known_as_one(lost: str, tmp_path: P
 
 
 def test_a_mode_that_lost_all_its_tools_is_found(tmp_path: Path) -> None:
-    (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(TOOLS)}]\n")
+    swe = opened().menus.get("swe")
+    assert swe is not None
+    (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(swe.tools)}]\n")
     faults = validate_tool_coverage(shipped_tools(), drafts_in([SHIPPED, tmp_path], Findings()))
     assert any("the mode `swe` has no tools" in fault.message for fault in faults)
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.shipped import TOOLS
 from tests.library.samples import mode_text, opened, refused
 
 
@@ -15,13 +14,18 @@ def folder(path: Path, **files: str) -> Path:
     return path
 
 
-def shipped() -> list[str]:
-    return [mode.name for mode in opened().menus]
+SHIPPED = [mode.name for mode in opened().menus]
+
+
+def tools_of(name: str) -> list[str]:
+    mode = opened().menus.get(name)
+    assert mode is not None
+    return list(mode.tools)
 
 
 def test_a_mode_is_added_by_one_file(tmp_path: Path) -> None:
     menus = opened(folder(tmp_path / "own", mine=mode_text(tools="[glob, grep]", triggers="[tinkering]"))).menus
-    assert [mode.name for mode in menus] == [*shipped(), "mine"]
+    assert [mode.name for mode in menus] == [*SHIPPED, "mine"]
     mine = menus.get("mine")
     assert mine is not None
     assert mine.tools == ("glob", "grep")
@@ -40,7 +44,7 @@ def test_a_change_adds_removes_and_keeps_the_order(tmp_path: Path) -> None:
     change = "extends: swe\nadd: [fs_move, fs_delete]\nremove: [glob]\ntriggers: [hacking]\n"
     swe = opened(folder(tmp_path / "own", change=change)).menus.get("swe")
     assert swe is not None
-    assert swe.tools == (*(name for name in TOOLS if name != "glob"), "fs_move", "fs_delete")
+    assert list(swe.tools) == [*(tool for tool in tools_of("swe") if tool != "glob"), "fs_move", "fs_delete"]
     assert swe.triggers[-1] == "hacking"
 
 
@@ -50,11 +54,11 @@ def test_a_mode_may_begin_with_anothers_tools(tmp_path: Path) -> None:
         "name: reading\nextends: looking\ntitle: Reading\nwhen: to read\nremove: [grep, glob]\ngoal: To read.\n"
     )
     menus = opened(folder(tmp_path / "own", a=grandchild, b=child)).menus
-    assert [mode.name for mode in menus] == ["swe", "looking", *shipped()[1:], "reading"]
+    assert [mode.name for mode in menus] == ["swe", "looking", *SHIPPED[1:], "reading"]
     looking, reading, swe = menus.get("looking"), menus.get("reading"), menus.get("swe")
     assert looking and reading and swe
-    assert looking.tools == tuple(name for name in TOOLS if name not in ("Edit", "Write"))
-    assert reading.tools == tuple(name for name in looking.tools if name not in ("grep", "glob"))
+    assert list(looking.tools) == [tool for tool in tools_of("swe") if tool not in ("Edit", "Write")]
+    assert list(reading.tools) == [tool for tool in looking.tools if tool not in ("grep", "glob")]
     assert (looking.goal, looking.when, reading.goal) == (swe.goal, "to look", "To read.")
     assert looking.triggers == ()
 
@@ -140,7 +144,7 @@ def test_the_same_files_make_the_same_menu_in_whatever_order_they_were_written(
     }
     own = folder(tmp_path / "own", **{name: files[name] for name in names})
     library = opened(own)
-    assert [mode.name for mode in library.menus] == [*shipped(), "one", "two"]
+    assert [mode.name for mode in library.menus] == [*SHIPPED, "one", "two"]
     assert library == opened(own)
 
 

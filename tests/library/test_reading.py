@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.library.config import CONFIG
+from mcp_server.library.configured import CONFIG
 from mcp_server.library.faults import SHOWN_PER_FILE, Fault, Findings, nearest, quoted
 from mcp_server.library.modes import WHOLE
 from mcp_server.library.reading import LARGEST, Fields, Items, Kind, Leaf, Node, kind, parse, read

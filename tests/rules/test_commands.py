@@ -9,7 +9,7 @@ from mcp_server.rules.patterns.command import LONGEST, plain_words, read
 from tests.rules.world import table
 
 
-@pytest.mark.parametrize("case", table("commands"), ids=lambda case: repr(case["line"]))
+@pytest.mark.parametrize("case", table("shell_lines"), ids=lambda case: repr(case["line"]))
 def test_reviewed_lines(case: Mapping[str, Any]) -> None:
     line = read(case["line"])
     if case.get("unreadable"):

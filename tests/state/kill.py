@@ -68,9 +68,9 @@ def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
         assert stands == (last.fields["to"] if last else start)
     chosen = [row for row in rows.values() if row.kind == "transition" and "work_mode" in row.fields["to"]]
     if chosen:
-        posture = state.postures()["me"]
-        assert {name: getattr(posture, name) for name in chosen[-1].fields["to"]} == chosen[-1].fields["to"]
-        assert posture.epoch >= max((one["chose"] for one in said if "chose" in one), default=0)
+        choice = state.choices()["me"]
+        assert {**choice.axes, "epoch": choice.epoch} == chosen[-1].fields["to"]
+        assert choice.epoch >= max((one["chose"] for one in said if "chose" in one), default=0)
     # Outcomes are written behind: some calls have none, and every one of those is told.
     concluded = {row.fields["intent"] for row in rows.values() if row.kind == "outcome"}
     assert {seq for seq, row in rows.items() if row.kind == "intent"} - concluded <= set(state.unfinished())

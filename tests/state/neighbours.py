@@ -16,7 +16,7 @@ from typing import Any
 from mcp_server.model.posture import Posture, Profile, WorkMode
 from mcp_server.model.session import Session
 from mcp_server.state import Changed, Store
-from tests.state.parts import Place, intent, outcome
+from tests.state.parts import Place, choose_all, intent, outcome, posture_of
 
 MODES = (None, "git", "swe", "web")
 
@@ -51,9 +51,9 @@ async def move(store: Store, id: str, turn: int) -> int:
 
 async def choose(store: Store, turn: int) -> None:
     while True:
-        before = await store.posture("me") or Posture()
+        before = await posture_of(store, "me") or Posture()
         chosen = replace(before, profile=list(Profile)[turn % 4], work_mode=list(WorkMode)[turn % 6])
-        found = await store.set_posture("me", chosen, f"turn {turn}")
+        found = await choose_all(store, "me", chosen, f"turn {turn}")
         if not isinstance(found, Changed):
             say(chose=found.epoch)
             return
@@ -73,7 +73,7 @@ async def load(folder: Path, name: str) -> None:
 
     async def call(number: int) -> None:
         for turn in itertools.count():
-            posture = await store.posture("me") or Posture()
+            posture = await posture_of(store, "me") or Posture()
             found = await store.intend(intent(about=(about := f"{name} {number} {turn}"), posture=posture))
             if not isinstance(found, int):
                 continue

@@ -5,6 +5,7 @@ import itertools
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import anyio
 
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision, Layer, Verdict
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Change, Choice, Posture
 from mcp_server.model.session import Session
-from mcp_server.state import Intent, Origin, Outcome, Refused, Store
+from mcp_server.state import Changed, Intent, Origin, Outcome, Refused, Store, deeds
 from mcp_server.state.reader import Reader
 
 SECOND = 10**9
@@ -111,6 +112,19 @@ async def intended(store: Store, one: Intent) -> int:
     seq = await store.intend(one)
     assert isinstance(seq, int)
     return seq
+
+
+async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | Changed:
+    """Every axis at once, if `wanted.epoch` is where the choice still stands."""
+    change = Change("c1", Choice.whole(wanted).axes, reason=reason, **about)
+    found = await store.write(partial(deeds.steer, principal=who, change=change, epoch=wanted.epoch))
+    return found if isinstance(found, Changed) else found.over(Posture())
+
+
+async def posture_of(store: Store, who: str) -> Posture | None:
+    """What somebody chose, over what is usual; None where nothing ever was."""
+    choice = await store.choice(who)
+    return choice and choice.over(Posture())
 
 
 async def heard(what: Callable[[], Any], within: int = 200) -> bool:

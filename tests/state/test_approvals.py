@@ -21,7 +21,7 @@ from mcp_server.model.tool import Demand, Effect
 from mcp_server.rules.running.thinking import ReasoningOutcome
 from mcp_server.state import Asked, Lapsed, Paused, RowKind, Store, deeds
 from mcp_server.state import Wanted as Rows
-from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, intent
+from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
 
 pytestmark = pytest.mark.anyio
 DESTROYING = Demand(Effect.DESTROY_LOCAL, Profile.TRUSTED, "it is deleted")
@@ -108,7 +108,7 @@ async def test_a_yes_expires_also_by_a_clock_that_is_set_back(place: Place, stor
 async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
     await say(store, "q1", Answer.YES)
-    settled = await store.set_posture("me", Posture(), "changed")
+    settled = await choose_all(store, "me", Posture(), "changed")
     assert isinstance(settled, Posture)
     moved = await begin(store, wanted())
     assert not isinstance(moved, int)
@@ -303,7 +303,9 @@ async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, s
     await store.put_session(SESSION)
     await store.close()
     place.sql(
-        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records")),
+        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records", "notes")),
+        "DROP INDEX ledger_by_run",
+        "ALTER TABLE ledger DROP COLUMN run",
         *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),
         "UPDATE workspace SET schema_version = 1",
     )

@@ -21,7 +21,7 @@ from mcp_server.model.session import Session
 from mcp_server.state import Moved, Store, opening
 from mcp_server.state.batch import LOST_EPOCH, Transaction, View
 from mcp_server.state.sqlite import network_share
-from tests.state.parts import Hands, Place, intended, intent, outcome
+from tests.state.parts import Hands, Place, choose_all, intended, intent, outcome, posture_of
 
 pytestmark = pytest.mark.anyio
 LEAST = replace(Posture.most_restricted(), epoch=LOST_EPOCH)
@@ -161,7 +161,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("what", DAMAGE)
 async def test_a_damaged_file_is_set_aside_and_the_least_holds(place: Place, hands: Hands, what: str) -> None:
     store = await hands.open(place)
-    await store.set_posture("me", Posture(profile=Profile.UNRESTRICTED), "all of it")
+    await choose_all(store, "me", Posture(profile=Profile.UNRESTRICTED), "all of it")
     await hands.close()
     spoiled = DAMAGE[what](place.file.read_bytes())
     place.file.write_bytes(spoiled)
@@ -171,12 +171,12 @@ async def test_a_damaged_file_is_set_aside_and_the_least_holds(place: Place, han
     (aside,) = place.state.glob("state.db.corrupt-*")
     assert aside.read_bytes() == spoiled
     assert aside.name in condition.lost
-    assert await store.posture("me") == await store.posture("anybody") == LEAST
+    assert await posture_of(store, "me") == await posture_of(store, "anybody") == LEAST
     await hands.close()
     store = await hands.open(place)
-    assert await store.posture("me") == LEAST, "and still after the next start"
-    settled = await store.set_posture("me", Posture(epoch=LOST_EPOCH), "chosen again")
-    assert await store.posture("me") == settled
+    assert await posture_of(store, "me") == LEAST, "and still after the next start"
+    settled = await choose_all(store, "me", Posture(epoch=LOST_EPOCH), "chosen again")
+    assert await posture_of(store, "me") == settled
     with place.reader() as state:
         assert aside.name in state.lost()
         assert "choose a posture" in state.messages()[0].text
@@ -189,7 +189,7 @@ async def test_a_file_that_is_gone_while_its_anchor_is_there_was_lost(place: Pla
     place.file.unlink()
     store = await hands.open(place)
     assert "gone" in (await store.ready()).lost
-    assert await store.posture("me") == LEAST
+    assert await posture_of(store, "me") == LEAST
 
 
 async def test_a_file_taken_away_from_a_running_server_is_noticed(place: Place, hands: Hands) -> None:
@@ -199,7 +199,7 @@ async def test_a_file_taken_away_from_a_running_server_is_noticed(place: Place, 
         file.unlink()
     place.state.rmdir()
     assert await code_of(store) is None
-    assert await store.posture("me") == LEAST
+    assert await posture_of(store, "me") == LEAST
     with place.reader() as state:
         assert "taken away" in state.lost()
         assert state.verify().ok
@@ -339,7 +339,7 @@ async def test_a_file_that_breaks_while_it_is_open_is_refused_and_then_set_aside
     await intended(store, intent())
     await hands.close()
     store = await hands.open(place)
-    await store.posture("me")
+    await posture_of(store, "me")
     connection = sqlite3.connect(place.file)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -349,5 +349,5 @@ async def test_a_file_that_breaks_while_it_is_open_is_refused_and_then_set_aside
         file.write(b"\xff" * (size - 4096))
     assert await code_of(store) is Code.STORE_UNAVAILABLE
     assert await code_of(store) is None
-    assert await store.posture("me") == LEAST
+    assert await posture_of(store, "me") == LEAST
     assert list(place.state.glob("state.db.corrupt-*"))

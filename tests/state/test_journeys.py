@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcp_server.model.posture import Posture, Profile, WorkMode
+from mcp_server.model.posture import Choice, Posture, Profile, WorkMode
 from mcp_server.model.session import Session
 from mcp_server.state import Changed, Moved, Store
-from tests.state.parts import Place, intent
+from tests.state.parts import Place, choose_all, intent
 
 who = st.sampled_from(["me", "you"])
 where = st.sampled_from(["a", "b"])
@@ -57,7 +57,7 @@ class Journeys(RuleBasedStateMachine):
     def chooses(self, process: int, principal: str, profile: Profile, work: WorkMode) -> None:
         current = self.postures.get(principal, Posture())
         chosen = replace(current, profile=profile, work_mode=work)
-        found = self.loop.run(self.stores[process].set_posture(principal, chosen, "journey"))
+        found = self.loop.run(choose_all(self.stores[process], principal, chosen, "journey"))
         self.postures[principal] = replace(chosen, epoch=current.epoch + 1)
         assert found == self.postures[principal]
 
@@ -86,7 +86,7 @@ class Journeys(RuleBasedStateMachine):
             self.loop.run(store.close())
         with self.place.reader() as state:
             assert {kept.session.id: kept.session for kept in state.sessions()} == self.sessions
-            assert state.postures() == self.postures
+            assert state.choices() == {who: Choice.whole(one) for who, one in self.postures.items()}
             rows = list(state.rows())
             assert [row.seq for row in rows if row.kind == "intent"] == self.acknowledged
             for id, session in self.sessions.items():

@@ -13,7 +13,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.session import Session
 from mcp_server.state import Asked, Moved, RowKind, Store, Wanted
 from mcp_server.state.seal import GENESIS, LONGEST_BODY, canonical, chained
-from tests.state.parts import ALLOWED, SESSION, Hands, Place, heard, intended, intent, outcome, refused
+from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +102,7 @@ async def test_callers_that_come_together_share_a_commit(store: Store) -> None:
 
 
 async def test_a_decision_made_under_an_older_posture_writes_nothing(place: Place, store: Store) -> None:
-    settled = await store.set_posture("me", Posture(profile=Profile.RESTRICTED), "be careful")
+    settled = await choose_all(store, "me", Posture(profile=Profile.RESTRICTED), "be careful")
     assert isinstance(settled, Posture)
     assert await store.intend(intent(posture=Posture())) == Moved(1)
     assert isinstance(await store.intend(intent(posture=settled)), int)

@@ -1,7 +1,10 @@
 """Which branches are there, how does one come to be, and how does one get onto it?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired, TypedDict
+
+from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
@@ -96,7 +99,7 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     base = await commit(git, args["base_branch"]) if "base_branch" in args else await head(git)
     if base is None:
         message = "There is no commit yet that a branch could begin at."
-        return Problem(Code.NOT_READY, message, "Make the first commit with git_commit.")
+        return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
     began = f" (`{plain.inline(args['base_branch'])}`)" if "base_branch" in args else ""
     text = f"Created the branch `{plain.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
@@ -134,13 +137,24 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     obeyed = [path for path in changed if protected(path)]
     if obeyed and not args.get("obeyed_files"):
         return _asking(obeyed)
-    unlocked = tuple(git.repository.below(path) for path in obeyed)
-    going = Git(ctx, git.repository, git.binary, unlocked=unlocked)
+    await to_thread.run_sync(_none_elsewhere, git, changed)
+    unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
+    going = replace(git, unlocked=unlocked)
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
     files = plain.count(len(changed), "file")
     along = f" {plain.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
     text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{plain.inline(name)}` ({target[:12]}); "
     return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
+
+
+def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
+    """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
+    for path in changed:
+        try:
+            git.ctx.files.info(git.repository.below(path))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_FOUND:
+                raise
 
 
 def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:
@@ -168,7 +182,7 @@ def _dirty(now: Status) -> Problem:
     )
     are = plain.count(len(now.entries), "file has", "files have")
     return Problem(
-        Code.NOT_READY,
+        Code.WRONG_STATE,
         f"{are} changes that are not committed ({names}); the branch was not changed.",
         "Commit them first with git_commit, or set `keep_changes` to take them along, which git refuses where they "
         "would be lost.",
@@ -212,6 +226,7 @@ CREATE_BRANCH = Tool(
     stages=ACTING,
     run=create_branch,
     subject=("branch_name", Subject.TEXT),
+    shut_in=True,
 )
 
 CHECKOUT = Tool(
@@ -229,6 +244,7 @@ CHECKOUT = Tool(
     run=checkout,
     demand=demand_checkout,
     subject=("branch_name", Subject.TEXT),
+    shut_in=True,
 )
 
 BRANCH_LIST = Tool(
@@ -245,4 +261,5 @@ BRANCH_LIST = Tool(
     stages=EVERYWHERE,
     run=branch_list,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
 )

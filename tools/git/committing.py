@@ -57,14 +57,14 @@ async def _unready(git: Git) -> Problem | None:
     if conflicts:
         names = ", ".join(f"`{plain.inline(one.path)}`" for one in conflicts[:5])
         message = f"{plain.count(len(conflicts), 'file is', 'files are')} in conflict ({names}); nothing was committed."
-        return Problem(Code.NOT_READY, message, "Resolve the conflicts in the files, then stage them with git_add.")
+        return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
     merging = await to_thread.run_sync(operation, git.ctx.files, git.repository) == "merge"
     if merging or any(one.staged for one in found.entries):
         return None
     changed = len(found.entries)
     more = f" {plain.count(changed, 'changed file is', 'changed files are')} not staged." if changed else ""
     return Problem(
-        Code.NOT_READY,
+        Code.WRONG_STATE,
         f"Nothing is staged, so the commit would be empty; nothing was committed.{more}",
         'Stage files first with git_add, such as {"files": ["."]}.',
     )
@@ -78,7 +78,7 @@ async def _signer(git: Git) -> Mapping[str, str] | Problem:
     signature = await git.ctx.person.signature()
     if signature is None:
         return Problem(
-            Code.NOT_READY,
+            Code.WRONG_STATE,
             "Git does not know who commits; nothing was committed.",
             "Have the person say so once: `git config --global user.name NAME` and `git config --global user.email "
             "ADDRESS`.",
@@ -149,4 +149,5 @@ COMMIT = Tool(
     run=commit,
     demand=demand,
     subject=("message", Subject.TEXT),
+    shut_in=True,
 )

@@ -102,6 +102,7 @@ DIFF_UNSTAGED = Tool(
     run=diff_unstaged,
     demand=demand,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
     max_result_chars=MOST_CHARS,
     large=True,
 )
@@ -121,6 +122,7 @@ DIFF_STAGED = Tool(
     run=diff_staged,
     demand=demand,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
     max_result_chars=MOST_CHARS,
     large=True,
 )
@@ -140,6 +142,7 @@ DIFF = Tool(
     run=diff,
     demand=demand,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
     max_result_chars=MOST_CHARS,
     large=True,
 )

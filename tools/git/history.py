@@ -159,6 +159,7 @@ LOG = Tool(
     stages=EVERYWHERE,
     run=log,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
     max_result_chars=MOST_CHARS,
 )
 
@@ -177,6 +178,7 @@ SHOW = Tool(
     run=show,
     demand=demand,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
     max_result_chars=MOST_CHARS,
     large=True,
 )

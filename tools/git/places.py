@@ -15,7 +15,7 @@ def located(files: Files, repository: Repository, paths: Iterable[str]) -> tuple
 
 
 def _located(files: Files, repository: Repository, path: str) -> str:
-    asked = path if path.startswith("/") else posixpath.join(repository.asked, path)
+    asked = path if path.startswith(("/", "~/")) else posixpath.join(repository.asked, path)
     try:
         # What is really there: a folder on the way that is a link leads elsewhere.
         inside = files.info(asked).path

@@ -12,6 +12,7 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.processes import Command, Ran
+from tools.git.filters import harmless
 from tools.git.plain import plain
 from tools.git.repository import Repository, find
 
@@ -19,6 +20,10 @@ MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
 MOST_SAID = 1200
 
+HOLDING = ("bubblewrap", "seatbelt")
+"""Sandboxes in which a program that git runs cannot write where git itself may."""
+WANTED_NONE = "none"
+"""What the door says where the person wants no sandbox."""
 HOOKS_OFF = "core.hooksPath=/dev/null"
 PINNED = (
     # What would start a program.
@@ -60,6 +65,10 @@ PINNED = (
 ENVIRONMENT: dict[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
+    # The same wherever it runs: of the person's home no sandbox shows anything, and some forbid even the question.
+    "HOME": "/dev/null",
+    "XDG_CONFIG_HOME": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ASKPASS": "false",
@@ -85,27 +94,51 @@ class Git:
     unlocked: tuple[str, ...] = ()
     """Protected files of the worktree that this call may change as well, as the person was told."""
 
-    async def read(self, *arguments: str, magic: bool = False, most: int = MOST_OUTPUT) -> bytes:
+    async def read(self, *arguments: str, magic: bool = False) -> bytes:
         """What it answers, from a git that can write nowhere."""
-        return (await self.asked(*arguments, magic=magic, most=most)).out
+        return (await self.asked(*arguments, magic=magic)).out
 
-    async def asked(self, *arguments: str, magic: bool = False, most: int = MOST_OUTPUT) -> Ran:
+    async def asked(self, *arguments: str, magic: bool = False) -> Ran:
         """The same, with whether there was more."""
-        command = replace(self._command(arguments, magic), read_only=True, most_output=most)
-        return _fine(await self.ctx.processes.run(command), arguments[0])
+        return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
 
-    async def test(self, *arguments: str) -> Ran:
+    async def test(self, *arguments: str, no: int = 1) -> Ran:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
-        ran = await self.ctx.processes.run(replace(self._command(arguments), read_only=True))
-        return ran if ran.code in (0, 1) else _fine(ran, arguments[0])
+        ran = await self._shut(self._command(arguments))
+        return ran if ran.code == no and not ran.timed_out else _fine(ran, arguments[0])
+
+    async def _shut(self, command: Command) -> Ran:
+        try:
+            return await self.ctx.processes.run(replace(command, read_only=True, no_more=True))
+        except Refusal as refusal:
+            if refusal.problem.code is not Code.NOT_GRANTED:
+                raise
+        # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
+        # says whether this profile may start one.
+        await self._harmless()
+        return await self.ctx.processes.run(
+            replace(command, no_more=True, argv=_not_looking_into_submodules(command.argv))
+        )
 
     async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """From a git that may write in its own folder, and in the worktree as the grant says."""
+        if self.ctx.processes.sandbox not in (*HOLDING, WANTED_NONE):
+            await self._harmless()
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
         command = replace(
-            self._command(arguments), writable=own + self.unlocked, stdin=stdin, env=ENVIRONMENT | dict(env or {})
+            self._command(arguments),
+            writable=own + self.unlocked,
+            stdin=stdin,
+            env=self._environment() | dict(env or {}),
         )
         return _fine(await self.ctx.processes.run(command), arguments[0])
+
+    async def _harmless(self) -> None:
+        await to_thread.run_sync(harmless, self.ctx.files, self.repository)
+
+    def _environment(self) -> dict[str, str]:
+        # A hook is started as the person's git would start it, with a home to keep its own things in.
+        return {name: value for name, value in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")}
 
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository
@@ -121,7 +154,7 @@ class Git:
                 *arguments,
             ),
             folder=here.top,
-            env=ENVIRONMENT,
+            env=self._environment(),
             seconds=SECONDS,
             sees_secrets=True,
             most_output=MOST_OUTPUT,
@@ -131,8 +164,8 @@ class Git:
 async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
     """Git for the repository of this folder.
 
-    What no option switches off, the filters that a repository's configuration names, is left to the door of all
-    processes: it starts nothing where it cannot be shut in as the person's profile says.
+    What no option switches off are the filters that a repository's configuration names. They run shut in; and where
+    there is nothing to shut them in, nothing runs.
     """
     repository = await to_thread.run_sync(find, ctx.files, repo_path)
     binary = ctx.processes.find("git")
@@ -141,6 +174,15 @@ async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
             Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
         )
     return Git(ctx, repository, binary, run_hooks)
+
+
+def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Each is a repository with a configuration of its own."""
+    for verb in ("status", "diff"):
+        if verb in words:
+            at = words.index(verb) + 1
+            return (*words[:at], "--ignore-submodules=dirty", *words[at:])
+    return words
 
 
 def _fine(ran: Ran, verb: str) -> Ran:

@@ -37,9 +37,9 @@ async def compared(git: Git, target: str) -> tuple[str, ...]:
 
 async def branch(git: Git, name: str) -> str:
     """The name, if a branch can have it."""
-    ran = await git.test("check-ref-format", "--branch", _sayable(name))
+    ran = await git.test("check-ref-format", "--branch", _sayable(name), no=128)
     # `@{-1}` is a way of saying a branch, and none of the names a branch can have.
-    if ran.code or ran.out.decode("utf-8", "surrogateescape").rstrip("\n") != name or name == "HEAD":
+    if ran.code or ran.out.decode("utf-8", "surrogateescape").rstrip("\n") != name or name in ("HEAD", "@"):
         raise Refusal(
             Problem(
                 Code.INVALID_ARGUMENTS,

@@ -1,5 +1,6 @@
 """What goes into the next commit, and what leaves it again?"""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -18,6 +19,9 @@ from tools.git.places import guarded, located
 from tools.git.program import Git, opened
 from tools.git.records import Change
 
+MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
+UNFILTERED = ("unspecified", "unset", "set", "")
+MOST_ASKED = 2_000
 STAGED = (
     "diff",
     "--cached",
@@ -48,7 +52,7 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     paths = await to_thread.run_sync(located, ctx.files, git.repository, args["files"])
     await _nothing_unasked(git, args["files"], paths)
     before = await staged(git)
-    await git.change("add", "--", *paths)
+    await _stage(git, paths)
     after = await staged(git)
     entered = [change for path, change in after.items() if before.get(path) != change]
     # What was staged before and is now as in the last commit has left the index again.
@@ -63,6 +67,17 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return Done("\n".join(lines), _data(entered, len(after)), outside=source(git), meta={"files": len(entered)})
 
 
+async def _stage(git: Git, paths: Sequence[str]) -> None:
+    try:
+        await git.change("add", "--", *paths)
+    except Refusal as refusal:
+        missing = MISSING.search(refusal.problem.message)
+        if missing is None:
+            raise
+        message = f"There is no file `{plain.inline(missing[1])}`, and git knows none of that name; nothing was staged."
+        raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
+
+
 async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str]) -> None:
     """What usually holds secrets enters a history only by its own name, about which the person was asked."""
     ran = await git.asked("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
@@ -71,6 +86,7 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
         raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder after the other."))
     entries = records.status(ran.out).entries
     names = [one.path.decode("utf-8", "surrogateescape") for one in entries if one.untracked or one.unstaged != "D"]
+    await _nothing_unfiltered(git, names[:MOST_ASKED])
     own_names = [word for word in words if secret(word)]
     spoken = await to_thread.run_sync(located, git.ctx.files, git.repository, own_names)
     if unasked := guarded(names, spoken):
@@ -83,6 +99,29 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
                 "staged when the person says yes.",
             )
         )
+
+
+async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
+    """What the repository keeps through a filter that is not set up would enter the history as it is, whole."""
+    if not names:
+        return
+    fields = (await git.read("check-attr", "-z", "filter", "--", *names)).decode("utf-8", "surrogateescape").split("\0")
+    kept = {value: name for name, _, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)}
+    for value, name in sorted(kept.items()):
+        if value not in UNFILTERED and not await _set_up(git, value):
+            raise Refusal(
+                Problem(
+                    Code.WRONG_STATE,
+                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in "
+                    "this repository's own configuration; nothing was staged.",
+                    "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",
+                )
+            )
+
+
+async def _set_up(git: Git, value: str) -> bool:
+    found = [await git.test("config", "--get", f"filter.{value}.{name}") for name in ("clean", "process")]
+    return any(one.code == 0 for one in found)
 
 
 async def staged(git: Git) -> dict[bytes, Change]:
@@ -144,6 +183,7 @@ ADD = Tool(
     run=add,
     demand=demand_adding,
     subject=("files", Subject.PATH),
+    shut_in=True,
 )
 
 RESET = Tool(
@@ -160,4 +200,5 @@ RESET = Tool(
     stages=ACTING,
     run=reset,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
 )

@@ -154,4 +154,5 @@ STATUS = Tool(
     stages=EVERYWHERE,
     run=status,
     subject=("repo_path", Subject.PATH),
+    shut_in=True,
 )

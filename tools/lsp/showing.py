@@ -7,13 +7,12 @@ from typing import Any
 
 from mcp_server.model.ending import Done
 from tools.files.lines import visible
+from tools.lsp.asked import PAGE
 from tools.lsp.places import MOST_NAMED, Shelf, Sorted, by_file
 from tools.lsp.questions import Answer, Entry
 from tools.lsp.servers import Server
 from tools.lsp.text import shown
 
-PAGE = 50
-MOST_PAGE = 500
 MOST_SAID = 10_000
 
 

@@ -1,37 +1,22 @@
-"""What does the language server know about this? `lsp_tool`: definitions, uses, types, problems, names."""
+"""What does the language server know about this? `lsp_tool`: definitions, uses, types, problems, names.
 
-from typing import Annotated, NotRequired, TypedDict
+What speaks with a server is loaded with the first question to one: most sessions never ask, and every start would wait.
+"""
+
+from typing import TYPE_CHECKING
 
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.files import consent
 from tools.files.lines import visible
-from tools.lsp.asking import Choice, ask
-from tools.lsp.questions import COMMANDS
+from tools.lsp.asked import LspArguments
 from tools.lsp.servers import BY_NAME, LANGUAGES, Language, Server, language_of
-from tools.lsp.showing import MOST_PAGE, PAGE
 
-
-class LspArguments(TypedDict):
-    command: Annotated[str, "What to find out", Is(enum=tuple(COMMANDS))]
-    path: Annotated[
-        str,
-        "The file, absolute or relative to the workspace; for workspace_symbols any file of the language",
-        Is(shortest=1, longest=4096),
-    ]
-    symbol: NotRequired[
-        Annotated[str, "The name it is about, as the line has it; or `Class/method` without a line", Is(longest=500)]
-    ]
-    line: NotRequired[Annotated[int, "The line the name is on, counted from 1", Is(at_least=1, at_most=10_000_000)]]
-    new_name: NotRequired[Annotated[str, "rename_preview: what it would be called", Is(shortest=1, longest=500)]]
-    limit: NotRequired[Annotated[int, "At most so many places", Is(default=PAGE, at_least=1, at_most=MOST_PAGE)]]
-    offset: NotRequired[Annotated[int, "Skip so many places", Is(default=0, at_least=0)]]
-    server: NotRequired[
-        Annotated[str, "Ask this language server instead of the best one installed", Is(enum=tuple(BY_NAME))]
-    ]
+if TYPE_CHECKING:
+    from tools.lsp.asking import Choice
 
 
 async def lsp(ctx: Context, args: LspArguments) -> Ending:
@@ -45,11 +30,13 @@ async def lsp(ctx: Context, args: LspArguments) -> Ending:
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
         return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with it.")
+    from tools.lsp.asking import ask
+
     choice = chosen(ctx, language, args.get("server"))
     return choice if isinstance(choice, Problem) else await ask(ctx, choice, args)
 
 
-def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Problem:
+def chosen(ctx: Context, language: Language, wanted: str | None) -> "Choice | Problem":
     """The best that is installed, of those that this call may start."""
     fitting = [server for server in language.servers if wanted in (None, server.name)]
     if not fitting:
@@ -57,6 +44,8 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Pro
         return Problem(
             Code.INVALID_ARGUMENTS, f"`{wanted}` is no server for {language.name}.", f"Leave it out, or name {names}."
         )
+    from tools.lsp.asking import Choice
+
     there = [(server, found) for server in fitting if (found := ctx.processes.find(server.name))]
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)
     for server, found in there:

@@ -1,5 +1,6 @@
 """Run this command: in a shell of its own, in one that stays, or in the background."""
 
+import re
 import secrets
 import time
 from typing import Annotated, NotRequired, TypedDict
@@ -22,6 +23,11 @@ LEAST_MILLISECONDS = 1000
 """Below this a number can only mean seconds."""
 STEP = 2.0
 """Seconds between two words about how far it is."""
+OFFLINE = re.compile(
+    "resolve host|name resolution|Name or service not known|etwork is unreachable|EAI_AGAIN|ENOTFOUND|getaddrinfo"
+    "|Failed to establish a new connection|Connection refused|no route to host",
+    re.IGNORECASE,
+)
 EARLY = 0.4
 """Seconds a command in the background has to say that it failed at once."""
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
@@ -58,7 +64,7 @@ async def _alone(ctx: Context, args: BashArguments) -> Ending:
     kept = False
     try:
         if await _watched(ctx, shell, limit):
-            return ended(shell, shell.screen.new())
+            return ended(ctx, shell, shell.screen.new())
         await shells.make_room(ctx)
         shells.keep(ctx, shell)
         kept = True
@@ -77,7 +83,7 @@ async def _behind(ctx: Context, args: BashArguments, name: str) -> Ending:
     shells.keep(ctx, shell, name)
     await shell.ended(EARLY)
     if shell.code is not None:
-        return ended(shell, shell.screen.new())
+        return ended(ctx, shell, shell.screen.new())
     return running(shell, f"It runs in the background, for {limit:g} s at the most.")
 
 
@@ -108,10 +114,11 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
     text, found, rest = said.partition(f"\n{mark} ")
     if not found:
         if shell.code is not None:
-            return ended(shell, said)
+            return ended(ctx, shell, said)
         return running(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
     code = rest.split("\n", 1)[0].strip()
-    return answer(shell, text, int(code) if code.isdigit() else None, f"[in shell {shell.id}]")
+    where = f"[in shell {shell.id}]" + (f"\n{told}" if code != "0" and (told := hints(ctx, text)) else "")
+    return answer(shell, text, int(code) if code.isdigit() else None, where)
 
 
 async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
@@ -132,15 +139,30 @@ def seconds(args: BashArguments, usual: float, longest: float) -> float:
     return min(given if given < LEAST_MILLISECONDS else given / 1000, longest)
 
 
-def ended(shell: Shell, text: str) -> Done:
+def ended(ctx: Context, shell: Shell, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
-    return answer(shell, text, shell.code, "[ended: it ran longer than it may]" if shell.over_time else "")
+    late = "[ended: it ran longer than it may]" if shell.over_time else ""
+    told = hints(ctx, text) if shell.code else ""
+    return answer(shell, text, shell.code, "\n".join(part for part in (late, told) if part))
 
 
 def running(shell: Shell, why: str, said: str | None = None) -> Done:
     text = shell.screen.new() if said is None else said
     note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
     return answer(shell, text, None, note)
+
+
+def hints(ctx: Context, text: str) -> str:
+    """What a failing command cannot know: where it ran."""
+    found: list[str] = []
+    if not ctx.processes.network and OFFLINE.search(text):
+        found.append(f"[commands have no network at the profile `{ctx.processes.profile}` here]")
+    if ctx.processes.sandbox == "landlock" and "ermission denied" in text:
+        found.append(
+            "[shut in by Landlock, which lets nothing new be made directly in a folder with something protected, such "
+            "as the workspace's top folder; where the person installs bubblewrap, that is lifted]"
+        )
+    return "\n".join(found)
 
 
 def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
@@ -151,7 +173,7 @@ def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
     data = {"output": shown, "exit_code": code, "bash_id": shell.id, "running": shell.code is None}
     body = "\n\n".join(part for part in (shown, "\n".join(notes)) if part) or "[no output]"
     # Said once more where it is not shown: of a long output nothing else is left for whoever made this call.
-    return Done(body, data, outside="a command of this workspace", meta={"exit_code": code, "bash_id": shell.id})
+    return Done(body, data, printed=True, meta={"exit_code": code, "bash_id": shell.id})
 
 
 MEANINGS = {
@@ -197,6 +219,7 @@ BASH = Tool(
     stages=ACTING,
     run=bash,
     demand=demand,
+    shut_in=True,
     subject=("command", Subject.COMMAND),
     timeout=LONGEST + 30,
     large=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 HEAD = 1 << 20
 TAIL = 1 << 20
 """Characters of one command that are remembered; between them something may be missing, and that is said."""
+ENOUGH = 64
 BINARY = 0.3
 """From this part of unprintable characters on, output is not text."""
 
@@ -18,6 +19,8 @@ class Screen:
     total: int = 0
     read: int = 0
     """Up to where it was shown."""
+    searched: int = 0
+    """From where on a pattern is looked for: what `bash` itself showed is looked through as well."""
     _head: list[str] = field(default_factory=list[str])
     _head_size: int = 0
     _tail: deque[str] = field(default_factory=deque[str])
@@ -53,6 +56,9 @@ class Screen:
         text, self.read = self.since(self.read), self.total
         return text
 
+    def looked(self) -> None:
+        self.searched = self.total
+
 
 def readable(text: str) -> str:
     """As a terminal would show it in the end: a line that was written over shows what was written last."""
@@ -61,6 +67,6 @@ def readable(text: str) -> str:
         text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     sample = text[:8192]
     odd = sum(1 for sign in sample if sign == "�" or (sign < " " and sign not in "\n\t\x1b\b\x07"))
-    if sample and odd > BINARY * len(sample):
+    if len(sample) >= ENOUGH and odd > BINARY * len(sample):
         return f"[{len(text):,} characters of output that is not text]"
     return text

@@ -89,14 +89,16 @@ class Shell:
             await self._news.wait()
 
     async def quiet(self, most: float, pause: float = 0.15) -> None:
-        """Wait until it has printed nothing for a moment, and no longer than so many seconds."""
+        """Wait until it has printed something, and then nothing for a moment; no longer than so many seconds."""
+        waiting = most
         with anyio.move_on_after(most):
             while not self._done.is_set():
                 news = self._news
-                with anyio.move_on_after(pause) as waited:
+                with anyio.move_on_after(waiting) as waited:
                     await news.wait()
                 if waited.cancelled_caught:
                     return
+                waiting = pause
 
     async def close(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
@@ -106,7 +108,11 @@ class Shell:
 
 async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> Shell:
     """Start a line of shell. It goes on after the call only once it is kept."""
-    argv = ("bash", "--noprofile", "--norc", "-c", line) if line else ("bash", "--noprofile", "--norc", "-i")
+    argv = (
+        ("bash", "--noprofile", "--norc", "-c", line)
+        if line
+        else ("bash", "--noprofile", "--norc", "--noediting", "-i")
+    )
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
     command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
     child = await ctx.processes.start(command, terminal)

@@ -60,6 +60,7 @@ async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
     offset = args.get("offset")
     if offset is None:
         start, text = shell.screen.read, shell.screen.new()
+        shell.screen.looked()
     else:
         start = max(shell.screen.total + offset, 0) if offset < 0 else offset
         text = shell.screen.since(start)
@@ -80,7 +81,7 @@ def said(shell: Shell, text: str, start: int) -> Done:
         "offset": start,
         "next_offset": shell.screen.total,
     }
-    return Done(f"{body}[{state(shell)}]", data, outside="a command of this workspace")
+    return Done(f"{body}[{state(shell)}]", data, printed=True)
 
 
 def state(shell: Shell) -> str:
@@ -98,6 +99,7 @@ async def write_to_shell(ctx: Context, args: WriteArguments) -> Ending:
     text = args.get("content", "") + ("\n" if args.get("press_enter") else "")
     start = shell.screen.read
     await shell.child.write(text.encode("utf-8", "replace"))
+    shell.screen.looked()
     await shell.quiet(1.0)
     return said(shell, readable(shell.screen.new()), start)
 
@@ -109,10 +111,7 @@ async def kill_shell(ctx: Context, args: KillArguments) -> Ending:
     text = readable(shell.screen.new()).strip("\n")
     await shells.forget(ctx, shell)
     note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
-    return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, outside=SHELL_TEXT)
-
-
-SHELL_TEXT = "a command of this workspace"
+    return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
 
 async def wait(ctx: Context, args: WaitArguments) -> Ending:
@@ -129,9 +128,10 @@ async def wait(ctx: Context, args: WaitArguments) -> Ending:
     found = await _awaited(ctx, shell, seconds, expression)
     why = "found" if found else "ended" if shell.code is not None else "time over"
     shown = readable(shell.screen.new())
+    shell.screen.looked()
     ending = said(shell, shown, start)
     head = f"`{expression}` was found" if found and expression else why
-    return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, outside=SHELL_TEXT)
+    return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, printed=True)
 
 
 async def _waited(ctx: Context, seconds: float) -> None:
@@ -144,7 +144,7 @@ async def _waited(ctx: Context, seconds: float) -> None:
 async def _awaited(ctx: Context, shell: Shell, seconds: float, expression: str | None) -> bool:
     """Until the shell has ended or, where one is given, the expression is found; whether it was."""
     until = anyio.current_time() + seconds
-    begun, seen = anyio.current_time(), shell.screen.read
+    begun, seen = anyio.current_time(), shell.screen.searched
     while True:
         over = shell.code is not None
         if expression is not None:
@@ -207,6 +207,7 @@ WRITE = _tool(
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     demand=typed,
+    shut_in=True,
 )
 KILL = _tool(
     "kill_shell",

@@ -120,7 +120,8 @@ class Course:
         report = await self.review.of(run, status)
         await self.store.write(partial(deeds.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
-        return completed(status, report, await self.learn(run, answer) if status == "success" else "")
+        learned = await self.learn(run, answer) if status == "success" else ""
+        return replace(completed(status, report, learned), meta={"notes": {"answer": answer}})
 
     async def _to(self, seat: Seat, stage: Stage, reason: str) -> None:
         await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)

@@ -1,1 +1,1 @@
-"""What a person types to read the record of what happened."""
+"""What a person types to read the record: the ledger, and the summary of a run."""

@@ -1,49 +1,83 @@
-"""How is a row of the ledger said on one line?"""
+"""How is a row of the ledger said to a person, and to a program?"""
 
-from typing import TYPE_CHECKING, Any, cast
+import json
+from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.paper import when
+from mcp_server.cli.paper import say, table, when
+from mcp_server.cli.posture.shown import transition
 
 if TYPE_CHECKING:
     from mcp_server.state import Row
+    from mcp_server.state.reader import Reader
 
-COLOURS = {"refusal": "red", "alarm": "red", "question": "yellow", "problem": "yellow", "start": "dim", "stop": "dim"}
+BY_COLOUR = {"red": ("refusal", "alarm", "health"), "yellow": ("question", "problem"), "dim": ("start", "stop")}
+COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 
 
 def in_short(row: "Row") -> list[str | tuple[str, str]]:
     """One row on one line: its number, when, what kind, which tool, and what came of it."""
     fields = row.fields
     parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
-    match row.kind:
-        case "outcome":
-            said = f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
-        case "transition":
-            said = f"{fields.get('reason', '')}: {changed(row)}"
-        case "intent":
-            said = f"in {fields.get('mode') or 'ROOT'}" + (
-                f", allowed by {fields['rule']}" if fields.get("rule") else ""
-            )
-        case "record":
-            steps = " -> ".join(str(fields[key]) for key in ("from", "to") if fields.get(key))
-            said = f"{fields.get('record')} {fields.get('id')} {fields.get('event')}: {steps}"
-        case "start" | "stop":
-            said = f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
-        case _:
-            said = str(fields.get("reason") or "")
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
     kind = f"{row.kind:<10}"
     return [
         (f"{row.seq:>6}  {when(row.at)}  ", "dim"),
         (kind, name) if name else kind,
         " ",
-        f"{' '.join(parts)}{'  ' if parts else ''}{said}".replace("\n", " "),
+        f"{' '.join(parts)}{'  ' if parts else ''}{_said(row)}".replace("\n", " "),
     ]
 
 
-def changed(row: "Row") -> str:
-    """What is other than it was, of a session's place or of the posture."""
-    before, after = (cast(dict[str, Any], row.fields.get(key) or {}) for key in ("from", "to"))
-    keys = [key for key in after if before.get(key) != after[key] and key not in ("epoch", "run")]
-    nothing = {"mode": "ROOT"}
-    steps = [(key, *(one.get(key) or nothing.get(key, "none") for one in (before, after))) for key in keys]
-    return ", ".join(f"{key} {old} -> {new}" for key, old, new in steps) or "a new run"
+def _said(row: "Row") -> str:
+    fields = row.fields
+    match row.kind:
+        case "outcome":
+            return f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
+        case "transition":
+            return f"{fields.get('reason', '')}: {transition(fields)}"
+        case "intent":
+            return f"in {fields.get('mode') or 'ROOT'}" + (
+                f", allowed by {fields['rule']}" if fields.get("rule") else ""
+            )
+        case "record":
+            steps = " -> ".join(str(fields[key]) for key in ("from", "to") if fields.get(key))
+            return f"{fields.get('record')} {fields.get('id')} {fields.get('event')}: {steps}"
+        case "summary":
+            return f"of run {fields.get('run')}: {fields.get('messages')} messages in {fields.get('bytes')} bytes"
+        case "trust":
+            return f"{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is not trusted any more'}"
+        case "start" | "stop":
+            return f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
+        case _:
+            return str(fields.get("reason") or "")
+
+
+def partner(state: "Reader", row: "Row") -> "Row | None":
+    """The outcome of an intent, the intent of an outcome."""
+    from mcp_server.state import Wanted
+
+    if row.kind == "outcome":
+        intent = row.fields.get("intent")
+        return state.row(intent) if isinstance(intent, int) else None
+    if row.kind != "intent":
+        return None
+    outcomes = state.rows(Wanted(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
+    return next((one for one in outcomes if one.fields.get("intent") == row.seq), None)
+
+
+def tell(row: "Row") -> None:
+    say((f"{row.kind} {row.seq}", "bold"), f"  {when(row.at)}")
+    rows = [
+        (f"  {key}", value if isinstance(value, str) else json.dumps(value))
+        for key, value in row.fields.items()
+        if key not in ("kind", "at")
+    ]
+    table([*rows, ("  hash", row.hash)])
+
+
+def flat(row: "Row") -> dict[str, Any]:
+    return {"seq": row.seq, "hash": row.hash, **row.fields}
+
+
+def line_of(row: "Row") -> str:
+    return json.dumps(flat(row))

@@ -1,4 +1,4 @@
-"""What does a program ask a proxy for? The head of one request, read strictly; what can be read in two ways is refused."""
+"""What does a program ask a proxy for? The head of one request, read strictly; nothing that has two meanings."""
 
 import re
 from dataclasses import dataclass
@@ -55,9 +55,7 @@ def _field(line: bytes) -> tuple[bytes, bytes]:
 
 def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
     if not target.lower().startswith("http://"):
-        raise Unreadable(
-            "this is a proxy: it answers CONNECT and addresses beginning with http://, no pages of its own"
-        )
+        raise Unreadable("a proxy answers CONNECT, and addresses that begin with http://")
     try:
         parts = urlsplit(target)
     except ValueError:

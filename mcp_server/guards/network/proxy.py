@@ -15,8 +15,9 @@ import anyio
 
 from mcp_server.guards.network.door import Closed, Door, Unreached, shown
 from mcp_server.guards.network.heads import MOST_HEAD, Head, Unreadable, head
-from mcp_server.guards.network.relay import Bounds, Carried, Relay
+from mcp_server.guards.network.relay import CHUNK, Bounds, Carried, Relay
 
+LINGER = 1.0
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 REASONS = {
     400: "Bad Request",
@@ -38,11 +39,22 @@ class Proxy:
     _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
     _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
+    @property
+    def serving(self) -> int:
+        """How many sockets it listens on."""
+        return len(self._servers)
+
     async def serve(self, listening: socket.socket) -> asyncio.Server:
-        """From now on; the socket is ours. Closing what is returned ends it."""
+        """From now on; the socket is ours."""
         server = await asyncio.start_server(self._accepted, sock=listening, limit=MOST_HEAD)
         self._servers.append(server)
         return server
+
+    async def leave(self, server: asyncio.Server) -> None:
+        """Whoever is connected is served to the end; nobody else is."""
+        if server in self._servers:
+            self._servers.remove(server)
+        server.close()
 
     async def serve_loopback(self) -> int:
         """On this machine alone; the port."""
@@ -53,11 +65,7 @@ class Proxy:
 
     async def serve_path(self, path: Path) -> None:
         """On a socket in the file system, which only its owner opens."""
-        bound = socket.socket(socket.AF_UNIX)
-        bound.bind(str(path))
-        path.chmod(0o600)
-        bound.listen(128)
-        await self.serve(bound)
+        await self.serve(private(path))
 
     async def close(self) -> None:
         for server in self._servers:
@@ -79,6 +87,7 @@ class Proxy:
                 await answer(writer, 503, "There are too many connections at once.", "Close some, or wait.")
             else:
                 await self._request(reader, writer)
+            await lingered(reader, writer)
         except OSError:
             pass  # it went away, which is its right
         finally:
@@ -127,6 +136,14 @@ class Proxy:
             await closed(far[1])
 
 
+def private(path: Path) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(str(path))
+    path.chmod(0o600)
+    bound.listen(128)
+    return bound
+
+
 async def answer(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:
     body = f"menugate: {message}\n{way_out}\n".encode()
     writer.write(
@@ -135,6 +152,15 @@ async def answer(writer: asyncio.StreamWriter, status: int, message: str, way_ou
         + body
     )
     await writer.drain()
+
+
+async def lingered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Who still sends when we hang up never gets to read our answer; so we listen for a moment, to nothing."""
+    if writer.can_write_eof() and not writer.is_closing():
+        writer.write_eof()
+    with anyio.move_on_after(LINGER):
+        while await reader.read(CHUNK):
+            pass
 
 
 async def closed(writer: asyncio.StreamWriter) -> None:

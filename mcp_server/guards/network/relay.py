@@ -1,4 +1,4 @@
-"""How do bytes go back and forth between two connections? Both ways at once, until one ends, rests or has had enough."""
+"""How do bytes go back and forth between two connections? Both ways at once, until one ends or had enough."""
 
 import asyncio
 from contextlib import suppress
@@ -70,7 +70,9 @@ class Relay:
     async def _rest(self, all_of_it: anyio.CancelScope) -> None:
         """Ends all of it when nothing moved for a while."""
         moved = -1
-        while moved != (moved := self.carried.up + self.carried.down):
-            await anyio.sleep(self.bounds.idle_seconds)
+        while moved != self.carried.up + self.carried.down:
+            moved = self.carried.up + self.carried.down
+            with anyio.move_on_after(self.bounds.idle_seconds):
+                await anyio.sleep_forever()
         self.carried.cut = "idle"
         all_of_it.cancel()

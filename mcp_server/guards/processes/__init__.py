@@ -1,20 +1,46 @@
 """The one door to every child process: shut in as the person's profile says, and gone when nobody needs it."""
 
+import sys
+
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.choosing import Ladder, find_bubblewrap
 from mcp_server.guards.processes.landlock import Landlock
 from mcp_server.guards.processes.launching import Sandbox
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.outlet import Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground
+from mcp_server.guards.processes.seatbelt import find_seatbelt
 from mcp_server.guards.processes.signature import signature
 from mcp_server.guards.processes.starting import Granted, Nursery, Workshop
+from mcp_server.model.ports.processes import Limits, Sandboxing
 
-__all__ = ["Granted", "Ground", "Limits", "Nursery", "Sandbox", "Workshop", "signature", "workshop"]
+__all__ = [
+    "Granted",
+    "Ground",
+    "Ladder",
+    "Nursery",
+    "Outlet",
+    "Sandbox",
+    "Workshop",
+    "rungs",
+    "signature",
+    "workshop",
+]
 
 
-def workshop(ground: Ground, jail: Jail, limits: Limits | None = None) -> Workshop:
+def workshop(
+    ground: Ground,
+    jail: Jail,
+    want: Sandboxing = Sandboxing.PREFERRED,
+    limits: Limits | None = None,
+    outlet: Outlet | None = None,
+) -> Workshop:
     own = frozenset(inside for one in ground.private if (inside := ground.inside(one)))
-    rungs = [one for one in (find_bubblewrap(ground.search_path), Landlock()) if one is not None]
-    ladder = Ladder(tuple(rungs))
-    return Workshop(ground, jail, Watch(ground.workspace, own), limits or Limits(), Nursery(), ladder)
+    watch = Watch(ground.workspace, own)
+    return Workshop(ground, jail, watch, limits or Limits(), Nursery(), Ladder(rungs(ground.search_path), want), outlet)
+
+
+def rungs(search_path: str) -> tuple[Sandbox, ...]:
+    """The sandboxes there could be on this system, the best first."""
+    found = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
+    return tuple(one for one in found if one is not None)

@@ -7,10 +7,12 @@ that or is gone, everything the command started is ended too, also what made a s
 starts with every command and takes of Python only what is there at once.
 """
 
+import fcntl
 import marshal
 import os
 import select
 import sys
+import termios
 import time
 
 TYPE_CHECKING = False
@@ -33,7 +35,7 @@ class Keeper:
 
     def __init__(self, plan: "dict[str, Any]") -> None:
         self.plan = plan
-        self.status, self.control, self.starter = plan["keep"]
+        self.status, self.control, self.starter, self.terminal = plan["keep"]
         self.fenced = False
         """The kernel lets us signal nobody but what we start. Only then may everybody be meant."""
         for one in (self.status, self.control):
@@ -60,6 +62,8 @@ class Keeper:
         if pid == 0:
             try:
                 os.setsid()
+                if self.terminal:
+                    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
                 if sys.platform.startswith("linux"):
                     confine.control(confine.DIE_WITH_PARENT, KILL)
                 confine.become(self.plan, words)

@@ -3,18 +3,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
 
 from mcp_server.guards.processes import seccomp
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits, lay_on
+from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import bounds, lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -30,8 +31,9 @@ ALWAYS = (
 class Bubblewrap:
     program: str
     name: str = NAME
+    leads_out: bool = True
 
-    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
+    def launch(self, start: Start) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -40,9 +42,28 @@ class Bubblewrap:
             os.write(filling, filter_)
             os.close(filling)
             lent.append(their_filter)
-        tether = Shut(status, block, limits.bounds(seconds))
+        lane, reach = start.lane, start.reach
+        if lane is not None:
+            reach = replace(reach, lent=(*reach.lent, *lane.needs))
+        tether = Shut(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
-        return Launch([*words(self.program, reach, lent), *argv], tether, tuple(lent), counted=os.geteuid() == 0)
+        return Launch(
+            [
+                *words(self.program, reach, lent),
+                *(lane.words if lane else ()),
+                *leading(start.terminal),
+                *start.argv,
+            ],
+            tether,
+            (*lent, lane.theirs) if lane else tuple(lent),
+            counted=os.geteuid() == 0,
+        )
+
+
+def leading(terminal: bool) -> tuple[str, ...]:
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it."""
+    setsid = shutil.which("setsid", path=os.defpath) if terminal else None
+    return (setsid, "--ctty") if setsid else ()
 
 
 def words(program: str, reach: Reach, fds: list[int]) -> list[str]:

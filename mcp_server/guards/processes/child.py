@@ -10,11 +10,14 @@ import anyio
 import anyio.to_thread
 
 from mcp_server.guards.processes.family import family, tell
+from mcp_server.guards.processes.fence import Fence
 from mcp_server.guards.processes.launching import Tether
 from mcp_server.guards.processes.streams import Sink, Source
 
 KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000
+OWN = 3
+"""What stands between us and a command, and counts with it."""
 WATCH = 0.2
 """Seconds between two counts of a family that is not bounded by the kernel."""
 
@@ -31,6 +34,7 @@ class Running:
     pid: int = 0
     most: int = 0
     """Processes, where somebody has to count them; 0 where the kernel does."""
+    fence: Fence | None = None
     code: int | None = None
     overrun: bool = False
     """It was ended because it became too many."""
@@ -78,6 +82,11 @@ class Running:
                 self._cut()
             await self._ended.wait()
 
+    def bound(self, most: int) -> None:
+        """Let the kernel see to it that there are no more, and see to it ourselves where it does not."""
+        self.fence = Fence.around(self.process.pid, most + OWN)
+        self.most = 0 if self.fence else most
+
     async def follow(self) -> None:
         """Until it has ended; whoever starts a child keeps this running."""
         try:
@@ -96,6 +105,8 @@ class Running:
         self.begun = code is not None or self.killed
         self.code = KILLED if code is None else code
         self.tether.close()
+        if self.fence is not None:
+            self.fence.away()
         if self.stdin is not None:
             self.stdin.close()
         self._ended.set()

@@ -113,7 +113,8 @@ def below(path: str) -> int:
 
 
 def raise_walls(plan: "dict[str, Any]", program: str) -> None:
-    walls = Walls()
+    # In a network of its own there is nobody to be kept from.
+    walls = Walls(net=0 if "connected" in plan else BIND_AND_CONNECT)
     for path in plan.get("below", ()):
         try:
             file = below(path)
@@ -167,6 +168,20 @@ def holds(outside: str) -> bool:
     return False
 
 
+def lead_out(plan: "dict[str, Any]") -> None:
+    """Where no network of its own can be made it gets none at all, which it then has to do without."""
+    if "lane" not in plan:
+        return
+    import lane
+
+    try:
+        lane.lay(*plan["lane"], alone=True)
+    except OSError as error:
+        sys.stderr.write(f"without a network: {error}\n")
+        return
+    plan["connected"], plan["filter"] = True, plan["lane_filter"]
+
+
 def become(plan: "dict[str, Any]", words: list[str]) -> None:
     """Ends only where it cannot be done, with the reason."""
     if "start" in plan:
@@ -174,6 +189,7 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
     elif "folder" in plan:
         os.chdir(plan["folder"])
     limit(plan.get("bounds", {}))
+    lead_out(plan)
     if plan.get("open") is not None:
         if os.geteuid() == 0:
             give_up_rights()

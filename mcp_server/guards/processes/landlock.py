@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.guards.processes import seccomp
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.launching import Launch, Start
+from mcp_server.guards.processes.limits import bounds
+from mcp_server.guards.processes.outlet import PORT
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "landlock"
@@ -44,30 +45,47 @@ def launcher(file: Path, plan: int) -> list[str]:
 @dataclass(frozen=True)
 class Landlock:
     name: str = NAME
+    leads_out: bool = True
 
-    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
+    def launch(self, start: Start) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
-        bounds = limits.bounds(seconds)
-        # Counted by user and not by child: what runs already is let be.
-        bounds[resource.RLIMIT_NPROC] += running()
-        plan = {
-            "open": opened(reach, private.name),
-            "outside": next(one for one in reach.emptied if Path(one).is_dir()),
-            "filter": seccomp.program(()) or b"",
-            "folder": reach.folder,
-            "bounds": bounds,
-        }
-        launch = beside(argv, plan, private)
+        try:
+            launch = beside(start.argv, start.terminal, plan(start, private.name), private)
+        except BaseException:
+            private.cleanup()
+            raise
+        if start.lane is not None:
+            launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
         return replace(launch, counted=True, variables={"TMPDIR": private.name, "XDG_CACHE_HOME": private.name})
 
 
+def plan(start: Start, private: str) -> dict[str, Any]:
+    most = bounds(start.limits, start.seconds)
+    # Counted by user and not by child: what runs already is let be.
+    most[resource.RLIMIT_NPROC] += running()
+    way_out = {}
+    if start.lane is not None:
+        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": seccomp.program(seccomp.NETWORK) or b""}
+    return {
+        **way_out,
+        "open": opened(start.reach, private),
+        "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
+        "filter": seccomp.program(()) or b"",
+        "folder": start.reach.folder,
+        "bounds": most,
+    }
+
+
 def beside(
-    argv: tuple[str, ...], plan: Mapping[str, Any], private: "tempfile.TemporaryDirectory[str] | None" = None
+    argv: tuple[str, ...],
+    terminal: bool,
+    walls: Mapping[str, Any] | None = None,
+    private: "tempfile.TemporaryDirectory[str] | None" = None,
 ) -> Launch:
     """With somebody beside it, who ends all of it; shut in or not."""
     control, holding = os.pipe()
     status, saying = os.pipe()
-    file = planned({**plan, "keep": (saying, control, os.getpid())})
+    file = planned({**(walls or {}), "keep": (saying, control, os.getpid(), terminal)})
     return Launch([*launcher(BESIDE, file), *argv], Kept(status, holding, private), (control, saying, file))
 
 
@@ -79,7 +97,9 @@ def running() -> int:
 def opened(reach: Reach, private: str) -> dict[str, list[str]]:
     """What is open for what, by the names that `confine` knows."""
     closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
-    run = [*parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
+    # What keeps our own folder out of the person's repository is no secret, and git looks for it.
+    ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
+    run = [*ours, *parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
     write = [private, *reach.caches, *reach.entrusted]
     if reach.writable:
         kept = {*reach.hidden, *reach.guarded, *reach.held}

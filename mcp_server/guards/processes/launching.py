@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.outlet import Lane
 from mcp_server.guards.processes.reach import Reach
+from mcp_server.model.ports.processes import Limits
 
 
 class Tether(Protocol):
@@ -45,12 +46,30 @@ class Launch:
     """Does somebody have to count its processes, because the kernel does not?"""
 
 
+@dataclass(frozen=True)
+class Start:
+    """What is to be started, and within what."""
+
+    argv: tuple[str, ...]
+    reach: Reach
+    limits: Limits
+    seconds: float
+    terminal: bool = False
+    lane: Lane | None = None
+    """The way out, where there is to be one."""
+
+
 class Sandbox(Protocol):
     """One way to shut a child in."""
 
     @property
     def name(self) -> str: ...
 
-    def launch(self, argv: tuple[str, ...], reach: Reach, limits: Limits, seconds: float) -> Launch:
+    @property
+    def leads_out(self) -> bool:
+        """Can a way out be laid through it?"""
+        ...
+
+    def launch(self, start: Start) -> Launch:
         """The words to start it with, and what goes with them."""
         ...

@@ -3,40 +3,33 @@
 import os
 import resource
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from mcp_server.model.ports.processes import Limits
 
 NICENESS = 5
 """Whoever waits for an answer of ours comes before whoever computes."""
+OPEN_FILES = 4096
 LESS_DEAR = 500
 """Where memory runs out, the kernel ends a child before it ends the server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    processes: int = 256
-    memory: int = 4 << 30
-    """Bytes one process may have for itself. Room merely reserved is not counted; interpreters reserve a lot."""
-    file: int = 1 << 30
-    """Bytes of one file."""
-    open_files: int = 4096
-
-    def bounds(self, seconds: float) -> dict[int, int]:
-        """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
-        cores = os.cpu_count() or 1
-        return {
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_CPU: int(seconds * cores) + 5,
-            resource.RLIMIT_DATA: self.memory,
-            resource.RLIMIT_FSIZE: self.file,
-            resource.RLIMIT_NOFILE: self.open_files,
-            resource.RLIMIT_NPROC: self.processes,
-        }
+def bounds(limits: Limits, seconds: float) -> dict[int, int]:
+    """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
+    cores = os.cpu_count() or 1
+    return {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: int(seconds * cores) + 5,
+        resource.RLIMIT_DATA: limits.memory,
+        resource.RLIMIT_FSIZE: limits.file,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_NPROC: limits.processes,
+    }
 
 
-def lay_on(pid: int, bounds: dict[int, int]) -> None:
+def lay_on(pid: int, found: dict[int, int]) -> None:
     """On a process that is held back until this is done; never looser than what holds for us."""
-    for kind, most in bounds.items():
+    for kind, most in found.items():
         hard = resource.getrlimit(kind)[1]
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(pid, kind, (bound, bound))

@@ -56,7 +56,7 @@ def walk(root: Path, private: frozenset[str]) -> Places:
                 continue
             if secret(entry.name):
                 hidden.append(path)
-            elif entry.name == GIT:
+            elif entry.name == GIT and entry.is_dir():
                 repositories.append(path)
             elif protected(entry.name):
                 guarded.append(path)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.processes.launching import Launch, Sandbox
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.launching import Launch, Sandbox, Start
 from mcp_server.guards.processes.reach import Reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.model.ports.processes import Limits
 
 SECONDS = 10.0
 HELD = "all of it holds"
@@ -98,7 +98,7 @@ async def fault(sandbox: Sandbox) -> str:
     """What does not hold in it, in words; empty where all of it does."""
     try:
         with trial() as made:
-            said = await _said(sandbox.launch(made.words(), made.reach(), Limits(), SECONDS))
+            said = await _said(sandbox.launch(Start(made.words(), made.reach(), Limits(), SECONDS)))
             got = [line for line in said.splitlines() if line != HELD]
             if HELD not in said:
                 return (said.strip().splitlines() or ["it does not start"])[-1][:200]

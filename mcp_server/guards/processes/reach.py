@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | restricted | the workspace, read | none |
 | normal | the workspace, written but for what other programs obey | none |
-| trusted | repositories and caches as well | what the operator lists |
+| trusted | repositories and caches as well | what the operator lists, through the proxy |
 | unrestricted | everything: no sandbox | everything |
 
 A call that was granted reading writes nowhere, whoever makes it.
@@ -78,7 +78,7 @@ class Reach:
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
     entrusted: tuple[str, ...]
-    """Of those, what a program keeps that is trusted with it."""
+    """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
     """Not even read."""
 
@@ -99,13 +99,13 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         workspace=str(ground.workspace),
         folder=folder,
         writable=writable,
-        network=trusted,
+        network=trusted and writable,
         emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
         lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        entrusted=tuple(whole(one) for one in held if writable and {one, GIT}.intersection(command.writable)),
+        entrusted=tuple(str(ground.workspace / one) for one in command.writable) if writable else (),
         hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
     )
 
@@ -116,7 +116,7 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
     guarded = [one for one in places.guarded if one not in opened]
     held: list[str] = []
     for one in places.repositories:
-        if trusted or one in opened or GIT in opened:
+        if trusted or one in opened:
             held.append(one)
             guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
         else:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,18 @@ import anyio
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.choosing import Ladder, Want
+from mcp_server.guards.processes.choosing import Ladder
 from mcp_server.guards.processes.landlock import beside
-from mcp_server.guards.processes.limits import Limits
+from mcp_server.guards.processes.launching import Launch, Sandbox, Start
+from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.strays import obeyed, take_away, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.policy import Shelter
+from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
@@ -38,12 +41,12 @@ class Nursery:
 
     def take(self, child: Running) -> None:
         self.children.add(child)
-        self._keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+        self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
 
     def heed(self, child: Running) -> None:
-        self._keep(child.heed())
+        self.keep(child.heed())
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
         task.add_done_callback(self._following.discard)
@@ -65,6 +68,13 @@ class Workshop:
     limits: Limits
     nursery: Nursery
     ladder: Ladder
+    outlet: Outlet | None = None
+    """Where the way out of a sandbox leads; without it there is none."""
+
+    async def close(self) -> None:
+        await self.nursery.close()
+        if self.outlet is not None:
+            await self.outlet.close()
 
     def granted(self, demand: Demand, profile: Profile) -> "Granted":
         return Granted(self, demand, profile)
@@ -82,6 +92,12 @@ class Granted:
     def sandbox(self) -> str:
         return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
 
+    @property
+    def network(self) -> bool:
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is Shelter.MISSING:
+            return True
+        return self.profile is Profile.TRUSTED and self.shop.outlet is not None
+
     def find(self, program: str) -> str | None:
         ground = self.shop.ground
         folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
@@ -95,7 +111,8 @@ class Granted:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
         if within is None:
             return
-        if self.shop.ladder.want is Want.REQUIRED or command.read_only or not above(self.demand.profile, self.profile):
+        enough = self.profile.covers(self.demand.profile.above)
+        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
             raise unsheltered(self.shop.ladder)
 
     def _program(self, name: str) -> str:
@@ -103,18 +120,15 @@ class Granted:
             return found
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
-    def _terminal(self, wanted: bool) -> tuple[str, ...]:
-        """Makes the terminal the child's own, without which it has no job control and nobody can interrupt it."""
-        setsid = self.find("setsid") if wanted else None
-        return (setsid, "--ctty", "--wait") if setsid else ()
-
     async def run(self, command: Command) -> Ran:
+        workspace = self.shop.ground.workspace
+        before = obeyed(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
         out, err = Kept(command.most_output), Kept(command.most_output)
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fill, out, child.out)
+                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
                 tasks.start_soon(_fill, err, child.err)
                 tasks.start_soon(_feed, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
@@ -125,7 +139,10 @@ class Granted:
         finally:
             await child.kill()
             child.close()
+            strays = take_away(before, workspace, command.writable)
         _say_if_broken(child, err.data)
+        if strays:
+            raise told(strays)
         assert child.code is not None
         return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
@@ -143,17 +160,38 @@ class Granted:
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-        argv = (*self._terminal(terminal), self._program(command.argv[0]), *command.argv[1:])
+        argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            launch = beside(argv, {})
+            launch = beside(argv, terminal)
         else:
-            launch = sandbox.launch(argv, within, shop.limits, command.seconds)
+            start = Start(argv, within, shop.limits, command.seconds, terminal)
+            return await self._within(sandbox, start, command, apart)
+        return await self._begun(launch, command, folder, terminal, apart)
+
+    async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
+        outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
+        if outlet is None:
+            return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
+        lane = Lane.laid()
+        try:
+            launch = sandbox.launch(replace(start, lane=lane))
+        except BaseException:
+            lane.abandon()
+            raise
+        launch = replace(launch, variables={**launch.variables, **VARIABLES})
+        child = await self._begun(launch, command, "/", start.terminal, apart)
+        self.shop.nursery.keep(lane.attend(outlet, child))
+        return child
+
+    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
+        shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
-        child = spawn(launch, env, folder if sandbox is None else "/", terminal, apart)
+        child = spawn(launch, env, folder, terminal, apart)
         shop.nursery.take(child)
-        child.most = shop.limits.processes if launch.counted else 0
+        if launch.counted:
+            child.bound(shop.limits.processes)
         try:
             child.pid = await child.tether.begin(child.process)
         except BaseException:
@@ -162,13 +200,9 @@ class Granted:
         return child
 
 
-def above(needed: Profile, given: Profile) -> bool:
-    return given.rank > needed.rank
-
-
 def unsheltered(ladder: Ladder) -> Refusal:
     tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
-    why = "the operator switched it off" if ladder.want is Want.OFF else tried or "there is none for this system"
+    why = "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
@@ -192,9 +226,11 @@ class Kept:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: Kept, source: Source | None) -> None:
+async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
+        if kept.cut and ending is not None:
+            return await ending.kill()
 
 
 async def _feed(child: Running, data: bytes | None) -> None:

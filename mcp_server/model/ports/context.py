@@ -7,6 +7,7 @@ from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.index import Index
 from mcp_server.model.ports.memory import Memory
+from mcp_server.model.ports.network import Network
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.ports.records import Records
 from mcp_server.model.session import Session
@@ -125,6 +126,8 @@ class Context(Protocol):
     def files(self) -> Files: ...
     @property
     def processes(self) -> Processes: ...
+    @property
+    def network(self) -> Network: ...
     @property
     def belongings(self) -> Belongings: ...
     @property

@@ -7,9 +7,32 @@ cannot be contained as its grant demands, nothing starts and `Refusal` says why.
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from mcp_server.model.posture import Profile
+
+
+class Sandboxing(StrEnum):
+    """What the operator says about sandboxes."""
+
+    REQUIRED = "required"
+    """Where none holds, what needs one does not run."""
+    PREFERRED = "preferred"
+    """Where none holds, what needs one asks for one profile more."""
+    OFF = "off"
+    """None is used, and so as if none held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one child and all it starts may use."""
+
+    processes: int = 256
+    memory: int = 4 << 30
+    """Bytes one process may have for itself. Room merely reserved is not counted; interpreters reserve a lot."""
+    file: int = 1 << 30
+    """Bytes of one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +49,8 @@ class Command:
     read_only: bool = False
     """Writes nowhere but in its own temporary folder, whatever the grant says."""
     writable: tuple[str, ...] = ()
-    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`."""
+    """Protected places beneath the workspace that this program is trusted to keep, as git is with `.git`; or the
+    folder, `.` for all of it, in which it is trusted to put files in the place of others."""
     apart: bool = False
     """For one that goes on running and speaks a protocol: its errors do not come among its output."""
     sees_secrets: bool = False
@@ -34,6 +58,8 @@ class Command:
     to tell which one changed. Whoever shows what it says leaves their content out."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
+    no_more: bool = False
+    """Ended once it has said more than that, where what it would go on saying is of no use to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +108,11 @@ class Processes(Protocol):
     def sandbox(self) -> str:
         """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`; empty until it is known,
         which it is from the first start on."""
+        ...
+
+    @property
+    def network(self) -> bool:
+        """Does a child of this grant reach any address but its own?"""
         ...
 
     @property

@@ -10,6 +10,13 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, Demand, Effect
 
 
+class Approvals(StrEnum):
+    """How a person is asked: through the client, or past it."""
+
+    ELICIT = "elicit"
+    OUT_OF_BAND = "out_of_band"
+
+
 class Scope(StrEnum):
     ONCE = "once"
     """This very call."""

@@ -5,10 +5,11 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 """
 
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
-from mcp_server.state.deeds.ledger import changes, conclude, intend, record, sign_checkpoint, transition
+from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
+from mcp_server.state.deeds.notes import Folded, fold, note
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
-from mcp_server.state.deeds.postures import AXES, axes, posture, postures, set_posture
+from mcp_server.state.deeds.postures import choice, choices
 from mcp_server.state.deeds.records import (
     Full,
     Writing,
@@ -45,9 +46,10 @@ from mcp_server.state.deeds.sessions import (
     sessions,
     touch,
 )
+from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
-    "AXES",
+    "Folded",
     "Full",
     "Learned",
     "Reply",
@@ -58,14 +60,18 @@ __all__ = [
     "approvals",
     "as_text",
     "ask",
-    "axes",
     "calls_of",
     "changes",
+    "choice",
+    "choices",
     "commence",
     "conclude",
+    "confirm",
     "deliver",
     "document",
     "documents",
+    "drop",
+    "fold",
     "forget",
     "forget_entry",
     "forget_records",
@@ -78,13 +84,13 @@ __all__ = [
     "memory",
     "messages",
     "move",
+    "note",
     "of_principal",
     "of_session",
     "owned",
     "pass_by",
     "pause",
-    "posture",
-    "postures",
+    "process_over",
     "put_document",
     "put_report",
     "put_session",
@@ -97,12 +103,16 @@ __all__ = [
     "session",
     "session_by_handle",
     "sessions",
-    "set_posture",
+    "settle",
     "sign_checkpoint",
     "standing",
+    "steer",
     "stop",
     "tally",
     "thoughts",
     "touch",
     "transition",
+    "trust",
+    "unhealthy",
+    "unit_over",
 ]

@@ -90,7 +90,8 @@ def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
             return Lapsed(why)
     if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
         return Paused(held)
-    seq = tx.append(intent.kind, intent.fields() | {"approval": terms.approval or None})
+    about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
+    seq = tx.append(intent.kind, intent.fields() | about)
     if found is not None:
         _put(tx, replace(found, used=found.used + 1))
         tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.batch import Transaction, View
-from mcp_server.state.record import Intent, Judged, Moved, Outcome, RowKind
+from mcp_server.state.record import Intent, Judged, Moved, RowKind
 from mcp_server.state.seal import Checkpoint
 
 
@@ -17,10 +17,6 @@ def intend(tx: Transaction, intent: Intent) -> int | Moved:
 
 def record(tx: Transaction, judged: Judged) -> int:
     return tx.append(judged.kind, judged.fields())
-
-
-def conclude(tx: Transaction, outcome: Outcome) -> int:
-    return tx.append(RowKind.OUTCOME, outcome.fields())
 
 
 def sign_checkpoint(tx: Transaction) -> bool:
@@ -37,6 +33,16 @@ def sign_checkpoint(tx: Transaction) -> bool:
     )
     tx.checkpoint = made
     return True
+
+
+def trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
+    """The person trusts what a folder says about itself, or does so no more."""
+    said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
+    return tx.append(RowKind.TRUST, said)
+
+
+def unhealthy(tx: Transaction, reason: str, policy: str) -> int:
+    return tx.append(RowKind.HEALTH, {"reason": reason, "policy": policy})
 
 
 def changes(view: View) -> int:

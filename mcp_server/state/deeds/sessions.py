@@ -115,7 +115,8 @@ def touch(tx: Transaction, id: str, used: int) -> None:
 
 
 def forget(tx: Transaction, before_ns: int) -> None:
-    """Let go of sessions nobody used since then."""
+    """Let go of sessions nobody used since then, and of what was noted of runs before."""
+    tx.run("DELETE FROM notes WHERE at < :then", then=before_ns)
     tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
     tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)
     tx.run("DELETE FROM holds WHERE session <> '' AND at < :then", then=before_ns)

@@ -81,7 +81,15 @@ class Bench:
         variables = {"PATH": PATH, "HOME": str(home)}
         self.shop = workshop(Ground(root, home, (state,), PATH, variables), jail)
         self.person = Person()
+        self.bare: Processes | None = None
+        """A door in the place of the real one."""
         self._runner = asyncio.Runner()
+
+    def only(self, sandbox: str) -> bool:
+        """Use this sandbox and no other; False where it is not to be had here."""
+        ladder = self.shop.ladder
+        ladder.rungs = tuple(rung for rung in ladder.rungs if rung.name == sandbox)
+        return bool(ladder.rungs)
 
     def close(self) -> None:
         self._runner.run(self.shop.nursery.close())
@@ -96,7 +104,8 @@ class Bench:
             return Problem(Code.PROFILE_TOO_LOW, name)
         if demand.confirm and not yes:
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
-        given = Given(self.files.granted(demand), self.shop.granted(demand, profile), demand, self.person)
+        door = self.bare or self.shop.granted(demand, profile)
+        given = Given(self.files.granted(demand), door, demand, self.person)
         ending = self._runner.run(_ended(tool, cast(Context, given), arguments))
         ending.text.encode()  # what cannot be sent is no answer
         return ending

@@ -12,9 +12,9 @@ import re
 import sys
 from typing import Any
 
-SCRIPT: dict[str, Any]  # pyright: ignore[reportRedeclaration]  # the line put before this text gives it its value
 WIDE = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
-SCRIPT: dict[str, Any] = {}
+SCRIPT: dict[str, Any] = {}  # left out of the copy, which begins with a value of its own
+LINE_END: re.Pattern[str] = re.compile(r"\r\n|\n|\r")
 heard: list[Any] = []
 texts: dict[str, str] = {}
 
@@ -46,13 +46,14 @@ def width() -> tuple[str, int]:
 
 
 def lines(text: str) -> list[str]:
-    return re.split(r"\r\n|\n|\r", text)
+    found: list[str] = LINE_END.split(text)
+    return found
 
 
 def name_at(text: str, position: Any) -> str:
     """The name there, found by counting in this server's own units."""
     codec, size = width()
-    line = lines(text)[position["line"]]
+    line: str = lines(text)[int(position["line"])]
     at = len(line.encode(codec)[: position["character"] * size].decode(codec))
     found = re.match(r"\w+", line[at:])
     return found[0] if found else ""
@@ -75,7 +76,7 @@ def usual(method: str, params: Any) -> Any:
     if method == "initialize":
         able = dict.fromkeys(["definition", "references", "hover", "rename", "documentSymbol", "workspaceSymbol"], True)
         chosen = {"positionEncoding": SCRIPT["encoding"]} if SCRIPT.get("encoding") else {}
-        pull = {"diagnosticProvider": {}} if SCRIPT.get("pull", True) else {}
+        pull: dict[str, Any] = {"diagnosticProvider": {}} if SCRIPT.get("pull", True) else {}
         return {"capabilities": {f"{name}Provider": yes for name, yes in able.items()} | chosen | pull}
     if "position" not in (params or {}):
         return None

@@ -44,7 +44,8 @@ def started(tmp_path: Path) -> Started:
 
 
 async def problem(one: Bench, command: str = "hover_symbol", **arguments: Any) -> Problem:
-    ending = await one.call(command, **{"symbol": "greet", "line": 1, **arguments})
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    ending = await one.call(command, **given)
     assert isinstance(ending, Problem), ending
     return ending
 
@@ -61,10 +62,11 @@ async def test_a_page_of_them_and_the_call_that_goes_on(started: Started) -> Non
     async with started() as one:
         text = await one.text("goto_references", symbol="greet", line=1, limit=1, offset=1)
         assert text.startswith("a.py:5:1\tgreet(greet)\n\n[3 references in 1 file; 2-2 are shown.")
-        call = json.loads(text[text.index("{") : text.rindex("}") + 1])
-        assert call == {**call, "command": "goto_references", "symbol": "greet", "line": 1, "limit": 1, "offset": 2}
+        call: Any = json.loads(text[text.index("{") : text.rindex("}") + 1])
+        asked = {"command": "goto_references", "path": "a.py", "symbol": "greet", "line": 1, "limit": 1}
+        assert call == {**asked, "offset": 2}
         assert "Go on" not in await one.text(**call)
-        assert "there is nothing from 10 on" in await one.text(**{**call, "offset": 9})
+        assert "there is nothing from 10 on" in await one.text(**call | {"offset": 9})
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", None])
@@ -96,7 +98,8 @@ async def test_it_is_told_that_we_count_in_both_and_keep_nothing_from_it(started
 
 
 async def heard(one: Bench, **arguments: Any) -> list[Any]:
-    text = await one.text("hover_symbol", **{"symbol": "greet", "line": 1, **arguments})
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    text = await one.text("hover_symbol", **given)
     return json.loads(text[: text.rindex("\n\n[")])
 
 
@@ -294,6 +297,19 @@ async def test_places_outside_are_counted_and_not_shown(started: Started, tmp_pa
     assert f"{len(unreadable) + 1} cannot be shown" in lines[2]
 
 
+async def test_a_yes_to_one_file_of_secrets_shows_no_other(started: Started, tmp_path: Path) -> None:
+    here = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3}}
+    uris = [(tmp_path / "work" / name).as_uri() for name in (".ssh/asked.py", ".ssh/other.py", "key.pem")]
+    found = [{"uri": uri, "range": here} for uri in uris]
+    async with started(on={"textDocument/definition": [["answer", found]]}) as one:
+        (one.root / ".ssh").mkdir()
+        for name in (".ssh/asked.py", ".ssh/other.py", "key.pem"):
+            (one.root / name).write_text("greet = 'SECRET'\n")
+        text = await one.text("goto_definition", ".ssh/asked.py", symbol="greet", line=1)
+        assert text.count("SECRET") == 1
+        assert "2 cannot be shown" in text
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -358,7 +374,10 @@ async def test_problems_that_are_announced_are_waited_for(started: Started, monk
 
 
 async def test_a_call_that_is_taken_back_is_taken_back_there_too(started: Started) -> None:
-    slow = {"textDocument/definition": [["say", "$/progress", {}], ["silent"]], "textDocument/hover": [["heard"]]}
+    slow: dict[str, Any] = {
+        "textDocument/definition": [["say", "$/progress", {}], ["silent"]],
+        "textDocument/hover": [["heard"]],
+    }
     async with started(on=slow) as one:
         with anyio.move_on_after(0.5):
             await one.call("goto_definition", symbol="greet", line=1)
@@ -440,16 +459,18 @@ async def test_files_that_are_none_for_it(started: Started, tmp_path: Path) -> N
         assert isinstance(await one.call("document_symbols", "folder.py"), Problem)
 
 
-async def test_the_program_is_shut_in(started: Started, tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", [Profile.RESTRICTED, Profile.TRUSTED, Profile.UNRESTRICTED])
+async def test_the_program_is_shut_in(started: Started, tmp_path: Path, profile: Profile) -> None:
     """What it tries is seen in what it says about it: nothing written, nobody reached."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
     async with started() as one:
+        one.profile = profile
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
         trying = (tmp_path / "bin" / "ty").read_text().replace(
             "def main() -> None:\n",
             "def main() -> None:\n"
             "    import socket\n"
-            f"    for path in ({str(one.root / 'canary')!r}, {str(tmp_path / 'canary')!r}, '/etc/canary'):\n"
+            f"    for path in ({str(one.root / 'canary')!r}, {str(tmp_path / 'canary')!r}):\n"
             "        try:\n"
             "            open(path, 'w').close()\n"
             "        except OSError:\n"
@@ -463,9 +484,9 @@ async def test_the_program_is_shut_in(started: Started, tmp_path: Path) -> None:
         assert (await one.text("hover_symbol", symbol="greet", line=1)).startswith("greet\n")
         assert not (one.root / "canary").exists()
         assert not (tmp_path / "canary").exists()
-        assert not Path("/etc/canary").exists()
         (child,) = one.shop.nursery.children
         assert child.last_words == "no network"
+        listening.close()
 
 
 class TestWhichServer:

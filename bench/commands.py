@@ -1,0 +1,52 @@
+"""What does it add to a command that it runs shut in? `true`, started plainly and in each sandbox in turns."""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.processes import Ground, Ladder, Nursery, Sandbox, Workshop, rungs
+from mcp_server.guards.processes.places import Watch
+from mcp_server.model.ports.processes import Command, Limits
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
+
+PROGRAM = "/bin/true"
+
+
+def sandboxes() -> list[Sandbox]:
+    return list(rungs(os.environ.get("PATH", os.defpath)))
+
+
+def milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:
+    """Of each round: shut in, and bare."""
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_measured(sandbox, Path(folder).resolve(), rounds))
+
+
+async def _measured(sandbox: Sandbox, folder: Path, rounds: int) -> list[tuple[float, float]]:
+    (folder / ".menugate").mkdir()
+    private = (folder / ".menugate",)
+    ground = Ground(folder, Path.home(), private, f"{os.defpath}:{Path(sys.executable).parent}", {"PATH": os.defpath})
+    watch = Watch(folder, frozenset({".menugate"}))
+    shop = Workshop(ground, Jail(folder, private), watch, Limits(), Nursery(), Ladder((sandbox,)))
+    shut_in = shop.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+
+    async def ours() -> object:
+        return await shut_in.run(Command((PROGRAM,)))
+
+    async def bare() -> object:
+        return await (await asyncio.create_subprocess_exec(PROGRAM)).wait()
+
+    await ours()
+    return [(await _timed(ours), await _timed(bare)) for _ in range(rounds)]
+
+
+async def _timed(run: Callable[[], Awaitable[object]]) -> float:
+    begun = time.perf_counter()
+    await run()
+    return (time.perf_counter() - begun) * 1000

@@ -1,0 +1,69 @@
+"""When has a run grown so long that its beginning is put together? After so many messages, or so many tokens.
+
+A call and its answer are two messages; a token is taken to be four characters, which needs no tokenizer and is the
+same everywhere. The newest messages stay out: who goes on with the run still has them before its eyes.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+
+from mcp_server.model.ending import Refusal
+from mcp_server.model.policy import Folding
+from mcp_server.state import Store, deeds
+from mcp_server.state.deeds import Folded
+
+CHARACTERS_PER_TOKEN = 4
+PER_CALL = 2
+MOST_RUNS = 1000
+LATEST = "latest"
+"""Stands for the run that was used last."""
+
+
+def address(run: str) -> str:
+    """Where a client reads what a run came to."""
+    return f"menugate://run/{run}/summary"
+
+
+@dataclass(slots=True)
+class _Grown:
+    """How much a run has grown since its beginning was put together last."""
+
+    calls: deque[int]
+    """The newest calls, by the number of their intent: those that stay out, and one more."""
+    messages: int = 0
+    characters: int = 0
+
+
+@dataclass
+class RunMemory:
+    store: Store
+    limits: Folding
+    _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
+
+    async def turned(self, run: str, intent: int, characters: int) -> Folded | None:
+        """One call more. What was put together, where it was time for that."""
+        grown = self._of(run)
+        grown.calls.append(intent)
+        grown.messages += PER_CALL
+        grown.characters += characters
+        tokens = grown.characters // CHARACTERS_PER_TOKEN
+        if grown.messages <= self.limits.messages and tokens <= self.limits.tokens:
+            return None
+        if len(grown.calls) < (grown.calls.maxlen or 0):
+            return None
+        why = {"messages": grown.messages, "tokens": tokens}
+        grown.messages, grown.characters = self.limits.keep, 0
+        try:
+            return await self.store.write(partial(deeds.fold, run=run, upto=grown.calls[0], why=why))
+        except Refusal:
+            # The call it follows is done and on record; what could not be written now can be put together later.
+            return None
+
+    def _of(self, run: str) -> _Grown:
+        found = self._runs.get(run)
+        if found is None:
+            if len(self._runs) >= MOST_RUNS:
+                del self._runs[next(iter(self._runs))]
+            found = self._runs[run] = _Grown(deque(maxlen=self.limits.keep // PER_CALL + 1))
+        return found

@@ -1,0 +1,179 @@
+"""What do the slash commands do? Each is a prompt that hosts show to the person and no model can call.
+
+Getting one does it: the posture of whoever asks changes, for that one alone, and what comes back says what holds now.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mcp_server.calls.steering import speaking
+from mcp_server.calls.steering.doors import Doors
+from mcp_server.calls.steering.raising import agreed
+from mcp_server.model.ending import Problem
+from mcp_server.model.pack import Command, Message, PromptArgument, Speaker
+from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope
+from mcp_server.rules.steering import badge
+from mcp_server.rules.steering.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
+from mcp_server.rules.steering.turning import raises
+
+SCOPES = tuple(map(str, Scope))
+EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axis)))
+
+
+@dataclass(frozen=True)
+class Slash:
+    doors: Doors
+    out_of_band: bool
+    """The operator does not trust clients to ask the person."""
+    examine: Callable[[bool], Awaitable[str]]
+    """The doctor's words; with True what can be mended is mended first."""
+
+    def commands(self) -> tuple[Command, ...]:
+        return (
+            self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", more=True),
+            self._of_axis("control", "Run control", "Choose who advances the run", "run_control"),
+            self._of_axis("permission-profile", "Permission profile", "Choose what may run unasked", "profile"),
+            self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode"),
+            Command(
+                "autonomous",
+                "Autonomous",
+                "Let the run go on by itself until it is done, blocked or out of budget.",
+                self._autonomous,
+                (SCOPE, OPTIONS),
+            ),
+            Command(
+                "repair", "Repair", "Turn to repairing: the work mode becomes repair.", self._repair, (SCOPE, OPTIONS)
+            ),
+            Command(
+                "steer",
+                "Steer",
+                "Change one axis, now or later: `profile trusted for-next-unit`.",
+                self._steer,
+                (
+                    argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True),
+                    argument("value", "What it becomes", EVERY_VALUE, required=True),
+                    SCOPE,
+                ),
+            ),
+            Command("status", "Status", "Show what is in force and what is to come.", self._status),
+            Command(
+                "doctor",
+                "Doctor",
+                "Look whether menugate is in order here; `fix` mends what has one certain cure.",
+                self._doctor,
+                (argument("what", "`fix` to mend", ["fix"]),),
+            ),
+        )
+
+    def _of_axis(self, name: str, title: str, does: str, axis: str, more: bool = False) -> Command:
+        async def run(speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+            return await self._typed(speaker, words_in(given), name, axis)
+
+        value = argument("value", f"{', '.join(values(axis))}", values(axis), required=True)
+        return Command(
+            name, title, f"{does}: {', '.join(values(axis))}.", run, (value, SCOPE, *((OPTIONS,) if more else ()))
+        )
+
+    async def _autonomous(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+        return await self._typed(speaker, ["autonomous", *words_in(given)], "autonomous", "run_control")
+
+    async def _repair(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+        return await self._typed(speaker, ["repair", *words_in(given)], "repair", "work_mode")
+
+    async def _steer(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+        words = words_in(given)
+        try:
+            axis = axis_named(words[0]) if words else None
+        except Unclear as unclear:
+            return said(f"Nothing was changed: {unclear}")
+        return await self._typed(speaker, words[1:], "steer", axis)
+
+    async def _status(self, speaker: Speaker, _given: Mapping[str, str]) -> Sequence[Message]:
+        return said(speaking.stands(*await self.doors.stands(speaker.principal)))
+
+    async def _doctor(self, _speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+        words = words_in(given)
+        if words not in ([], ["fix"]):
+            return said("Nothing was examined: `doctor` takes `fix`, or nothing.")
+        return said(await self.examine(bool(words)))
+
+    async def _typed(self, speaker: Speaker, words: Sequence[str], command: str, axis: str | None) -> Sequence[Message]:
+        try:
+            meant = phrase(words, axis)
+        except Unclear as unclear:
+            return said(f"Nothing was changed: {unclear}")
+        if not meant.axes:
+            return said(f"Nothing was changed: `{command}` needs a value.")
+        return said(await self._changed(speaker, meant, command))
+
+    async def _changed(self, speaker: Speaker, meant: Phrase, command: str) -> str:
+        now, _ = await self.doors.stands(speaker.principal)
+        change = Change(
+            id=self.doors.new_id(),
+            axes=meant.axes,
+            scope=meant.scope,
+            reason=f"/{command} in {speaker.client.name or 'a client'}",
+            door=Door.PROMPT,
+            session=speaker.session if meant.scope is not Scope.NOW else "",
+        )
+        if not raises(now, change.axes):
+            return await self._asked(speaker, change, now)
+        wished = change.axes["profile"]
+        assert isinstance(wished, Profile)
+        ceiling = self.doors.postures.ceiling_of(speaker.principal)
+        if not ceiling.covers(wished):
+            return self.doors.too_high(speaker.principal, wished, ceiling).text
+        if self.out_of_band or not speaker.client.can("elicitation"):
+            return await self._asked(speaker, replace(change, unconfirmed=True), now)
+        if not await agreed(speaker.client, now, wished):
+            return f"Nothing was changed: the profile stays `{now.profile}`, because nobody typed `{wished}`."
+        return await self._asked(speaker, change, now, raised=True)
+
+    async def _asked(self, speaker: Speaker, change: Change, now: Posture, raised: bool = False) -> str:
+        # What was weighed is the posture from below the ceiling; what is in the file has its epoch.
+        found = await self.doors.ask(speaker.principal, change, now.epoch)
+        if isinstance(found, Problem):
+            return found.text
+        if not isinstance(found, Choice):
+            return "Nothing was changed: the posture became another one at the same moment. Type the command again."
+        if raised:
+            await self._tell(speaker, f"Your profile was raised: {badge.named(change.axes)}, {change.scope}.")
+        return speaking.changed(self._what(change, found), self.doors.postures.under(speaker.principal, found), found)
+
+    def _what(self, change: Change, choice: Choice) -> str:
+        waiting = next((one for one in choice.waiting if one.id == change.id), None)
+        words = badge.named(change.axes)
+        if waiting is None:
+            return f"The user chose {words}; it is in force."
+        if waiting.unconfirmed:
+            how = f"`menugate steer --confirm {change.id}`"
+            return f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}."
+        return f"The user chose {words}; it comes into force {badge.until(waiting)}."
+
+    async def _tell(self, speaker: Speaker, what: str) -> None:
+        text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
+        await self.doors.store.leave_message(speaker.session, text, principal=speaker.principal)
+
+
+def argument(name: str, description: str, known: Sequence[str], required: bool = False) -> PromptArgument:
+    return PromptArgument(
+        name, description, required, lambda typed: [value for value in known if value.startswith(typed)]
+    )
+
+
+SCOPE = argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
+OPTIONS = argument(
+    "options",
+    "further axes in the same step, such as `--autonomous --permission-profile normal`",
+    ("--autonomous", *(f"--{names[0]}" for names in NAMES.values()), *EVERY_VALUE),
+)
+
+
+def words_in(given: Mapping[str, str]) -> list[str]:
+    """Hosts split what was typed at blanks and fill the arguments in order, so all of them are read as one line."""
+    order = ("axis", "value", "what", "scope", "options")
+    return [word for name in order for word in str(given.get(name, "")).split()]
+
+
+def said(text: str) -> list[Message]:
+    return [{"role": "user", "content": {"type": "text", "text": text}}]

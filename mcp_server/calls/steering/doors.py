@@ -1,0 +1,53 @@
+"""Through which doors does the person's word come in, and what is refused at them?
+
+Nobody else calls `ask`: no tool, no menu, no answer of a client. The terminal may raise the profile up to the ceiling.
+A prompt may too, once the person has said yes: to a question that names the profile and wants it typed, or at a
+terminal where the client cannot ask or the operator does not trust it to (`approvals: out_of_band`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.calls.postures import Postures
+from mcp_server.model.ending import Code, Problem
+from mcp_server.model.posture import Change, Choice, Posture, Profile
+from mcp_server.rules.steering.turning import Turn
+from mcp_server.state import Changed, Store, deeds
+
+
+@dataclass(frozen=True)
+class Doors:
+    store: Store
+    postures: Postures
+    new_id: Callable[[], str]
+    ceiling_set_by: str
+    """Who says how high the profile may go, in words for the person."""
+
+    async def ask(self, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed | Problem:
+        """`epoch`: what it was weighed against; where that is no longer what holds, nothing is changed."""
+        wished = change.axes.get("profile")
+        ceiling = self.postures.ceiling_of(principal)
+        if isinstance(wished, Profile) and not ceiling.covers(wished):
+            return self.too_high(principal, wished, ceiling)
+        return await self.store.write(partial(deeds.steer, principal=principal, change=change, epoch=epoch))
+
+    async def stands(self, principal: str) -> tuple[Posture, Choice | None]:
+        """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
+        choice = await self.store.read(partial(deeds.choice, principal=principal))
+        return self.postures.under(principal, choice), choice
+
+    async def confirm(self, principal: str, id: str) -> Choice | None:
+        return await self.store.write(partial(deeds.confirm, principal=principal, id=id))
+
+    async def drop(self, principal: str, ids: Iterable[str]) -> list[Turn]:
+        return await self.store.write(partial(deeds.drop, principal=principal, ids=tuple(ids)))
+
+    def too_high(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
+        own = ceiling is not self.postures.ceiling
+        by = f"the token of {principal} in the operator's configuration" if own else self.ceiling_set_by
+        return Problem(
+            Code.PROFILE_TOO_LOW,
+            f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
+            "Nothing was changed. Whoever set the ceiling can raise it there; a running server is started anew for it.",
+        )

@@ -1,0 +1,118 @@
+"""Which posture holds here, where does each of its values come from, and who serves under it?"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.paper import Trouble, when
+
+if TYPE_CHECKING:
+    from mcp_server.law import Law
+    from mcp_server.model.posture import Choice, Posture, Profile
+    from mcp_server.settings import Settings
+    from mcp_server.state.reader import Reader
+
+
+@contextmanager
+def remembering(settings: "Settings") -> Generator["Reader | None", None, None]:
+    """What is remembered here; None where nothing ever was."""
+    if not (settings.state / "state.db").exists():
+        yield None
+        return
+    from mcp_server.model.ending import Refusal
+    from mcp_server.state.reader import Reader
+
+    try:
+        with Reader.open(settings.url, secrets=settings.secrets) as state:
+            yield state
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The posture that holds for somebody, where each of its values comes from, and what is still to come."""
+
+    posture: "Posture"
+    origins: Mapping[str, str]
+    choice: "Choice | None" = None
+
+
+def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag: bool, principal: str = "") -> Holding:
+    from mcp_server.model.posture import AXES, Choice
+
+    whose, lost = principal or settings.person, state.lost() if state else ""
+    choice = state.choices().get(whose) if state else None
+    written = written_in(settings.config)
+    origins = {axis: written.get(axis, "default") for axis in AXES}
+    if settings.profile is not None:
+        origins["profile"] = "--profile" if by_flag else "MENUGATE_PROFILE"
+    if choice is None and lost:
+        return Holding(
+            Choice.least(0).over(found.posture),
+            dict.fromkeys(AXES, "the least there is, because an earlier state was lost"),
+        )
+    wished = choice.over(found.posture) if choice else found.posture
+    origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
+    posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
+    asked = settings.profile or found.library.config.posture.profile
+    if posture.profile is not (wished.profile if choice and "profile" in choice.axes else asked):
+        origins["profile"] = "the ceiling"
+    return Holding(posture, origins, choice)
+
+
+def ceiling_of(found: "Law", principal: str) -> "Profile":
+    from mcp_server.law import lowest
+
+    own = next((one.max_profile for one in found.library.config.tokens if one.principal == principal), None)
+    return lowest(found.policy.ceiling, own)
+
+
+def written_in(config: Path | None) -> dict[str, str]:
+    """The keys of the operator's file, and where each stands."""
+    from mcp_server.library.faults import Findings
+    from mcp_server.library.reading import Fields, read
+
+    node = read(config, Findings()) if config else None
+    return {key: place.source for key, place in node.keys.items()} if isinstance(node, Fields) else {}
+
+
+def serving(state: "Reader") -> list[dict[str, Any]]:
+    """The processes that began, did not say that they ended, and are still there."""
+    return [
+        {"pid": row.fields.get("pid"), "since": when(row.at), "version": row.fields.get("version")}
+        for row in state.alive()
+    ]
+
+
+def principal_meant(wish: str | None, settings: "Settings", found: "Law") -> str:
+    """Whose posture is meant; somebody nobody knows would be chosen for in vain."""
+    if wish is None or wish == settings.person:
+        return settings.person
+    from mcp_server.rules.wording import nearest, quoted
+
+    with remembering(settings) as state:
+        chosen = list(state.choices()) if state else []
+    known = dict.fromkeys([settings.person, *(one.principal for one in found.library.config.tokens), *chosen])
+    if wish in known:
+        return wish
+    near = nearest(wish, known)
+    hint = f" Did you mean {quoted(near)}?" if near else ""
+    raise Trouble(f"nobody here is called {quoted(wish)}; there are {', '.join(known)}.{hint}")
+
+
+def in_json(stands: Holding) -> dict[str, Any]:
+    from mcp_server.rules.steering.badge import badge, to_come
+
+    return {
+        "badge": badge(stands.posture),
+        "posture": {
+            axis: {"value": getattr(stands.posture, axis), "from": origin} for axis, origin in stands.origins.items()
+        },
+        "to_come": [
+            {"id": change.id, "what": words, "scope": change.scope, "door": change.door, "reason": change.reason}
+            for change, words in to_come(stands.choice)
+        ],
+    }

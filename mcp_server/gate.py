@@ -1,0 +1,116 @@
+"""What stands behind the gate? Every port a call may reach, built once and handed to the pipeline."""
+
+import logging
+import os
+import sysconfig
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.calls.approving.approvals import Approvals, trust
+from mcp_server.calls.desk import MenuDesk
+from mcp_server.calls.finding import Finding
+from mcp_server.calls.folding import RunMemory
+from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import remembered
+from mcp_server.calls.keeping.belongings import Keeping
+from mcp_server.calls.person import Reached
+from mcp_server.calls.pipeline import Pipeline
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.recording import Recorder, counting
+from mcp_server.calls.remembering import ProjectMemory
+from mcp_server.calls.running.course import Course
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.sessions import Seat, SeenBy, Sessions
+from mcp_server.calls.showing import Showing
+from mcp_server.guards.files import WorkspaceFiles
+from mcp_server.guards.index import WorkspaceIndex
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.network import for_tools
+from mcp_server.guards.placing import Trash
+from mcp_server.guards.processes import Ground, Workshop, signature
+from mcp_server.guards.redaction import Redactor
+from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.spill import ONE_DAY_NS, Spill
+from mcp_server.law import Law
+from mcp_server.model.session import Session
+from mcp_server.model.tool import Demand
+from mcp_server.settings import Settings
+from mcp_server.state import Clock, Store
+from mcp_server.state.record import Judged
+
+log = logging.getLogger("menugate")
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """What the gate stands between."""
+
+    store: Store
+    sessions: Sessions
+    holds: Holds
+    postures: Postures
+    redactor: Redactor
+    clock: Clock
+    jail: Jail
+    shop: Workshop
+    keeping: Keeping
+    noticed: Callable[[Judged], None]
+
+
+def ground(settings: Settings) -> Ground:
+    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
+    return Ground(
+        workspace=settings.workspace,
+        home=settings.home,
+        private=tuple(dict.fromkeys(own)),
+        # Last come the programs that were installed together with us.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
+        variables=dict(settings.variables),
+    )
+
+
+def failed(what: str, fault: BaseException) -> None:
+    log.error("%s failed", what, exc_info=fault)
+
+
+def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
+    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
+    spill = Spill(settings.state / "spill")
+    spill.sweep(ONE_DAY_NS, time.time_ns())
+    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+
+    memory = ProjectMemory(store, rooms.redactor.redact)
+    review = Review(store, rooms.shop.granted)
+    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
+
+    def desk(seat: Seat) -> MenuDesk:
+        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
+
+    def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
+        return files.granted(demand, SeenBy(store, session.id))
+
+    return Pipeline(
+        policy=policy,
+        postures=postures,
+        finding=Finding(policy, sessions, desk, str(settings.workspace)),
+        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
+        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
+        course=course,
+        showing=Showing(rooms.redactor, spill),
+        files=files_of,
+        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        network=for_tools(found.library.config.network),
+        belongings=lambda session: rooms.keeping.owned(session.id),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
+        desk=desk,
+        run_memory=RunMemory(store, found.library.config.folding),
+        records=partial(remembered, store),
+        phases=PhaseLogs(store, policy),
+        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
+        memory=memory,
+        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
+    )

@@ -1,0 +1,22 @@
+"""The one door to the network: for tools as a port, for programs in a sandbox as a proxy."""
+
+from collections.abc import Callable
+from functools import partial
+
+from mcp_server.guards.network.door import Door
+from mcp_server.guards.network.granted import WorldWide
+from mcp_server.guards.network.proxy import Proxy
+from mcp_server.model.destinations import Destinations
+from mcp_server.model.tool import Demand
+
+__all__ = ["Door", "Proxy", "WorldWide", "for_programs", "for_tools"]
+
+
+def for_programs(allowed: Destinations) -> Proxy:
+    """What commands are led to: the listed places and no other."""
+    return Proxy(Door(allowed, allowed))
+
+
+def for_tools(opened: Destinations) -> Callable[[Demand], WorldWide]:
+    """Every public place, and of the others what the operator wrote down."""
+    return partial(WorldWide, Door(None, opened))

@@ -1,0 +1,70 @@
+"""What may this call do with the network? The door, held to what the call was granted."""
+
+from dataclasses import dataclass
+
+from mcp_server.guards.network.door import Closed, Door, Streams, Unreached
+from mcp_server.guards.network.proxy import closed
+from mcp_server.guards.refusals import not_granted
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.network import Request, Response
+from mcp_server.model.tool import Demand, Effect
+
+READING = frozenset({"GET", "HEAD"})
+REACHING = frozenset(
+    {Effect.BROWSER_ACT, Effect.REMOTE_WRITE, Effect.PRODUCTION_MUTATION, Effect.DELEGATE, Effect.SPEND}
+)
+"""Effects that say of themselves that they do more out there than read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The `Stream` port over a connection that came through the door."""
+
+    streams: Streams
+
+    async def read(self, most: int) -> bytes:
+        return await self.streams[0].read(most)
+
+    async def write(self, data: bytes) -> None:
+        self.streams[1].write(data)
+        await self.streams[1].drain()
+
+    async def close(self) -> None:
+        await closed(self.streams[1])
+
+
+@dataclass(frozen=True, slots=True)
+class WorldWide:
+    """The `Network` port. Without a grant it reaches nobody."""
+
+    door: Door
+    demand: Demand
+
+    async def fetch(self, request: Request) -> Response:
+        if request.method in READING:
+            self._may(self.demand.effect in REACHING | {Effect.READ_REMOTE}, "reading from the network")
+        else:
+            self._may(self.demand.effect in REACHING, f"sending `{request.method}` over the network")
+        from mcp_server.guards.network import fetching
+
+        try:
+            return await fetching.fetch(self.door, request)
+        except (Closed, Unreached) as refused:
+            raise told(refused) from None
+
+    async def connect(self, host: str, port: int) -> Connected:
+        self._may(self.demand.effect in REACHING, "a connection over the network")
+        try:
+            return Connected(await self.door.connect(host, port))
+        except (Closed, Unreached) as refused:
+            raise told(refused) from None
+
+    def _may(self, granted: bool, what: str) -> None:
+        if not granted:
+            raise not_granted(f"This call was not granted {what}.")
+
+
+def told(refused: Closed | Unreached) -> Refusal:
+    if isinstance(refused, Closed):
+        return Refusal(Problem(Code.NETWORK_REFUSED, str(refused), refused.way_out))
+    return Refusal(Problem(Code.TOOL_FAILED, str(refused), "Check the name, or ask again later."))

@@ -1,0 +1,56 @@
+"""How many processes may root's child become? A control group counts them, where there is one to be had.
+
+No bound of a process's own holds root. Counting from outside comes late: what doubles every millisecond is thousands
+before anybody looks.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+GROUPS = Path("/sys/fs/cgroup/pids")
+NAME = "menugate-"
+
+
+@dataclass(frozen=True)
+class Fence:
+    folder: Path
+
+    @classmethod
+    def around(cls, pid: int, most: int) -> "Fence | None":
+        """Around this process and whatever it will start; None where nobody may or can make one."""
+        own = _own()
+        if own is None:
+            return None
+        _sweep(own)
+        fence = cls(own / f"{NAME}{os.getpid()}-{pid}")
+        try:
+            fence.folder.mkdir()
+            (fence.folder / "pids.max").write_text(str(most))
+            (fence.folder / "cgroup.procs").write_text(str(pid))
+        except OSError:
+            fence.away()
+            return None
+        return fence
+
+    def away(self) -> None:
+        """It goes once the last of them is gone, now or when the next one is made."""
+        with suppress(OSError):
+            self.folder.rmdir()
+
+
+def _own() -> Path | None:
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    found = [line.split(":", 2)[2] for line in lines if "pids" in line.split(":", 2)[1].split(",")]
+    return GROUPS / found[0].lstrip("/") if found and os.access(GROUPS, os.W_OK) else None
+
+
+def _sweep(folder: Path) -> None:
+    """What was still in use when its turn came, here or in a server that was killed."""
+    for left in folder.glob(f"{NAME}*"):
+        with suppress(OSError):
+            left.rmdir()

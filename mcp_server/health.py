@@ -1,0 +1,298 @@
+"""Is everything in order here? What is examined, what was found, and what can be mended because its cure is certain.
+
+Looking changes nothing. A cure is here only where there is one that anybody would choose and nothing is lost by it.
+"""
+
+import asyncio
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from mcp_server.calls.steering.doors import Doors
+from mcp_server.guards.beneath import by_kernel, chosen
+from mcp_server.guards.processes import Ladder, rungs
+from mcp_server.guards.search import find_ripgrep
+from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
+from mcp_server.law import Law, Unbuildable, law
+from mcp_server.library import Faults
+from mcp_server.model.ending import Refusal
+from mcp_server.model.pack import Pack
+from mcp_server.person import Wall, health_gate, numbered
+from mcp_server.settings import Settings
+from mcp_server.state import Store
+
+if TYPE_CHECKING:
+    from mcp_server.state.reader import Reader
+
+MOST_SHOWN = 5
+LOCK_SECONDS = 1.0
+OTHERS = 0o077
+
+
+class Grade(StrEnum):
+    GOOD = "good"
+    NOTE = "note"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    says: str
+    grade: Grade = Grade.GOOD
+    cure: str = ""
+    """What mends it, in words; empty where nothing is certain to."""
+    mend: Callable[[], None] | None = None
+
+
+def examine(
+    settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
+) -> list[Finding]:
+    """`told` hears how far the check of the ledger is."""
+    return [
+        *of_law(settings, packs),
+        *of_folder(settings),
+        *of_lock(settings),
+        *of_state(settings, told),
+        *of_guards(settings),
+        *of_sandbox(settings, packs),
+        *of_leftovers(settings),
+    ]
+
+
+def faults(findings: Sequence[Finding]) -> list[Finding]:
+    return [one for one in findings if one.grade is Grade.FAULT]
+
+
+def mend(findings: Sequence[Finding]) -> list[Finding]:
+    """Mend what can be; what was mended, and as faults what could not be after all."""
+    done: list[Finding] = []
+    for one in findings:
+        if one.mend is None:
+            continue
+        try:
+            one.mend()
+        except (OSError, Refusal) as wrong:
+            done.append(Finding(one.what, f"{one.says} It could not be mended: {wrong}", Grade.FAULT))
+        else:
+            done.append(Finding(one.what, f"{one.says} Mended: {one.cure}."))
+    return done
+
+
+def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
+    """What was found, in words, what is still wrong, and whether the state can be used; with `fix` after mending."""
+    findings = examine(settings, packs)
+    lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
+    findings = examine(settings, packs) if fix else findings
+    lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
+    ill = [f"{one.what}: {one.says}" for one in faults(findings)]
+    mendable = any(one.mend for one in findings)
+    lines.append("Not in order." if ill else "In order.")
+    return (
+        "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""),
+        ill,
+        usable(findings),
+    )
+
+
+async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
+    """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
+    said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
+    if not ill or not writable:
+        return said
+    return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
+
+
+def usable(findings: Sequence[Finding]) -> bool:
+    """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
+    return not any(one.what in ("state file", "lock") for one in faults(findings))
+
+
+def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
+    try:
+        found = law(settings, packs)
+    except Unbuildable as wrong:
+        yield Finding("menus and rules", str(wrong), Grade.FAULT)
+        return
+    if isinstance(found, Faults):
+        yield from (Finding("menus and rules", str(fault), Grade.FAULT) for fault in found)
+        return
+    policy = found.policy
+    counted = f"{len(policy.menus.modes)} modes, {len(policy.tools)} tools, {len(policy.rules.every)} rules"
+    yield Finding("menus and rules", counted)
+
+
+def of_folder(settings: Settings) -> Iterator[Finding]:
+    """Are the places that must be the person's alone the person's alone?"""
+    if settings.state.is_symlink():
+        says = f"{settings.state} is a link; the state is kept in a folder that is really there."
+        yield Finding("state folder", says, Grade.FAULT)
+        return
+    if not settings.state.is_dir():
+        yield Finding("state folder", "menugate has not run here yet.", Grade.NOTE)
+        return
+    private = [settings.state, settings.secrets, settings.database, settings.state / "http.token"]
+    private += [settings.secrets / name for name in ("ledger.key", "request-state.key")]
+    open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
+    for path in open_ones:
+        says = f"{path} can be read or written by others."
+        yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
+    if not open_ones:
+        yield Finding("state folder", f"{settings.state}, yours alone")
+
+
+def closed(path: Path) -> None:
+    path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
+
+
+def of_lock(settings: Settings) -> Iterator[Finding]:
+    """Is the state held by somebody who does not let go, a stopped process say?"""
+    if not (settings.state / "state.lock").exists():
+        return
+    from mcp_server.state.sqlite import Lock
+
+    lock = Lock(settings.database.with_suffix(".lock"))
+    try:
+        lock.acquire(LOCK_SECONDS)
+    except Refusal as refused:
+        yield Finding("lock", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
+    else:
+        lock.release()
+    finally:
+        lock.close()
+
+
+def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+    from mcp_server.state.reader import Reader
+    from mcp_server.state.sqlite import look
+
+    gone = not settings.database.exists()
+    if gone and not (settings.state / "ledger.anchor").exists():
+        return
+    if gone:
+        says = "the state file is gone, and its anchor is still there."
+        yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        return
+    if damage := look(settings.database):
+        says = f"the state file is damaged ({damage})."
+        yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        return
+    try:
+        with Reader.open(settings.url, secrets=settings.secrets) as state:
+            yield from of_file(settings, state)
+            yield from of_ledger(settings, state, told)
+    except Refusal as refused:
+        yield Finding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
+
+
+BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, only reading is allowed"
+
+
+def of_file(settings: Settings, state: "Reader") -> Iterator[Finding]:
+    size = settings.database.stat().st_size / 1024
+    yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
+    if lost := state.lost():
+        yield Finding("state file", f"{lost}; a posture is to be chosen anew.", Grade.NOTE)
+    for row in state.gone():
+        says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
+        yield Finding("servers", says, Grade.NOTE)
+
+
+def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+    report = state.verify(told)
+    for seq, message in report.faults[:MOST_SHOWN]:
+        yield Finding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
+    if len(report.faults) > MOST_SHOWN:
+        yield Finding("ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify`", Grade.FAULT)
+    if report.ok:
+        yield Finding("ledger", f"{report.rows:,} rows, {report.checkpoints} signed checkpoints, whole")
+    if report.ok and report.unanchored:
+        says = f"the last {report.unanchored} rows are not anchored yet, as after a kill."
+        yield Finding("ledger", says, Grade.NOTE, "they are anchored now", lambda: opened(settings))
+
+
+def opened(settings: Settings) -> None:
+    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
+
+    async def once() -> None:
+        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+        try:
+            await store.ready()
+        finally:
+            await store.close()
+
+    asyncio.run(once())
+
+
+def of_guards(settings: Settings) -> Iterator[Finding]:
+    if chosen() is by_kernel:
+        yield Finding("paths", "openat2")
+    else:
+        yield Finding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
+    program = find_ripgrep(settings.search_path)
+    if program:
+        yield Finding("search", str(program))
+    else:
+        yield Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
+
+
+def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
+    """What shuts commands in here, tried out; a note where nothing does."""
+    try:
+        found = law(settings, packs)
+    except Unbuildable:
+        return
+    if isinstance(found, Law):
+        ladder = Ladder(rungs(settings.search_path), found.library.config.sandbox)
+        says = asyncio.run(ladder.described())
+        yield Finding("sandbox", says, Grade.GOOD if ladder.name else Grade.NOTE)
+
+
+def of_leftovers(settings: Settings) -> Iterator[Finding]:
+    """What servers that were killed could not take away."""
+    old = [path for path in found_in(settings.state / "spill", f"*{ENDING}") if aged(path)]
+    if old:
+        says = f"{len(old)} results from more than a day ago are still kept."
+        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: swept(settings))
+    drafts = [path for path in half_written(settings) if aged(path)]
+    if drafts:
+        says = f"{len(drafts)} files were left half written in {settings.state} and {settings.secrets}."
+        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: taken_away(drafts))
+    aside = found_in(settings.state, "*.corrupt-*")
+    if aside:
+        size = sum(path.stat().st_size for path in aside)
+        says = f"{len(aside)} damaged state files ({size / 1024:,.0f} KB) were put aside; they are kept as evidence."
+        yield Finding("leftovers", says, Grade.NOTE)
+    if not (old or drafts or aside):
+        yield Finding("leftovers", "none")
+
+
+def half_written(settings: Settings) -> list[Path]:
+    names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
+    return [path for folder in (settings.state, settings.secrets) for name in names for path in found_in(folder, name)]
+
+
+def found_in(folder: Path, pattern: str) -> list[Path]:
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
+
+
+def aged(path: Path) -> bool:
+    """Nobody is still writing it."""
+    return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS
+
+
+def taken_away(paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.unlink()
+
+
+def swept(settings: Settings) -> None:
+    Spill(settings.state / "spill").sweep(ONE_DAY_NS, time.time_ns())

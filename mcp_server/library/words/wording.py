@@ -1,0 +1,54 @@
+"""Does a text suggest that a model change what the person owns? No prompt may, not even by forbidding it at length.
+
+Modes on the menu are the model's to enter; work mode, run control, permission profile, model mode, ai mode and
+reasoning are the person's. There is no exception for sentences with a `never` in them: `never hesitate to switch to
+agent mode` has one too, and a prompt that is silent about switching needs none.
+"""
+
+import re
+from collections.abc import Iterator
+
+OWNED = (
+    r"(?:(?:ai|work|model|chat|agent|plan|planning|build|review|repair|research|fast|smart|deep|manual|assisted"
+    r"|autonomous|edit|read-only|full-access)[ -]modes?"
+    r"|run[ -]control|(?:permission|access)s?(?:[ -](?:profiles?|levels?))?|(?:trusted|unrestricted)(?:[ -]profile)?"
+    r"|profiles?|privileges?|posture|axes|the[ ]user's[ ]modes?|reasoning[ ](?:mode|switch|flag|setting))"
+)
+CHANGING = (
+    r"(?:switch(?:es|ed|ing)?|chang(?:e|es|ed|ing)|rais(?:e|es|ed|ing)|lower(?:s|ed|ing)?|escalat(?:e|es|ed|ing)"
+    r"|elevat(?:e|es|ed|ing)|upgrad(?:e|es|ed|ing)|widen(?:s|ed|ing)?|enabl(?:e|es|ed|ing)|disabl(?:e|es|ed|ing)"
+    r"|activat(?:e|es|ed|ing)|toggl(?:e|es|ed|ing)|leav(?:e|es|ing)|flip(?:s|ped|ping)?|set(?:s|ting)?|adopt(?:s|ed)?"
+    r"|turn(?:s|ed|ing)?|mov(?:e|es|ed|ing)|go(?:es|ing)?|chang(?:e|es)|request(?:s|ed|ing)?|grant(?:s|ed|ing)?"
+    r"|increas(?:e|es|ed|ing)|need(?:s|ed)?|requir(?:e|es|ed|ing)|works?[ ]better[ ]in|try|use|enter(?:s|ed|ing)?)"
+)
+OWNERSHIP = "it speaks of changing what the person owns"
+REASONING = "it leaves reasoning to the model, and the person decides about that"
+COMMAND = "it names a command of the person's"
+PATTERNS = tuple(
+    (re.compile(pattern, re.IGNORECASE), reason)
+    for pattern, reason in (
+        (rf"\b{CHANGING}\b[^.!?]{{0,80}}?\b{OWNED}\b", OWNERSHIP),
+        (rf"\b{OWNED}\b[^.!?]{{0,40}}?\b(?:switched|changed|raised|turned|enabled|disabled)\b", OWNERSHIP),
+        (r"\b(?:turn|switch|toggle|enable|disable|skip|omit|leave|drop)\b[^.!?]{0,40}\breasoning\b", REASONING),
+        (
+            r"\b(?:optional(?:ly)?|if you (?:like|want|wish|prefer|think)|when (?:useful|helpful)|feel free|may|might"
+            r"|whether)\b[^.!?]{0,60}\b(?:reasoning|reason first|think first)\b",
+            REASONING,
+        ),
+        (r"(?:^|\s)`?/(?:mode|control|permission-profile|model-mode|autonomous|ai-mode|reasoning)\b", COMMAND),
+        (r"\bmenugate (?:mode|control|profile|model|ai-mode|reasoning|autonomous|approve|trust)\b", COMMAND),
+    )
+)
+
+
+def objections(text: str) -> Iterator[tuple[int, str]]:
+    """Line and reason, for everything in a text that suggests what no prompt may suggest."""
+    seen: set[int] = set()
+    # Sentences run over lines; each break is one character, so that places stay what they are.
+    flat = text.replace("\n", " ")
+    for pattern, reason in PATTERNS:
+        for found in pattern.finditer(flat):
+            line = text.count("\n", 0, found.start()) + 1
+            if line not in seen:
+                seen.add(line)
+                yield line, f"{reason}: `{' '.join(found[0].split())[:100]}`"

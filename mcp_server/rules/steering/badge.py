@@ -1,0 +1,95 @@
+"""How does the posture look in one glance? In full, in two-letter codes where there is little room, and as a title."""
+
+from collections.abc import Mapping
+
+from mcp_server.model.posture import (
+    AXES,
+    Change,
+    Choice,
+    ModelMode,
+    Posture,
+    Profile,
+    RunControl,
+    Value,
+    WorkMode,
+    word_of,
+)
+
+SHOWN = ("work_mode", "run_control", "profile", "model_mode")
+NARROW = 80
+ALWAYS_IN_FULL = frozenset({WorkMode.REPAIR, WorkMode.REVIEW})
+"""Nobody has to puzzle out that something is wrong, or that nothing will be changed."""
+CODES: Mapping[Value, str] = {
+    WorkMode.CHAT: "Ch",
+    WorkMode.PLAN: "Pl",
+    WorkMode.BUILD: "Bu",
+    WorkMode.REVIEW: "Rv",
+    WorkMode.REPAIR: "Rp",
+    WorkMode.RESEARCH: "Rs",
+    RunControl.MANUAL: "Ma",
+    RunControl.ASSISTED: "As",
+    RunControl.AUTONOMOUS: "Au",
+    Profile.RESTRICTED: "Re",
+    Profile.NORMAL: "No",
+    Profile.TRUSTED: "Tr",
+    Profile.UNRESTRICTED: "Un",
+    ModelMode.FAST: "Fa",
+    ModelMode.SMART: "Sm",
+    ModelMode.DEEP: "De",
+}
+"""Two letters, because the first ones of restricted, repair, review and research are the same."""
+
+
+def values(posture: Posture) -> tuple[Value, ...]:
+    return (posture.work_mode, posture.run_control, posture.profile, posture.model_mode)
+
+
+def full(posture: Posture) -> str:
+    return " | ".join(map(word_of, values(posture)))
+
+
+def narrow(posture: Posture, columns: int) -> bool:
+    return columns < NARROW and posture.work_mode not in ALWAYS_IN_FULL
+
+
+def badge(posture: Posture, columns: int = NARROW) -> str:
+    if narrow(posture, columns):
+        return "".join(f"[{CODES[value]}]" for value in values(posture))
+    return full(posture)
+
+
+def title(posture: Posture, project: str) -> str:
+    """For a terminal's title, where there is room for a line and no more."""
+    parts = (posture.work_mode, CODES[posture.run_control].upper(), posture.profile, posture.model_mode)
+    return f"menugate[{'|'.join(map(str, parts))}] {project}"
+
+
+def every_axis(posture: Posture) -> dict[str, str]:
+    return {axis: word_of(getattr(posture, axis)) for axis in AXES}
+
+
+def named(axes: Mapping[str, Value | None]) -> str:
+    """`work mode plan, profile normal`."""
+    return ", ".join(f"{axis.replace('_', ' ')} {word_of(axes[axis])}" for axis in AXES if axis in axes)
+
+
+def to_come(choice: Choice | None) -> list[tuple[Change, str]]:
+    """What will still happen by itself, or upon a yes: each change with its words."""
+    if choice is None:
+        return []
+    trials = [
+        (trial.change, f"back to {named(trial.before)} when the unit ends{of_session(trial.change)}")
+        for trial in choice.trials
+    ]
+    return trials + [(change, f"{named(change.axes)}, {until(change)}") for change in choice.waiting]
+
+
+def until(change: Change) -> str:
+    if change.unconfirmed:
+        return f"{change.scope}, once the person says yes"
+    calls = ", ".join(str(seq) for seq, _ in change.calls)
+    return f"{change.scope}{f' (call {calls})' if calls else ''}{of_session(change)}"
+
+
+def of_session(change: Change) -> str:
+    return f" of session {change.session}" if change.session else ""

@@ -1,0 +1,175 @@
+"""What becomes of a person's choice when a change is asked for, a call ends, or a unit of work is over?
+
+- The last word counts: asking for an axis drops what was waiting for the same axis, and putting it into force ends what
+  was in force there for one unit. So nothing older ever comes back over a newer word. One thing is left to come all the
+  same: a profile that was to be lowered later is lowered, also where it was raised in between.
+- A unit's end first brings back what held for that unit alone, and then puts into force what waited for it.
+- Nothing here touches a call that runs: what was decided stays decided, and the next decision is another one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, Trial, Value
+
+UNIT_SCOPES = frozenset({Scope.AFTER_CURRENT_UNIT, Scope.FOR_NEXT_UNIT})
+LIVES_NS = 3600 * 10**9
+"""How long a change waits for the person's yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One step of a choice, as it goes on record: how it was, how it is, and the change that did it."""
+
+    before: Choice
+    after: Choice
+    change: Change
+    event: str
+    """`asked`, `in force`, `reverted` or `dropped`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is going on when a change is asked for."""
+
+    calls: tuple[tuple[int, str], ...] = ()
+    unit: bool = False
+    """Is a unit open, of the session that counts?"""
+
+
+def asked(choice: Choice, change: Change, work: Work) -> list[Turn]:
+    """The person spoke: it is in force at once, or waits."""
+    kept = replace(choice, waiting=without(choice.waiting, change))
+    if change.unconfirmed:
+        return [Turn(choice, replace(kept, waiting=(*kept.waiting, change)), change, "asked")]
+    if waits(change, work):
+        held = replace(change, calls=work.calls if change.scope is Scope.AFTER_CURRENT_TOOL else ())
+        return [Turn(choice, replace(kept, waiting=(*kept.waiting, held)), held, "asked")]
+    return [Turn(choice, in_force(kept, change), change, "in force")]
+
+
+def waits(change: Change, work: Work) -> bool:
+    match change.scope:
+        case Scope.NOW:
+            return False
+        case Scope.AFTER_CURRENT_TOOL:
+            return bool(work.calls)
+        case Scope.NEXT_MILESTONE:
+            return True
+        case _:
+            return work.unit
+
+
+def in_force(choice: Choice, change: Change) -> Choice:
+    trials = tuple(
+        replace(trial, before=left)
+        for trial in choice.trials
+        if (left := {axis: value for axis, value in trial.before.items() if axis not in change.axes})
+    )
+    if change.scope is Scope.FOR_NEXT_UNIT:
+        trials = (*trials, Trial(change, {axis: original(choice, axis) for axis in change.axes}))
+    return replace(choice, axes={**choice.axes, **change.axes}, trials=trials)
+
+
+def original(choice: Choice, axis: str) -> Value | None:
+    """What held before every trial of this axis."""
+    for trial in choice.trials:
+        if axis in trial.before:
+            return trial.before[axis]
+    return choice.axes.get(axis)
+
+
+def calls_over(choice: Choice, over: Callable[[int, str], bool]) -> list[Turn]:
+    """`over` says of a call, by number and process, that it runs no more."""
+    turns: list[Turn] = []
+    for change in choice.waiting:
+        if change.unconfirmed or change.scope is not Scope.AFTER_CURRENT_TOOL:
+            continue
+        left = tuple(call for call in change.calls if not over(*call))
+        if left == change.calls:
+            continue
+        choice = turns[-1].after if turns else choice
+        if left:
+            shorter = replace(change, calls=left)
+            waiting = tuple(shorter if one.id == change.id else one for one in choice.waiting)
+            turns.append(Turn(choice, replace(choice, waiting=waiting), shorter, ""))
+        else:
+            turns.append(released(choice, change))
+    return turns
+
+
+def unit_over(choice: Choice, session: str, milestone: bool) -> list[Turn]:
+    """A unit of this session ended; a milestone is the end of a whole run."""
+    turns: list[Turn] = []
+    for trial in choice.trials:
+        if counts(trial.change, session):
+            choice = turns[-1].after if turns else choice
+            turns.append(Turn(choice, reverted(choice, trial), trial.change, "reverted"))
+    for change in choice.waiting:
+        due = change.scope in UNIT_SCOPES or (milestone and change.scope is Scope.NEXT_MILESTONE)
+        if due and not change.unconfirmed and counts(change, session):
+            turns.append(released(turns[-1].after if turns else choice, change))
+    return turns
+
+
+def counts(change: Change, session: str) -> bool:
+    return change.session in ("", session)
+
+
+def released(choice: Choice, change: Change) -> Turn:
+    kept = replace(choice, waiting=tuple(one for one in choice.waiting if one.id != change.id))
+    return Turn(choice, in_force(kept, change), change, "in force")
+
+
+def reverted(choice: Choice, trial: Trial) -> Choice:
+    axes = dict(choice.axes)
+    for axis, value in trial.before.items():
+        if value is None:
+            axes.pop(axis, None)
+        else:
+            axes[axis] = value
+    return replace(choice, axes=axes, trials=tuple(one for one in choice.trials if one.change.id != trial.change.id))
+
+
+def dropped(choice: Choice, ids: Iterable[str]) -> list[Turn]:
+    """The person thought better of it. What is in force for one unit goes back at once."""
+    wanted, turns = set(ids), list[Turn]()
+    for trial in choice.trials:
+        if trial.change.id in wanted:
+            choice = turns[-1].after if turns else choice
+            turns.append(Turn(choice, reverted(choice, trial), trial.change, "reverted"))
+    for change in choice.waiting:
+        if change.id in wanted:
+            choice = turns[-1].after if turns else choice
+            left = tuple(one for one in choice.waiting if one.id != change.id)
+            turns.append(Turn(choice, replace(choice, waiting=left), change, "dropped"))
+    return turns
+
+
+def without(waiting: Iterable[Change], change: Change) -> tuple[Change, ...]:
+    """What still waits once this was asked for."""
+    shorter = (
+        replace(one, axes={axis: value for axis, value in one.axes.items() if stays(axis, value, change)})
+        for one in waiting
+    )
+    return tuple(one for one in shorter if one.axes)
+
+
+def stays(axis: str, waiting: Value, change: Change) -> bool:
+    wished = change.axes.get(axis)
+    lowering = isinstance(wished, Profile) and isinstance(waiting, Profile) and wished.rank > waiting.rank
+    return axis not in change.axes or (lowering and change.scope is Scope.NOW and not change.unconfirmed)
+
+
+def confirmable(choice: Choice, id: str, now: int) -> Change | None:
+    """The change that waits for this yes, if it has not waited too long."""
+    found = next((one for one in choice.waiting if one.unconfirmed and one.id == id), None)
+    # What a client asked for is soon forgotten; what menugate itself asks for stands until it is answered.
+    fresh = found is not None and (found.door is not Door.PROMPT or abs(now - found.asked) < LIVES_NS)
+    return found if fresh else None
+
+
+def raises(posture: Posture, axes: Mapping[str, Value]) -> bool:
+    """Would more be allowed by the profile than is now?"""
+    wished = axes.get("profile")
+    return isinstance(wished, Profile) and not posture.profile.covers(wished)

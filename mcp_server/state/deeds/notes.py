@@ -1,0 +1,45 @@
+"""What is kept of a run beside the ledger, and when is it put together?"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mcp_server.state.batch import Transaction, plain
+from mcp_server.state.record import RowKind
+
+LONGEST_NOTE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A summary was put together, and the ledger says of what."""
+
+    run: str
+    upto: int
+    text: str
+
+
+def note(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -> None:
+    """`said`: kind and text, already without secrets."""
+    for kind, text in said:
+        tx.run(
+            "INSERT INTO notes (run, seq, at, kind, text) VALUES (:run, :seq, :at, :kind, :text)",
+            run=plain(run),
+            seq=seq,
+            at=tx.clock.now_ns(),
+            kind=kind,
+            text=plain(text)[:LONGEST_NOTE],
+        )
+
+
+def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded | None:
+    """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
+    from mcp_server.state.memory.gathering import of_run  # only who has much to remember needs it
+
+    summary = of_run(tx, run, upto)
+    if summary is None:
+        return None
+    data = summary.text.encode()
+    about = {"principal": summary.principal, "session": summary.facts.get("session"), "run": run, "upto": upto}
+    tx.append(RowKind.SUMMARY, {**about, **why, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    return Folded(run, upto, summary.text)

@@ -1,0 +1,58 @@
+"""Do many programs that print without end leave the server its memory and its time?"""
+
+import resource
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from mcp_server.guards.processes import Sandbox
+from mcp_server.model.ports.processes import Child, Command
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
+from tests.guards.processes.ground import opened
+from tools.shell.screen import HEAD, TAIL, Screen
+
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
+SHELLS = 24
+SECONDS = 3.0
+
+
+async def late(seconds: float) -> float:
+    """How much later than asked somebody is woken, in the worst of a hundred times but one."""
+    found: list[float] = []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        begun = time.monotonic()
+        await anyio.sleep(0.005)
+        found.append(time.monotonic() - begun)
+    return sorted(found)[int(len(found) * 0.99) - 1]
+
+
+async def drink(child: Child, screen: Screen) -> None:
+    async for piece in child.output():
+        screen.add(piece)
+
+
+async def test_a_crowd_that_prints_without_end_is_borne(box: Sandbox, work: Path) -> None:
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        children = [await processes.start(Command(("yes",), seconds=60)) for _ in range(SHELLS)]
+        screens = [Screen() for _ in children]
+        before = after = 0
+        crowded = 0.0
+        async with anyio.create_task_group() as tasks:
+            for child, screen in zip(children, screens, strict=True):
+                tasks.start_soon(drink, child, screen)
+            await anyio.sleep(SECONDS / 2)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            crowded = await late(SECONDS)
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            for child in children:
+                tasks.start_soon(child.kill)
+        quiet = await late(SECONDS / 2)
+    # What is kept is bounded; what is printed after that leaves no trace.
+    assert all(screen.total > HEAD + TAIL for screen in screens)
+    assert after - before < SHELLS * (HEAD + TAIL) / 1024
+    assert crowded < max(40 * quiet, 0.25)

@@ -1,0 +1,62 @@
+"""Does each sandbox hold as well for a user who is nobody in particular as for root?"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[3]
+NOBODY = 65534
+
+
+def python() -> str | None:
+    """One that nobody may start, with the same libraries."""
+    for program in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}", "/usr/bin/python3"):
+        words = [program, "-c", "import sys; print(sys.version_info[:2])"]
+        try:
+            said = subprocess.run(words, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True)
+        except OSError:
+            continue
+        if said.stdout.strip() == str(tuple(sys.version_info[:2])):
+            return program
+    return None
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests here run as somebody already")
+def test_the_walls_stand_for_nobody() -> None:
+    program = python()
+    if program is None:
+        pytest.skip("there is no Python here that nobody may start")
+    room = Path("/var/tmp") / f"menugate-{os.getpid()}"
+    room.mkdir(mode=0o700)
+    os.chown(room, NOBODY, NOBODY)
+    words = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", f"--basetemp={room}/t"]
+    names = ("processes/test_walls.py", "processes/test_ends.py", "network/test_lane.py")
+    files = [str(HERE / "tests" / "guards" / name) for name in names]
+    env = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(room),
+        "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MENUGATE_TEST_PATH": os.environ.get("MENUGATE_TEST_PATH", ""),
+    }
+    try:
+        said = subprocess.run(
+            [*words, *files],
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            cwd=HERE,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+    assert said.returncode == 0, said.stdout[-4000:] + said.stderr[-1000:]
+    assert "[100%]" in said.stdout

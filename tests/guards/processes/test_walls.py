@@ -1,0 +1,150 @@
+"""What does a child reach? In each sandbox and at each profile: files, network, other programs, and how much of it."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_server.guards.processes import Sandbox
+from mcp_server.guards.processes.reach import HOMES
+from mcp_server.model.ending import Refusal
+from mcp_server.model.ports.processes import Command
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
+from tests.guards.processes.ground import opened, sh
+
+pytestmark = pytest.mark.anyio
+PYTHON = Path(sys.executable).resolve()
+
+
+async def test_the_workspace_is_written_and_what_others_obey_is_not(box: Sandbox, work: Path) -> None:
+    async with opened(work, box) as made:
+        assert (await sh(made, "echo x > src/new; rm src/a.py; mkdir src/d; echo y >> src/new")).code == 0
+        assert (work / "src" / "new").read_text() == "x\ny\n"
+        assert not (work / "src" / "a.py").exists()
+        for path in (".git/config", ".git/hooks/x", ".git/hooks/new", ".git/commondir", ".vscode/x", ".mcp.json"):
+            assert (await sh(made, f"echo x >> {path}")).code != 0, path
+        for line in ("rm -rf .vscode", "mv .git x", "mv .git/hooks .git/h", "rm .mcp.json", "rm -rf .menugate"):
+            assert (await sh(made, line)).code != 0, line
+    assert (work / ".git" / "config").read_text() == (work / ".mcp.json").read_text() == "what-is-here\n"
+    assert (work / ".menugate" / "state.db").exists()
+
+
+async def test_secrets_our_state_and_the_home_are_out_of_sight(box: Sandbox, work: Path) -> None:
+    async with opened(work, box) as made:
+        for path in (".env", "keys/id_rsa", ".menugate/state.db", "~/.ssh/id", "../beside/x"):
+            said = await sh(made, f"cat {path}")
+            assert (said.code != 0, b"what-is-here" in said.out) == (True, False), path
+
+
+async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work: Path) -> None:
+    async with opened(work, box) as made:
+        for profile, effect in ((Profile.RESTRICTED, Effect.EXEC), (Profile.TRUSTED, Effect.READ_LOCAL)):
+            assert (await sh(made, "cat src/a.py", profile, effect)).out == b"what-is-here\n"
+            assert (await sh(made, "echo x > src/new", profile, effect)).code != 0
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
+        said = await processes.run(Command(("bash", "-c", "echo x > src/new"), read_only=True))
+        assert said.code != 0
+    assert not (work / "src" / "new").exists()
+
+
+async def test_who_is_trusted_with_the_repository_gets_it_without_its_hooks(work: Path, box: Sandbox) -> None:
+    """Under Landlock nothing can be taken out of an open folder; there the program is trusted with all of it."""
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.VCS_LOCAL, Profile.NORMAL), Profile.NORMAL)
+        line = "echo x > .git/index; echo x >> .git/config; echo x > .git/hooks/new"
+        await processes.run(Command(("bash", "-c", line), writable=(".git",)))
+    assert (work / ".git" / "index").exists()
+    if box.name == "bubblewrap":
+        assert (work / ".git" / "config").read_text() == "what-is-here\n"
+        assert not (work / ".git" / "hooks" / "new").exists()
+
+
+async def test_nothing_is_written_outside(box: Sandbox, work: Path) -> None:
+    beside = work.parent / "beside"
+    homes = [one for one in HOMES if os.access(one, os.W_OK)]
+    async with opened(work, box) as made:
+        for place in (beside, "/etc", "/usr", "/var/tmp", "/", *homes):
+            await sh(made, f"echo x > {place}/menugate-was-here")
+            assert not Path(place, "menugate-was-here").exists(), place
+
+
+TRY = """
+import os, socket, sys
+kind, address, pid = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if kind == "tcp":
+    socket.create_connection(("127.0.0.1", int(address)), 1)
+elif kind == "udp":
+    socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(address)))
+elif kind == "unix":
+    socket.socket(socket.AF_UNIX).connect(address)
+elif kind == "vsock":
+    socket.socket(40, socket.SOCK_STREAM)
+elif kind == "packet":
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+else:
+    os.kill(pid, 0)
+print("through")
+"""
+
+
+@pytest.mark.parametrize("kind", ["tcp", "udp", "unix", "vsock", "packet", "signal"])
+async def test_no_network_no_socket_and_no_other_program_is_reached(box: Sandbox, work: Path, kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        udp.setblocking(False)
+        with socket.socket(socket.AF_UNIX) as unix:
+            # In the workspace, where it can be seen.
+            unix.bind(str(work / "src" / "s"))
+            unix.listen()
+            address = {"tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1]}.get(kind, "src/s")
+            async with opened(work, box) as made:
+                ran = await sh(made, f"/usr/bin/env python3 -I -c '{TRY}' {kind} {address} {os.getpid()}")
+            if kind == "udp":
+                # In a network of its own a datagram can be sent, and goes nowhere.
+                with pytest.raises(BlockingIOError):
+                    udp.recv(1)
+            else:
+                assert b"through" not in ran.out, ran.err
+
+
+async def test_a_fork_bomb_ends_with_its_command(box: Sandbox, work: Path) -> None:
+    """For root no bound of the kernel holds, and somebody counts."""
+    async with opened(work, box) as made:
+        line = "f() { f | f & }; f; sleep 3; echo over"
+        try:
+            ran = await sh(made, line)
+        except Refusal as refused:
+            assert "more than 64 processes" in refused.problem.message
+        else:
+            assert b"esource temporarily unavailable" in ran.err
+        assert (await sh(made, "echo fine")).out == b"fine\n"
+
+
+async def test_memory_and_files_have_an_end(box: Sandbox, work: Path) -> None:
+    async with opened(work, box) as made:
+        memory = await sh(made, "python3 -I -c 'x = bytearray(1 << 30); print(len(x))'")
+        assert memory.out == b""
+        assert b"MemoryError" in memory.err
+        await sh(made, "head -c 104857600 /dev/zero > src/big")
+    assert (work / "src" / "big").stat().st_size <= 50 << 20
+
+
+async def test_nothing_of_our_environment_comes_along(
+    box: Sandbox, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "what-is-here")
+    async with opened(work, box) as made:
+        assert b"what-is-here" not in (await sh(made, "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'")).out
+
+
+async def test_where_no_sandbox_is_a_command_needs_one_profile_more(work: Path) -> None:
+    async with opened(work, None) as made:
+        with pytest.raises(Refusal, match="no sandbox"):
+            await sh(made, "echo x")
+        assert (await sh(made, "echo x", Profile.TRUSTED)).out == b"x\n"
+        with pytest.raises(Refusal, match="no sandbox"):
+            processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
+            await processes.run(Command(("true",), read_only=True))

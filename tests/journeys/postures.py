@@ -1,0 +1,302 @@
+"""A long random walk of two servers on one workspace: does a call ever run under a policy that was revoked before?
+
+python -m tests.journeys.postures --steps 100000 --seed N
+
+Two whole houses on one folder, each with its own thread, connection and memory of the state, as two processes have.
+People choose, now and later; sessions move; calls begin, run for a while and end; runs are completed. Afterwards the
+ledger is read from the beginning: what held when a call was put on record is worked out anew from the transitions
+alone, and every call has to be one that this allows.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from mcp_server.calls.context import Asked
+from mcp_server.calls.sessions import Seat
+from mcp_server.cli.call import CommandLine
+from mcp_server.compose import House
+from mcp_server.model.ending import Done, Ending
+from mcp_server.model.pack import Pack
+from mcp_server.model.policy import Call, Verdict
+from mcp_server.model.ports.context import Context
+from mcp_server.model.posture import AXES, Change, Posture, Profile, Scope, WorkMode, value_of, words_of
+from mcp_server.model.session import Session
+from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from mcp_server.rules.permission import decide
+from mcp_server.state import Row, deeds
+from mcp_server.state.reader import Reader
+from tests.doors import tuned
+from tests.doors.within import house
+
+PEOPLE = ("alice", "bob")
+MODES = ("walk", "data", "swe")
+WEIGHTS = {"begins": 10, "ends": 9, "chooses": 5, "moves": 4, "completes": 2, "takes_back": 1, "goes_on": 3}
+MOST_RUNNING = 12
+TOOLS = {
+    "walk_read": (Profile.RESTRICTED, Effect.READ_LOCAL),
+    "walk_write": (Profile.NORMAL, Effect.WRITE_LOCAL),
+    "walk_build": (Profile.TRUSTED, Effect.EXEC),
+}
+
+
+@dataclass
+class Gates:
+    """The calls that run, each until somebody lets it end."""
+
+    open: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event])
+    began: dict[str, Posture] = field(default_factory=dict[str, Posture])
+
+    async def run(self, _ctx: Context, args: Mapping[str, Any]) -> Ending:
+        gate = self.open[args["call"]]
+        await gate.wait()
+        return Done("ended")
+
+
+def pack(gates: Gates) -> Pack:
+    schema = {"type": "object", "properties": {"call": {"type": "string"}}, "required": ["call"]}
+
+    def tool(name: str, profile: Profile, effect: Effect) -> Tool:
+        reads = effect is Effect.READ_LOCAL
+        hints = Hints(read_only=reads, destructive=not reads, idempotent=False, open_world=False)
+        arguments = {**schema, "additionalProperties": False}
+        return Tool(
+            name=name,
+            title=name,
+            description="For a walk.",
+            arguments=arguments,
+            profile=profile,
+            effect=effect,
+            hints=hints,
+            stages=ACTING,
+            run=gates.run,
+            timeout=600,
+        )
+
+    menus = Path(tuned.__file__).parent / "walk"
+    return Pack("walk", tools=tuple(tool(name, *what) for name, what in TOOLS.items()), menus=(str(menus),))
+
+
+@dataclass
+class Walk:
+    houses: list[House]
+    gates: Gates
+    chance: random.Random
+    group: anyio.abc.TaskGroup
+    seats: list[tuple[int, Seat]] = field(default_factory=list[tuple[int, Seat]])
+    number: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WEIGHTS, 0))
+
+    async def sit(self) -> None:
+        for index, one in enumerate(self.houses):
+            for who in PEOPLE:
+                seat = one.sessions.sit(who)
+                await one.sessions.move(seat, "walk", "the walk begins")
+                self.seats.append((index, seat))
+
+    async def step(self) -> None:
+        what = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        self.counts[what] += 1
+        await getattr(self, what)()
+
+    async def begins(self) -> None:
+        if len(self.gates.open) >= MOST_RUNNING:
+            return await self.ends()
+        self.number += 1
+        name = str(self.number)
+        self.gates.open[name] = anyio.Event()
+        index, seat = self.chance.choice(self.seats)
+        tool = self.chance.choice(list(TOOLS))
+        self.group.start_soon(self._called, index, seat, tool, {"call": name})
+        # Sometimes it is looked at before it has got far, sometimes after.
+        for _ in range(self.chance.randrange(4)):
+            await anyio.lowlevel.checkpoint()
+
+    async def _called(self, index: int, seat: Seat, tool: str, arguments: dict[str, Any]) -> None:
+        await self.houses[index].pipeline.run(asked(seat, tool, arguments))
+        self.gates.open.pop(arguments.get("call", ""), None)
+
+    async def ends(self) -> None:
+        if self.gates.open:
+            self.gates.open[self.chance.choice(list(self.gates.open))].set()
+        await anyio.lowlevel.checkpoint()
+
+    async def chooses(self) -> None:
+        axis = self.chance.choice(["profile", "profile", "work_mode", "ai_mode", "run_control", "model_mode"])
+        value = value_of(axis, str(self.chance.choice(words_of(AXES[axis]))))
+        assert value is not None
+        if self.chance.random() < 0.4:
+            axis, value = self.chance.choice([("work_mode", WorkMode.BUILD), ("profile", Profile.TRUSTED)])
+        self.number += 1
+        scope = self.chance.choice(list(Scope))
+        change = Change(f"c{self.number}", {axis: value}, scope, "the walk")
+        await self._at_a_door(deeds.steer, change=change)
+
+    async def takes_back(self) -> None:
+        who = self.chance.choice(PEOPLE)
+        one = self.chance.choice(self.houses)
+        choice = await one.store.read(partial(deeds.choice, principal=who))
+        ids = [change.id for change in choice.waiting] if choice else []
+        await one.store.write(partial(deeds.drop, principal=who, ids=ids[:1]))
+
+    async def goes_on(self) -> None:
+        """A unit of an assisted run is done, and the person looked at it."""
+        await self._at_a_door(deeds.go_on, session=None)
+
+    async def _at_a_door(self, deed: Any, **about: Any) -> None:
+        one = self.chance.choice(self.houses)
+        await one.store.write(partial(deed, principal=self.chance.choice(PEOPLE), **about))
+
+    async def moves(self) -> None:
+        index, seat = self.chance.choice(self.seats)
+        arguments = {"mode": self.chance.choice(MODES if self.chance.random() < 0.3 else ("walk",))}
+        await self.houses[index].pipeline.run(asked(seat, "menu_enter", arguments))
+
+    async def completes(self) -> None:
+        index, seat = self.chance.choice(self.seats)
+        await self.houses[index].pipeline.run(asked(seat, "complete", {"final_answer": "so far"}))
+
+
+def asked(seat: Seat, tool: str, arguments: Mapping[str, Any]) -> Asked:
+    async def nobody(_seat: Seat, _before: Session) -> None:
+        """Nobody looks at a list here."""
+
+    async def silent(_done: float, /, total: float | None = None, message: str | None = None) -> None:
+        """Nobody waits here."""
+
+    return Asked(
+        tool=tool,
+        arguments=arguments,
+        seat=seat,
+        principal=seat.session.principal,
+        client=CommandLine(),
+        progress=silent,
+        transport="walk",
+        moved=nobody,
+    )
+
+
+@asynccontextmanager
+async def walking(folder: Path, seed: int) -> AsyncGenerator[Walk]:
+    work, home = folder / "work", folder / "home"
+    for one in (work, home):
+        one.mkdir(parents=True)
+    gates = Gates()
+    async with AsyncExitStack() as stack:
+        houses = [await stack.enter_async_context(house(work, home, pack(gates))) for _ in range(2)]
+        group = await stack.enter_async_context(anyio.create_task_group())
+        walk = Walk(houses, gates, random.Random(seed), group)
+        await walk.sit()
+        yield walk
+        for gate in tuple(gates.open.values()):
+            gate.set()
+
+
+@dataclass
+class Judge:
+    """Reads the ledger from its beginning, and knows at each row what held."""
+
+    policy: Any
+    usual: Posture
+    axes: dict[str, dict[str, Any]] = field(default_factory=lambda: {who: {} for who in PEOPLE})
+    places: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    waits: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    trials: dict[str, str] = field(default_factory=dict[str, str])
+    running: dict[str, set[int]] = field(default_factory=lambda: {who: set[int]() for who in PEOPLE})
+    whose: dict[int, str] = field(default_factory=dict[int, str])
+    calls: int = 0
+    changes: int = 0
+    faults: list[str] = field(default_factory=list[str])
+
+    def take(self, row: Row) -> None:
+        match row.kind:
+            case "transition" if "event" in row.fields:
+                self.turned(row)
+            case "transition":
+                self.places[row.fields["session"]] = row.fields["to"].get("mode")
+            case "intent":
+                self.called(row)
+            case "outcome":
+                self.running[self.whose[row.fields["intent"]]].discard(row.fields["intent"])
+            case _:
+                pass
+
+    def turned(self, row: Row) -> None:
+        """A choice of somebody's: its axes from here on, and whether its moment was the right one."""
+        fields, who = row.fields, row.fields["principal"]
+        event, change, scope = fields["event"], fields["change"], fields["scope"]
+        self.changes += 1
+        self.axes[who] = {axis: fields["to"][axis] for axis in AXES if axis in fields["to"]}
+        if event == "asked" and scope == Scope.AFTER_CURRENT_TOOL:
+            self.waits[change] = set(self.running[who])
+        if event == "in force" and (early := self.waits.pop(change, set()) & self.running[who]):
+            self.faults.append(f"row {row.seq}: {change} came into force while {sorted(early)} ran")
+        if event == "in force" and scope == Scope.FOR_NEXT_UNIT:
+            self.trials[change] = who
+        if event == "reverted":
+            self.trials.pop(change, None)
+
+    def posture(self, who: str) -> Posture:
+        chosen = {axis: AXES[axis](value) for axis, value in self.axes[who].items()}
+        return replace(self.usual, **chosen)
+
+    def called(self, row: Row) -> None:
+        fields, who = row.fields, row.fields["principal"]
+        self.whose[row.seq] = who
+        self.running[who].add(row.seq)
+        self.calls += 1
+        held = self.posture(who)
+        if any(fields[axis] != getattr(held, axis) for axis in AXES):
+            self.faults.append(f"row {row.seq}: `{fields['tool']}` ran under another posture than held")
+        tool = self.policy.tools[fields["tool"]]
+        session = Session("", who, mode=fields["mode"], stage=None if tool.meta else Session("", "").stage)
+        decision = decide(tool, Call(tool.name, None), session, held, self.policy)
+        if decision.verdict is Verdict.DENY:
+            self.faults.append(f"row {row.seq}: `{tool.name}` ran, and {decision.reason}")
+
+
+def judged(one: House) -> Judge:
+    judge = Judge(one.law.policy, one.law.posture)
+    with Reader.open(one.settings.url, secrets=one.settings.secrets) as state:
+        for row in state.rows():
+            judge.take(row)
+        report = state.verify()
+    if not report.ok:
+        judge.faults.append(f"the ledger: {report.faults[:3]}")
+    return judge
+
+
+async def walked(folder: Path, steps: int, seed: int) -> tuple[Judge, Walk]:
+    async with walking(folder, seed) as walk:
+        for _ in range(steps):
+            await walk.step()
+    return judged(walk.houses[0]), walk
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Walk at random, then read whether anything ran that may not.")
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        judge, walk = asyncio.run(walked(Path(folder), chosen.steps, chosen.seed))
+    print(f"{chosen.steps:,} steps with seed {chosen.seed} in {time.monotonic() - began:.0f} s: {walk.counts}")
+    print(f"{judge.calls:,} calls ran, {judge.changes:,} transitions of posture, {len(judge.faults)} faults")
+    for fault in judge.faults[:20]:
+        print(fault)
+    return 1 if judge.faults else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,48 @@
+"""Does a walk of two servers find nothing that ran under a revoked policy, and would it find it?"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_server.model.posture import Choice
+from mcp_server.rules.steering import turning
+from mcp_server.rules.steering.turning import Turn
+from mcp_server.state import Intent, deeds
+from mcp_server.state.batch import Transaction
+from tests.journeys.postures import walked
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_no_call_runs_under_a_policy_that_was_revoked(tmp_path: Path, seed: int) -> None:
+    judge, _ = await walked(tmp_path, 300, seed)
+    assert judge.faults == []
+    assert judge.calls > 50
+    assert judge.changes > 30
+
+
+@pytest.mark.heavy
+async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def heedless(tx: Transaction, intent: Intent) -> int:
+        return tx.append(intent.kind, intent.fields())
+
+    monkeypatch.setattr(deeds, "intend", heedless)
+    judge, _ = await walked(tmp_path, 300, 1)
+    assert any("another posture than held" in fault for fault in judge.faults)
+
+
+@pytest.mark.heavy
+async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = turning.calls_over
+
+    def hasty(choice: Choice, _over: Callable[[int, str], bool]) -> list[Turn]:
+        return patient(choice, lambda _seq, _process: True)
+
+    monkeypatch.setattr(turning, "calls_over", hasty)
+    judge, _ = await walked(tmp_path, 300, 1)
+    assert any("came into force while" in fault for fault in judge.faults)

@@ -1,0 +1,167 @@
+"""What becomes of a person's choice, and can anything older come back over a newer word?"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope, Value, WorkMode, word_of
+from mcp_server.rules.steering import turning
+from mcp_server.rules.steering.phrases import NAMES, axis_named, valued
+from mcp_server.rules.steering.turning import LIVES_NS, Turn, Work
+
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
+_numbers = count(1)
+
+
+def after(choice: Choice, turns: Sequence[Turn]) -> Choice:
+    return turns[-1].after if turns else choice
+
+
+def happens(choice: Choice, line: str) -> Choice:
+    """One line of a case."""
+    words = line.split()
+    match words:
+        case ["ask", *_]:
+            change, work = wish(words[1:])
+            return after(choice, turning.asked(choice, change, work))
+        case ["call", number, "ends"]:
+            return after(choice, turning.calls_over(choice, lambda seq, _process: seq == int(number)))
+        case [("unit" | "run") as what, "of", session, "ends"]:
+            return after(choice, turning.unit_over(choice, session, what == "run"))
+        case ["drop"]:
+            ids = [one.id for one in choice.waiting] + [one.change.id for one in choice.trials]
+            return after(choice, turning.dropped(choice, ids))
+        case ["confirm"]:
+            ids = [one.id for one in choice.waiting if one.unconfirmed]
+            found = turning.confirmable(choice, ids[0] if ids else "", 0)
+            return after(choice, turning.asked(choice, replace(found, unconfirmed=False), Work())) if found else choice
+        case _:
+            raise AssertionError(line)
+
+
+def wish(words: list[str]) -> tuple[Change, Work]:
+    axis = axis_named(words[0])
+    scope = next((Scope(word) for word in words if word in list(Scope)), Scope.NOW)
+    calls = tuple((int(word), "p") for word in words if word.isdigit())
+    session = words[words.index("of") + 1] if "of" in words else ""
+    change = Change(
+        f"c{next(_numbers)}", {axis: valued(axis, words[1])}, scope, session=session, unconfirmed="unconfirmed" in words
+    )
+    return replace(change, unconfirmed="unconfirmed" in words), Work(calls, "unit" in words)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_what_becomes_of_it(case: dict[str, Any]) -> None:
+    choice = Choice()
+    for line in case["does"]:
+        choice = happens(choice, line)
+    assert {axis: word_of(value) for axis, value in choice.axes.items()} == case["chosen"]
+    waits = [f"{NAMES[axis][0]} {word_of(one.axes[axis])}" for one in choice.waiting for axis in one.axes]
+    assert waits == [word.replace("model ", "model-mode ") for word in case.get("waits", [])]
+    assert bool(choice.trials) is case.get("reverts", False)
+
+
+SAMPLES: list[dict[str, Value]] = [
+    *({"profile": profile} for profile in Profile),
+    *({"work_mode": mode} for mode in (WorkMode.PLAN, WorkMode.REPAIR)),
+    *({"work_mode": WorkMode.PLAN, "profile": profile} for profile in Profile),
+]
+AXES_ASKED = st.sampled_from(SAMPLES)
+
+
+def asking(axes: dict[str, Value], scope: Scope, session: str, unconfirmed: bool) -> Change:
+    return Change(f"c{next(_numbers)}", axes, scope, session=session, unconfirmed=unconfirmed)
+
+
+CHANGES = st.builds(
+    asking,
+    AXES_ASKED,
+    st.sampled_from(Scope),
+    st.sampled_from(["", "s1", "s2"]),
+    st.booleans(),
+)
+ENDINGS = st.one_of(
+    st.tuples(st.just("unit"), st.sampled_from(["s1", "s2"]), st.booleans()),
+    st.tuples(st.just("call"), st.integers(1, 3), st.booleans()),
+)
+EVENTS = st.one_of(st.tuples(st.just("ask"), CHANGES, st.booleans()), ENDINGS)
+
+
+def stepped(choice: Choice, event: tuple[Any, ...]) -> list[Turn]:
+    kind, what, flag = event
+    if kind == "ask":
+        return turning.asked(choice, what, Work(((1, "p"), (2, "p")) if flag else (), flag))
+    if kind == "unit":
+        return turning.unit_over(choice, what, flag)
+    return turning.calls_over(choice, lambda seq, _process: seq == what)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(EVENTS, max_size=12))
+def test_only_what_was_asked_for_ever_holds_and_each_axis_waits_once(events: list[tuple[Any, ...]]) -> None:
+    choice, asked = Choice(), {axis: {None} for axis in AXES}
+    for event in events:
+        if event[0] == "ask":
+            for axis, value in event[1].axes.items():
+                asked[axis].add(value)
+        for turn in stepped(choice, event):
+            assert turn.before == choice
+            choice = turn.after
+        assert all(choice.axes.get(axis) in asked[axis] for axis in AXES)
+        settled = [axis for one in choice.waiting for axis in one.axes]
+        # A lowering that waits may stand beside one word more about the profile, and nothing else beside anything.
+        assert len([axis for axis in settled if axis != "profile"]) == len({a for a in settled if a != "profile"})
+        tried = [axis for trial in choice.trials for axis in trial.before]
+        assert len(tried) == len(set(tried))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(EVENTS, max_size=8), st.sampled_from(Profile), st.lists(ENDINGS, max_size=8))
+def test_nothing_raises_the_profile_over_a_newer_word(
+    before: list[tuple[Any, ...]], word: Profile, later: list[tuple[Any, ...]]
+) -> None:
+    choice = Choice()
+    for event in before:
+        choice = after(choice, stepped(choice, event))
+    choice = after(choice, turning.asked(choice, Change("last", {"profile": word}), Work()))
+    for event in later:
+        choice = after(choice, stepped(choice, event))
+        held = choice.axes["profile"]
+        assert isinstance(held, Profile)
+        assert word.covers(held)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(EVENTS, max_size=10))
+def test_a_trial_is_over_with_the_unit(events: list[tuple[Any, ...]]) -> None:
+    choice = Choice()
+    for event in events:
+        choice = after(choice, stepped(choice, event))
+    running = {trial.change.id for trial in choice.trials}
+    for session in ("s1", "s2"):
+        choice = after(choice, turning.unit_over(choice, session, True))
+    assert running.isdisjoint(trial.change.id for trial in choice.trials)
+
+
+def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
+    for door, lasts in ((Door.PROMPT, False), (Door.DOCTOR, True)):
+        change = Change("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
+        choice = Choice(waiting=(change,))
+        assert turning.confirmable(choice, "c", LIVES_NS) is not None
+        assert (turning.confirmable(choice, "c", LIVES_NS + 2) is not None) is lasts
+        assert turning.confirmable(choice, "d", 1) is None
+
+
+@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize("wished", Profile)
+def test_raising_is_more_than_is_now(profile: Profile, wished: Profile) -> None:
+    posture = replace(Posture(), profile=profile)
+    assert turning.raises(posture, {"profile": wished}) is (wished.rank > profile.rank)
+    assert not turning.raises(posture, {"work_mode": WorkMode.BUILD})

@@ -1,0 +1,272 @@
+"""Does a change that waits come into force once, at its moment, whoever is there to see it, and after any end?"""
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, WorkMode
+from mcp_server.model.session import Session
+from mcp_server.state import Changed, Moved, Outcome, Row, Store, deeds
+from tests.state.parts import HOUR, SESSION, Hands, Place, heard, intended, intent, outcome
+
+pytestmark = pytest.mark.anyio
+OTHER = Session("s2", "me", mode="git", run="r9")
+
+
+async def ask(store: Store, scope: Scope, who: str = "me", **about: Any) -> Choice:
+    axes = about.pop("axes", {"profile": Profile.TRUSTED})
+    change = Change(about.pop("id", "c1"), axes, scope, "for a test", **about)
+    found = await store.write(partial(deeds.steer, principal=who, change=change))
+    assert isinstance(found, Choice)
+    return found
+
+
+async def deeds_of(store: Store, who: str = "me") -> Choice:
+    """What is in the file now, whatever this process remembers."""
+    return await store.read(partial(deeds.choice, principal=who)) or Choice()
+
+
+async def profile(store: Store, who: str = "me") -> str:
+    return str((await deeds_of(store, who)).axes.get("profile", "usual"))
+
+
+async def completed(store: Store, session: Session = SESSION) -> None:
+    """The run of this session is over."""
+    seq = None
+    while not isinstance(seq, int):
+        posture = (await deeds_of(store, session.principal)).over(Posture())
+        seq = await store.intend(intent("complete", session, posture))
+    store.conclude(Outcome(seq, "done", session=session.id, tool="complete"))
+    await store.write(lambda _tx: None)
+
+
+def transitions(place: Place) -> list[Row]:
+    with place.reader() as state:
+        return [row for row in state.rows() if row.kind == "transition"]
+
+
+async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    running = [await intended(store, intent()) for _ in range(2)]
+    waiting = await ask(store, Scope.AFTER_CURRENT_TOOL)
+    assert waiting.waiting[0].calls and waiting.axes == {}
+    later = await intended(store, intent(posture=replace(Posture(), epoch=waiting.epoch)))
+    for seq in (later, running[0]):
+        store.conclude(outcome(seq))
+        await store.write(lambda _tx: None)
+    assert await profile(store) == "usual"
+    store.conclude(outcome(running[1]))
+    assert await heard(lambda: transitions(place)[-1].fields["to"].get("profile") == "trusted", within=25)
+    assert await profile(store) == "trusted"
+
+
+async def test_no_call_comes_between_the_end_and_the_change(place: Place, hands: Hands) -> None:
+    """The outcome and the change are one transaction, so whoever decided before decides again."""
+    store = await hands.open(place)
+    running = await intended(store, intent())
+    waiting = await ask(store, Scope.AFTER_CURRENT_TOOL)
+    before = replace(Posture(), epoch=waiting.epoch)
+    store.conclude(outcome(running))
+    assert isinstance(await store.intend(intent(posture=before)), Moved)
+
+
+async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    seq = await intended(store, intent())
+    waiting = await ask(store, Scope.AFTER_CURRENT_UNIT)
+    assert waiting.waiting
+    store.conclude(outcome(seq))
+    await store.write(lambda _tx: None)
+    assert await profile(store) == "usual"
+    await completed(store)
+    assert await profile(store) == "trusted"
+
+
+@pytest.mark.parametrize("end", ["problem", "cancelled"])
+async def test_a_complete_that_failed_completes_nothing(place: Place, hands: Hands, end: str) -> None:
+    store = await hands.open(place)
+    waiting = await ask(store, Scope.NEXT_MILESTONE)
+    seq = await intended(store, intent("complete", posture=replace(Posture(), epoch=waiting.epoch)))
+    store.conclude(Outcome(seq, end, session=SESSION.id, tool="complete"))
+    await store.write(lambda _tx: None)
+    assert await profile(store) == "usual"
+
+
+async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    assisted = await ask(store, Scope.NOW, axes={"run_control": "assisted"}, id="c0")
+    posture = assisted.over(Posture())
+    seq = await store.intend(intent("Write", posture=posture), deeds.Terms(unit=SESSION.id))
+    assert isinstance(seq, int)
+    trial = await ask(store, Scope.FOR_NEXT_UNIT)
+    assert trial.waiting
+    store.conclude(outcome(seq, "Write"))
+    await store.write(lambda _tx: None)
+    assert await profile(store) == "trusted"
+    assert (await deeds_of(store)).trials
+
+
+async def test_where_calls_share_no_session_each_is_a_unit(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.FOR_NEXT_UNIT)
+    assert await profile(store) == "trusted"
+    one = intent(posture=(await deeds_of(store)).over(Posture()))
+    seq = await intended(store, replace(one, origin=replace(one.origin, passing=True)))
+    store.conclude(outcome(seq))
+    await store.write(lambda _tx: None)
+    assert await profile(store) == "usual"
+
+
+async def test_for_the_next_unit_and_back_again(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await intended(store, intent())
+    assert (await ask(store, Scope.FOR_NEXT_UNIT)).waiting
+    await completed(store)
+    assert await profile(store) == "trusted"
+    await completed(store)
+    assert await profile(store) == "usual"
+    assert [row.fields["event"] for row in transitions(place)] == ["asked", "in force", "reverted"]
+
+
+async def test_only_the_session_that_is_named_counts(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NEXT_MILESTONE, session=OTHER.id)
+    await completed(store)
+    assert await profile(store) == "usual"
+    await completed(store, OTHER)
+    assert await profile(store) == "trusted"
+
+
+async def test_one_persons_run_is_no_moment_of_anothers(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NEXT_MILESTONE, who="you")
+    await completed(store)
+    assert await profile(store, "you") == "usual"
+
+
+async def test_what_waits_outlives_every_process(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await intended(store, intent())
+    await ask(store, Scope.NEXT_MILESTONE)
+    await hands.close()
+    store = await hands.open(place)
+    assert (await deeds_of(store)).waiting
+    await completed(store)
+    assert await profile(store) == "trusted"
+
+
+async def test_two_processes_see_the_moment_and_one_of_them_acts(place: Place, hands: Hands) -> None:
+    one, other = await hands.open(place), await hands.open(place)
+    for round in range(5):
+        await ask(one, Scope.NEXT_MILESTONE, id=f"c{round}", axes={"work_mode": list(WorkMode)[round]})
+        await asyncio.gather(completed(one), completed(other, OTHER))
+    in_force = [row for row in transitions(place) if row.fields["event"] == "in force"]
+    assert [row.fields["change"] for row in in_force] == [f"c{round}" for round in range(5)]
+    assert (await deeds_of(one)) == (await deeds_of(other))
+
+
+async def test_a_change_made_in_another_process_is_told_at_its_moment(place: Place, hands: Hands) -> None:
+    one, other = await hands.open(place), await hands.open(place)
+    await ask(other, Scope.NEXT_MILESTONE)
+    told: list[int] = []
+    one.on_change(lambda: told.append(1))
+    await completed(other)
+    assert await heard(lambda: told, within=25), "within half a second"
+    assert await profile(one) == "trusted"
+
+
+async def test_a_process_that_ends_lets_go_of_what_it_ran(place: Place, hands: Hands) -> None:
+    one, other = await hands.open(place), await hands.open(place)
+    await intended(one, intent())
+    assert (await ask(other, Scope.AFTER_CURRENT_TOOL)).waiting
+    await one.close()
+    hands.held.remove(one)
+    assert await profile(other) == "trusted"
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from tests.state.parts import Place, intent
+async def main():
+    store = Place(Path(sys.argv[1])).store()
+    await store.ready()
+    print(await store.intend(intent()), flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+async def test_a_call_of_a_process_that_was_killed_is_over_with_the_next_start(place: Place, hands: Hands) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, str(place.folder), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert int(await process.stdout.readline())
+    store = await hands.open(place)
+    assert (await ask(store, Scope.AFTER_CURRENT_TOOL)).waiting
+    os.kill(process.pid, signal.SIGKILL)
+    await process.wait()
+    assert (await deeds_of(store)).waiting
+    again = await hands.open(place)
+    assert await profile(again) == "trusted"
+
+
+async def test_an_epoch_that_passed_is_no_ground_to_ask_on(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NOW)
+    late = Change("c2", {"profile": Profile.UNRESTRICTED})
+    found = await store.write(partial(deeds.steer, principal="me", change=late, epoch=0))
+    assert isinstance(found, Changed)
+    assert await profile(store) == "trusted"
+
+
+async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT)
+    assert await profile(store) == "usual"
+    place.clock.now += 2 * HOUR
+    assert await store.write(partial(deeds.confirm, principal="me", id="c1")) is None
+    await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT, id="c2")
+    assert await store.write(partial(deeds.confirm, principal="you", id="c2")) is None
+    assert isinstance(await store.write(partial(deeds.confirm, principal="me", id="c2")), Choice)
+    assert await store.write(partial(deeds.confirm, principal="me", id="c2")) is None
+    assert await profile(store) == "trusted"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE posture SET axes = replace(axes, 'next-milestone', 'now')",
+        "UPDATE posture SET axes = replace(axes, 'restricted', 'unrestricted')",
+        "UPDATE posture SET axes = replace(axes, '\"unconfirmed\":true', '\"unconfirmed\":false')",
+        'UPDATE posture SET axes = replace(axes, \'"waiting":[{\', \'"waiting":[{"axes":{},\')',
+    ],
+)
+async def test_what_waits_is_believed_from_nobody_without_the_key(place: Place, hands: Hands, statement: str) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NOW, axes={"profile": Profile.RESTRICTED})
+    await ask(store, Scope.NEXT_MILESTONE, unconfirmed=True, id="c2")
+    await hands.close()
+    place.sql(statement)
+    store = await hands.open(place)
+    assert await deeds_of(store) == Choice.least((await deeds_of(store)).epoch)
+    assert await store.write(partial(deeds.confirm, principal="me", id="c2")) is None
+
+
+async def test_every_step_is_on_record_with_its_reason_scope_and_door(place: Place, hands: Hands) -> None:
+    store = await hands.open(place)
+    await ask(store, Scope.NEXT_MILESTONE, door=Door.PROMPT, session="s1")
+    await completed(store)
+    asked, done = (row.fields for row in transitions(place))
+    assert asked["to"] == {"epoch": 1, "waiting": ["profile trusted, next-milestone"]}
+    assert done["from"] == asked["to"] and done["to"] == {"epoch": 2, "profile": "trusted"}
+    for row in (asked, done):
+        assert (row["reason"], row["scope"], row["door"]) == ("for a test", "next-milestone", "prompt")
+        assert (row["principal"], row["session"]) == ("me", "s1")

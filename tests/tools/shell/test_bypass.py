@@ -1,0 +1,26 @@
+"""Is a hidden command kept from running, at every profile that does not allow it?"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tools.shell.house import served, text
+from tests.tools.shell.test_classify import BYPASS
+
+
+@pytest.mark.parametrize("profile", ["restricted", "normal"])
+def test_no_way_of_hiding_a_command_fires_it(profile: str, workspace: Path, home: Path) -> None:
+    (workspace / "bin").mkdir()
+    for name in ("canary", "canary.so"):
+        program = workspace / "bin" / name
+        program.write_text(f"#!/bin/sh\ntouch {workspace}/bin/fired\n")
+        program.chmod(0o755)
+    (workspace / "a.txt").write_text("a\n")
+    code = "PROFILE_TOO_LOW" if profile == "restricted" else "APPROVAL_REQUIRED"
+    with served(workspace, home, "--profile", profile) as client:
+        for what, line in BYPASS.items():
+            assert code in text(client.call("bash", command=line)), what
+            for more in ({"bash_id": "x"}, {"run_in_background": True}):
+                assert code in text(client.call("bash", command=line, **more)), what
+    assert not (workspace / "bin" / "fired").exists()
+    assert not list(workspace.glob("canary-fired*"))

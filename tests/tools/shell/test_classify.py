@@ -1,0 +1,61 @@
+"""Is a line of shell taken for what it is, however it is written?"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import READING, Effect
+from tools.shell.bash import BASH
+from tools.shell.classify import Kind, kind
+from tools.shell.known import BUILDS, READS
+
+TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "commands.yaml").read_text())
+BYPASS: dict[str, str] = TABLE["bypass"]
+
+
+@pytest.mark.parametrize("line", TABLE["reads"])
+def test_what_only_reads_is_known(line: str) -> None:
+    assert kind(line) is Kind.READS
+    demand = BASH.demands({"command": line})
+    assert demand.effect in READING
+    assert demand.confirm is None
+
+
+@pytest.mark.parametrize("line", TABLE["builds"])
+def test_what_builds_is_known(line: str) -> None:
+    assert kind(line) is Kind.BUILDS
+    demand = BASH.demands({"command": line})
+    assert (demand.effect, demand.confirm) == (Effect.EXEC, None)
+
+
+@pytest.mark.parametrize("line", BYPASS.values(), ids=BYPASS)
+def test_a_hidden_command_is_asked_about(line: str) -> None:
+    assert kind(line) is Kind.ASKED
+    demand = BASH.demands({"command": line})
+    assert demand.confirm
+    assert demand.waivable
+    assert demand.asked_below is Profile.TRUSTED
+
+
+def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
+    for how in ({"bash_id": "x"}, {"shell_id": "x"}, {"run_in_background": True}):
+        assert BASH.demands({"command": "ls", **how}).effect is Effect.EXEC
+
+
+SIGNS = st.sampled_from([*"$`<>()&\\\"'{}!#~*?[]=;|\n\r\t ^-/", "ls", "canary", "git", "x", "&&", "||", "$("])
+
+
+@given(st.lists(SIGNS, max_size=12).map("".join))
+def test_nothing_that_runs_unasked_can_name_the_canary(line: str) -> None:
+    """By bash's own reading: where `canary` could be run, the line is asked about."""
+    if kind(line) is Kind.ASKED:
+        return
+    words = line.replace("\n", " ; ").replace("|", " | ").replace("&", " & ").replace(";", " ; ").split()
+    starts = [word for place, word in enumerate(words) if place == 0 or words[place - 1] in ("|", "&", ";")]
+    names = {word for word in starts if word not in ("|", "&", ";") and not word.startswith("#")}
+    assert all(name in READS or name in BUILDS for name in names if name != "2>&1"), line
