@@ -174,7 +174,12 @@ def test_a_reference_to_elsewhere_reaches_nobody() -> None:
 def test_a_schema_is_compiled_once_and_only_when_its_tool_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     plain = rules._compile  # pyright: ignore[reportPrivateUsage]  # counted, not replaced
-    monkeypatch.setattr(rules, "_compile", lambda schema: compiled.append(schema) or plain(schema))
+
+    def counted(schema: Mapping[str, Any]) -> Any:
+        compiled.append(schema)
+        return plain(schema)
+
+    monkeypatch.setattr(rules, "_compile", counted)
     check = checks({name: replace(tools()["Read"], name=name) for name in ("x", "y")})
     assert compiled == []
     for _ in range(3):
