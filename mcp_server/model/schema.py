@@ -7,7 +7,7 @@ at start where a model class costs a millisecond, which seventy-seven tools woul
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from mcp_server.model.tool import Schema
 
@@ -101,6 +101,8 @@ def _kind(schema: Schema) -> str:
     if "enum" in schema:
         return ": " + "|".join(str(value) for value in schema["enum"])
     kind = schema.get("type")
+    if isinstance(kind, list | tuple):
+        return ": " + "|".join(str(one) for one in cast(list[Any], kind))
     if kind == "array":
         return f": {schema.get('items', {}).get('type', 'any')}[]"
     return "" if kind in ("string", None) else f": {kind}"

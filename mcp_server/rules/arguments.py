@@ -133,7 +133,7 @@ def _wanted(keyword: str, details: Mapping[str, Any]) -> str:
         case "pattern":
             return f"and has to fit the pattern {quoted(details['pattern'])}"
         case "anyOf" | "oneOf":
-            return _branches(details.get("context", ()))
+            return _branches(details["context"])
         case _:
             return f"and does not meet {quoted(keyword)} of the schema"
 
@@ -141,13 +141,15 @@ def _wanted(keyword: str, details: Mapping[str, Any]) -> str:
 def _branches(context: Any) -> str:
     """Alternatives that differ in kind are told by kind; others only by their number."""
     errors = [branch[0] for branch in context if branch]
-    if errors and all(error.kind.name == "type" for error in errors):
+    if not errors or len(errors) < len(context):
+        return "and fits several of its forms at once"
+    if all(error.kind.name == "type" for error in errors):
         return f"and has to be {_kinds([kind for error in errors for kind in error.kind.as_dict()['types']])}"
-    return f"and fits none of its {len(context)} forms" if context else "and fits several of its forms at once"
+    return f"and fits none of its {len(context)} forms"
 
 
 def _kinds(types: list[str]) -> str:
-    return " or ".join(dict.fromkeys(WANTED.get(kind, kind) for kind in types))
+    return " or ".join(dict.fromkeys(WANTED[kind] for kind in types))
 
 
 def _shown(value: Any) -> str:

@@ -38,7 +38,6 @@ class Draft:
     """A rule that can be read and can match, before it is compared with the others."""
 
     text: RuleText
-    written: Written
     tools: frozenset[str]
     applies: Condition | None
     key: Key
@@ -82,7 +81,7 @@ def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> D
     applies = condition(written, text.kind is not Kind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
     word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
-    return Draft(text, written, frozenset(tool.name for tool in speaking), applies, key, word)
+    return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word)
 
 
 def _check_pattern(predicate: Predicate) -> None:

@@ -40,6 +40,28 @@ async def test_what_an_answer_leaves(answer: str, kept: list[tuple[Tier, str]]) 
     assert all(one[0] is OUTCOME for one in found[len(kept) :])
 
 
+@pytest.mark.parametrize(
+    ("notes", "kept"),
+    [
+        ([("file", "a.py")], [(OUTCOME, "Done. Changed `a.py`.")]),
+        ([("file", "a.py"), ("file", "b.py"), ("file", "a.py")], [(OUTCOME, "Done. Changed `a.py`, `b.py`.")]),
+        ([("decision", "one file"), ("goal", "x")], [(DECISION, "one file"), (OUTCOME, "Done.")]),
+        ([("answer", "Done."), ("message", "hm")], [(OUTCOME, "Done.")]),
+    ],
+)
+async def test_what_was_noted_while_it_went_on_is_kept_too(
+    notes: list[tuple[str, str]], kept: list[tuple[Tier, str]]
+) -> None:
+    assert distilled("Done.", notes) == kept
+
+
+async def test_an_entry_stays_short_however_many_files_were_changed() -> None:
+    notes = [("file", f"{'deep/' * 30}{number}.py") for number in range(500)]
+    ((_, text),) = distilled("y" * 5000, notes)
+    assert len(text) <= LONGEST
+    assert text.endswith(" and 490 more.")
+
+
 async def test_an_answer_of_a_thousand_decisions_is_a_few() -> None:
     found = distilled("".join(f"Decision: {number}\nFact: {number}\n" for number in range(1000)))
     assert [tier for tier, _ in found].count(DECISION) == [tier for tier, _ in found].count(FACT) == MOST_LINES

@@ -149,6 +149,14 @@ def test_only_success_is_remembered_and_only_what_it_says(workspace: Path, home:
     file.close()
 
 
+def test_what_a_run_changed_is_remembered_with_how_it_ended(workspace: Path, home: Path) -> None:
+    with inside(workspace, home) as one:
+        one.call("menu_call", mode="data", tool="fs_write_file", arguments={"path": "new/plan.md", "content": "x"})
+        one.call("complete", final_answer="Wrote the plan.", status="success")
+        one.call("menu_enter", mode="project")
+        assert "Wrote the plan. Changed `new/plan.md`." in text(one.call("memory_search", tier="outcome"))
+
+
 def rows(file: sqlite3.Connection, table: str) -> list[Any]:
     return file.execute(f"SELECT * FROM {table}").fetchall()
 

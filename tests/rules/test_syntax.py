@@ -90,6 +90,42 @@ def test_every_fault_is_reported_at_once_and_no_rule_holds() -> None:
     assert [fault.source for fault in got] == ["rules.yaml:1", "rules.yaml:2", "rules.yaml:1"]
 
 
+def test_every_rule_that_changes_nothing_is_named() -> None:
+    got = compile_rules(listed({"deny": ["Read", "Read(a)", "Edit", "Edit(b)", "Edit(c)"]}), known())
+    assert not isinstance(got, Rules)
+    assert [fault.source for fault in got] == ["rules.yaml:2", "rules.yaml:4", "rules.yaml:5"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "word"),
+    [
+        ("bash(git push:*)", "git"),
+        ("bash(/usr/bin/Git push)", "git"),
+        ("bash(*)", None),
+        ("bash(g* push)", None),
+        ("Read(src/**)", "src"),
+        ("Read(**/Secrets/*.key)", "secrets"),
+        ("Read(*.key)", None),
+        ("Read({a,b}/c)", None),
+        ("Read(/etc/**)", "etc"),
+        ("Read(/work/src/**)", "src"),
+        ("git_commit(wip*)", None),
+        ("Read", None),
+        ("Read(limit gt 5)", None),
+        ("mcp_tool(call)", None),
+    ],
+)
+def test_the_word_a_rule_is_found_by(rule: str, word: str | None) -> None:
+    assert compiled("deny", rule).every[0].word == word
+
+
+def test_a_rule_about_tools_of_several_kinds_is_found_by_no_word() -> None:
+    (rule,) = compiled("deny", "[bR]*(git)").every
+    assert rule.word is None
+    assert rule.names("bash")
+    assert rule.names("Read")
+
+
 def test_examples_are_checked() -> None:
     right = RuleText(
         Kind.DENY,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.given.records import new_id
-from mcp_server.calls.remembering.distilling import distilled, short
+from mcp_server.calls.remembering.distilling import distilled
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.memory import Entry, Found, Tier
 from mcp_server.model.ports.words import Query, words
@@ -24,11 +24,12 @@ class ProjectMemory:
 
     async def learn(self, session: Session, answer: str) -> str:
         """A run of this session succeeded with that answer: what was remembered of it, in words for its model."""
-        # Redacted before it is cut, so that no half of a secret slips through.
-        said = [(tier, short(text)) for tier, text in distilled(self.redact(answer))]
-        actor = {"session": session.id, "run": session.run}
-        learned = deeds.Learned(session.principal, said, "run", actor)
         try:
+            notes = await self.store.read(partial(deeds.noted, run=session.run))
+            # Redacted before it is cut, so that no half of a secret slips through; notes were when they were kept.
+            said = distilled(self.redact(answer), notes)
+            actor = {"session": session.id, "run": session.run}
+            learned = deeds.Learned(session.principal, said, "run", actor)
             kept = await self.store.write(partial(deeds.remember, learned=learned, new_id=new_id))
         except Refusal as refused:
             # The run is over and on record all the same; what could not be remembered is said, not failed.

@@ -7,7 +7,7 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
 from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
-from mcp_server.state.deeds.notes import Folded, fold, note
+from mcp_server.state.deeds.notes import Folded, fold, note, noted
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import choice, choices
 from mcp_server.state.deeds.records import (
@@ -85,6 +85,7 @@ __all__ = [
     "messages",
     "move",
     "note",
+    "noted",
     "of_principal",
     "of_session",
     "owned",

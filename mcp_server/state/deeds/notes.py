@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mcp_server.state.batch import Transaction, plain
+from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.record import RowKind
 
 LONGEST_NOTE = 2_000
@@ -30,6 +30,12 @@ def note(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -
             kind=kind,
             text=plain(text)[:LONGEST_NOTE],
         )
+
+
+def noted(view: View, run: str) -> list[tuple[str, str]]:
+    """What was kept of a run so far, in its order: kind and text."""
+    rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
+    return [(row["kind"], row["text"]) for row in rows]
 
 
 def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded | None:
