@@ -16,8 +16,6 @@ from mcp_server.guards.processes.streams import Sink, Source
 
 KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000
-OWN = 3
-"""What stands between us and a command, and counts with it."""
 WATCH = 0.2
 """Seconds between two counts of a family that is not bounded by the kernel."""
 
@@ -81,11 +79,6 @@ class Running:
             if self.code is None:
                 self._cut()
             await self._ended.wait()
-
-    def bound(self, most: int) -> None:
-        """Let the kernel see to it that there are no more, and see to it ourselves where it does not."""
-        self.fence = Fence.around(self.process.pid, most + OWN)
-        self.most = 0 if self.fence else most
 
     async def follow(self) -> None:
         """Until it has ended; whoever starts a child keeps this running."""

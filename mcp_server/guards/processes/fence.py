@@ -5,12 +5,16 @@ before anybody looks.
 """
 
 import os
+import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 GROUPS = Path("/sys/fs/cgroup/pids")
 NAME = "menugate-"
+SHELL = "/bin/sh"
+STEP = 'echo $$ > "$0"; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -18,21 +22,24 @@ class Fence:
     folder: Path
 
     @classmethod
-    def around(cls, pid: int, most: int) -> "Fence | None":
-        """Around this process and whatever it will start; None where nobody may or can make one."""
+    def of(cls, most: int) -> "Fence | None":
+        """For so many; None where nobody may or can make one."""
         own = _own()
         if own is None:
             return None
         _sweep(own)
-        fence = cls(own / f"{NAME}{os.getpid()}-{pid}")
+        fence = cls(own / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}")
         try:
             fence.folder.mkdir()
             (fence.folder / "pids.max").write_text(str(most))
-            (fence.folder / "cgroup.procs").write_text(str(pid))
         except OSError:
             fence.away()
             return None
         return fence
+
+    def within(self, argv: Sequence[str]) -> list[str]:
+        """A program that steps inside before it is the one that was meant, and so before it can start another."""
+        return [SHELL, "-c", STEP, str(self.folder / "cgroup.procs"), *argv]
 
     def away(self) -> None:
         """It goes once the last of them is gone, now or when the next one is made."""

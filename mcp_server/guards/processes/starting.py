@@ -13,6 +13,7 @@ import anyio
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.child import Running
 from mcp_server.guards.processes.choosing import Ladder
+from mcp_server.guards.processes.fence import Fence
 from mcp_server.guards.processes.landlock import beside
 from mcp_server.guards.processes.launching import Launch, Sandbox, Start
 from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
@@ -30,6 +31,8 @@ from mcp_server.model.tool import Demand
 NONE = "none"
 AFTER = 1.0
 """Seconds for what is still in the pipes of a child that has ended."""
+OWN = 3
+"""Processes of ours that stand between us and a command, and count with it."""
 
 
 @dataclass
@@ -188,10 +191,11 @@ class Granted:
     async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
         shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
+        fence = Fence.of(shop.limits.processes + OWN) if launch.counted else None
+        launch = replace(launch, argv=fence.within(launch.argv)) if fence else launch
         child = spawn(launch, env, folder, terminal, apart)
         shop.nursery.take(child)
-        if launch.counted:
-            child.bound(shop.limits.processes)
+        child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
         try:
             child.pid = await child.tether.begin(child.process)
         except BaseException:
