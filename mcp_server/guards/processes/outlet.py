@@ -78,9 +78,15 @@ class Lane:
         _, numbers, _, _ = socket.recv_fds(self.ours, 1, 1)
         if not numbers:
             return  # it could not listen, and said so where errors are said
-        server = await outlet.serve(socket.socket(fileno=numbers[0]))
+        server = await self._served(outlet, socket.socket(fileno=numbers[0]))
         try:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
                 await outlet.leave(server)
+
+    async def _served(self, outlet: Outlet, listening: socket.socket) -> asyncio.Server:
+        """Left in the middle of this, the socket would have nobody who closes it."""
+        with anyio.CancelScope(shield=True):
+            return await outlet.serve(listening)
+        raise AssertionError("a scope that nobody cancels swallows nothing")
