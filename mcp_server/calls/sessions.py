@@ -34,6 +34,8 @@ class Seat:
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
     found_again: bool = False
     """Somebody came back to it by its handle, and may do so again when its connection is gone."""
+    turned: bool = False
+    """Paused or let go on since everybody was told last, whoever it was that found out."""
     spending: Spending = field(default_factory=Spending)
 
     @cached_property
@@ -47,16 +49,16 @@ class Seat:
             self.spending = Spending()
         self.session = replace(stored, flat=self.session.flat, held=self.session.held)
 
-    def hold(self, held: Hold | None) -> bool:
-        """Paused, or let go on; whether that is another thing than before."""
+    def hold(self, held: Hold | None) -> None:
+        """Paused, or let go on."""
         before = self.session.held
         if before == held:
-            return False
+            return
         if before is not None and before.by is Holder.BUDGET:
             # Whoever lets a run go on that had spent its budget gives it another.
             self.spending = Spending()
         self.session = replace(self.session, held=held)
-        return True
+        self.turned = True
 
 
 UNKNOWN = Problem(
@@ -116,6 +118,7 @@ class Sessions:
         elif session.version > seat.session.version:
             seat.take(session)
         seat.hold(self._holds.of(seat.session))
+        seat.turned = False
         seat.found_again = seat.found_again or session.id not in self._seats
         self._keep(seat)
         return seat
@@ -186,7 +189,8 @@ class Sessions:
             held = self._holds.of(seat.session)
             if held is not None and held.stopped and not seat.written and seat.session.held != held:
                 seat.session, seat.spending = self._anew(seat.session), Spending()
-            paused = seat.hold(held)
+            seat.hold(held)
+            paused, seat.turned = seat.turned, False
             current = await self._store.session(seat.session.id) if seat.written else None
             if current is not None and current.version > seat.session.version:
                 elsewhere = seen_from(current) != seen_from(seat.session)

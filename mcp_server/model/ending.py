@@ -21,6 +21,7 @@ class Code(StrEnum):
     RULE_DENIED = "RULE_DENIED"
     INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
     BUDGET_SPENT = "BUDGET_SPENT"
+    PHASE_SPENT = "PHASE_SPENT"
     RUN_PAUSED = "RUN_PAUSED"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
     APPROVAL_DENIED = "APPROVAL_DENIED"
@@ -69,6 +70,7 @@ MEANINGS: dict[Code, str] = {
     Code.RULE_DENIED: "a deny rule matches the call",
     Code.INVALID_ARGUMENTS: "the arguments do not fit the tool's schema",
     Code.BUDGET_SPENT: "the run has used up a budget the person or the operator set",
+    Code.PHASE_SPENT: "the phase has used up its calls; its own tools lead on, or back",
     Code.RUN_PAUSED: "the run is paused until the person lets it go on",
     Code.APPROVAL_REQUIRED: "the call waits for the person's yes",
     Code.APPROVAL_DENIED: "the person was asked about the call and did not say yes",

@@ -115,7 +115,7 @@ def wrong_phase(tool: Tool, phase: str) -> Decision:
 def phase_spent(step: Step) -> Decision:
     reason = f"The phase `{step.phase}` has used up its {step.budget} calls."
     way_out = FORWARD if step not in RETRIED else f"{FORWARD} `return_to_fix_phase` gives all of them back."
-    return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
+    return refused(Layer.BUDGET, Code.PHASE_SPENT, reason, way_out)
 
 
 def read_only(tool: Tool, posture: Posture) -> Decision:

@@ -219,8 +219,9 @@ class Ledger:
                 place = kept.session
                 if self.process_of.get(place.id) in living or place.id not in self.stands:
                     continue
-                stands = {"mode": place.mode, "stage": place.stage, "run": place.run, "pinned": place.pinned}
-                assert stands == self.stands[place.id], (place, self.stands[place.id])
+                stands = self.stands[place.id]
+                assert {name: getattr(place, name) for name in stands} == stands, (place, stands)
+                assert {"mode", "stage", "run", "pinned"} <= stands.keys()
 
 
 class Journey:

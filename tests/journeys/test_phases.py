@@ -180,7 +180,7 @@ def test_refused_calls_cost_nothing_and_a_spent_budget_leaves_every_way_open(pro
             answer = one.call("Read", file_path="calc.py" if number % 2 else "nowhere.py")
             assert answer["isError"] is (number % 2 == 0), "one that ran and failed is counted"
         spent = one.call("Read", file_path="calc.py")
-        assert code(spent) == "BUDGET_SPENT"
+        assert code(spent) == "PHASE_SPENT"
         assert "advance_phase" in said(spent)
         assert go(one, modified_files=["calc.py"])["phase"] == "regression_check"
         back = one.call("return_to_fix_phase", reason="not enough")["structuredContent"]
@@ -200,7 +200,7 @@ def test_calls_made_at_once_do_not_share_the_last_place(project: Path, home: Pat
                 answers[message["id"]] = message["result"]
         ran = [answer for answer in answers.values() if not answer["isError"]]
         assert len(ran) == 5
-        assert {code(answer) for answer in answers.values()} == {None, "BUDGET_SPENT"}
+        assert {code(answer) for answer in answers.values()} == {None, "PHASE_SPENT"}
 
 
 def test_a_restart_changes_neither_the_phase_nor_what_it_spent(project: Path, home: Path) -> None:
@@ -278,7 +278,7 @@ def look(here: Served, name: str, **more: Any) -> dict[str, Any]:
 def state_of(here: Served) -> tuple[str, ...]:
     work = here.workspace
     return (
-        git(work, "status", "--porcelain"),
+        git(work, "status", "--porcelain", "--", ".", ":(exclude)__pycache__"),
         git(work, "worktree", "list"),
         git(work, "stash", "list"),
         git(work, "rev-parse", "HEAD"),

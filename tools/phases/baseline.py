@@ -1,8 +1,7 @@
-"""What was the project like at the last commit? A worktree of its own, for as long as somebody looks at it."""
+"""What was the project like at the last commit? A worktree apart, for as long as somebody looks at it."""
 
 import posixpath
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import anyio
 from anyio import to_thread
@@ -30,12 +29,10 @@ async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[Seen]]) -
 async def _in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[Seen]]) -> Seen:
     git = await opened(ctx, ".")
     commit = (await git.read("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")).decode().strip()
-    whole = f"{ctx.files.root.rstrip('/')}/{path}"
-    try:
-        await git.change("worktree", "add", "--detach", "--quiet", whole, commit)
-        # The workspace may be a folder somewhere inside of the repository.
-        return await seen(posixpath.normpath(f"{path}/{posixpath.relpath('.', git.repository.top)}"))
-    finally:
-        with anyio.CancelScope(shield=True), suppress(Refusal):
-            # Git's own note of it; the files go with the folder they are in.
-            await git.change("worktree", "remove", "--force", "--force", whole)
+    folder = f"{ctx.files.root.rstrip('/')}/{path}"
+    # An index of its own: nothing of this is noted in the repository, and nothing has to be taken out of it again.
+    apart = {"GIT_INDEX_FILE": f"{folder}.index"}
+    await git.change("read-tree", commit, env=apart)
+    await git.change("checkout-index", "--all", f"--prefix={folder}/", env=apart)
+    # The workspace may be a folder somewhere inside of the repository.
+    return await seen(posixpath.normpath(f"{path}/{posixpath.relpath('.', git.repository.top)}"))

@@ -44,7 +44,7 @@ class PhaseLogs:
         def change(log: Log) -> Log:
             if step is not None and not log.left(step):
                 spent = phase_spent(step)
-                raise Refusal(Problem(Code.BUDGET_SPENT, spent.reason, spent.way_out))
+                raise Refusal(Problem(Code.PHASE_SPENT, spent.reason, spent.way_out))
             return begun(log, step, changes)
 
         await self._change(found, change, "begun")
