@@ -171,6 +171,7 @@ def typed(workspace: Path, home: Path, *words: str) -> str:
     ).stdout
 
 
+@pytest.mark.heavy
 def test_the_person_sees_and_takes_away_what_is_remembered(workspace: Path, home: Path) -> None:
     with inside(workspace, home) as one:
         one.call("complete", **DELIVERED)
@@ -223,6 +224,7 @@ def test_the_cache_may_go_at_any_time_and_two_servers_share_it(workspace: Path, 
         assert "new0.py:1" in text(other.call("index_search", query="fresh0"))
 
 
+@pytest.mark.heavy
 def test_a_first_look_at_a_large_project_tells_how_far_it_is_and_can_be_taken_back(workspace: Path, home: Path) -> None:
     for number in range(3000):
         folder = workspace / f"part{number % 50}"
