@@ -10,6 +10,8 @@
 A call that was granted reading writes nowhere, whoever makes it.
 """
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,10 +144,31 @@ def _below(home: Path, names: str) -> Iterator[str]:
 
 
 def _programs(ground: Ground, homes: tuple[str, ...]) -> Iterator[str]:
-    """Folders of the search path that an emptied folder would take away; of an environment, all of it."""
+    """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
+    it is made of, wherever that lies."""
+
+    def covered(place: Path) -> bool:
+        return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
+
     for entry in ground.search_path.split(":"):
         folder = Path(entry)
-        covered = any(entry.startswith(f"{one}/") for one in (*EMPTIED, *homes))
-        if covered and folder.is_dir() and ground.inside(folder) is None:
-            whole = (folder.parent / "pyvenv.cfg").exists() or (folder.parent / "conda-meta").is_dir()
+        if not folder.is_dir() or ground.inside(folder) is not None:
+            continue
+        made = folder.parent / "pyvenv.cfg"
+        if covered(folder):
+            whole = made.exists() or (folder.parent / "conda-meta").is_dir()
             yield str(folder.parent if whole else folder)
+        base = _made_of(made)
+        if base is not None and covered(base) and base.is_dir() and ground.inside(base) is None:
+            yield str(base)
+    # What was installed together with us runs on the Python that we run on.
+    yield from (one for one in (sys.prefix, sys.base_prefix) if covered(Path(one)) and ground.inside(Path(one)) is None)
+
+
+def _made_of(made: Path) -> Path | None:
+    """Where the Python lies that an environment was made from."""
+    try:
+        found = re.search(r"^home\s*=\s*(/\S.*?)\s*$", made.read_text(), re.MULTILINE)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Path(found[1]).parent if found else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from mcp_server.guards.processes import Workshop
@@ -485,6 +486,10 @@ async def test_the_program_is_shut_in(started: Started, tmp_path: Path, profile:
         assert not (one.root / "canary").exists()
         assert not (tmp_path / "canary").exists()
         (child,) = one.shop.nursery.children
+        with anyio.fail_after(10):
+            # Its errors come on a pipe of their own, which is read beside its answers.
+            while not child.last_words:
+                await anyio.lowlevel.checkpoint()
         assert child.last_words == "no network"
         listening.close()
 
