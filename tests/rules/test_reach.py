@@ -10,14 +10,14 @@ from mcp_server.model.tool import Subject
 from mcp_server.rules.patterns.leading import words_of
 from mcp_server.rules.reach import DEEPEST, never
 from mcp_server.rules.syntax import parse
-from tests.rules.world import table
+from tests.rules.world import spoken, table
 
 
 def of(schema: Mapping[str, Any], rule: str) -> str | None:
     return never({"type": "object", "properties": {"a": schema}}, parse(f"t({rule})").predicates)
 
 
-@pytest.mark.parametrize("case", table("reach"), ids=lambda case: f"{case['a']} {case['rule']}")
+@pytest.mark.parametrize("case", table("reach"), ids=lambda case: spoken(f"{case['a']} {case['rule']}"))
 def test_reviewed_cases(case: Mapping[str, Any]) -> None:
     assert (of(case["a"], case["rule"]) is not None) is case.get("never", False)
 
