@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp_server.model.tool import Arguments
 from mcp_server.rules import arguments as rules
 from mcp_server.rules.arguments import checks, normalised
-from tests.rules.world import table, tools
+from tests.rules.world import spoken, table, tools
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -48,7 +48,7 @@ def unfit(arguments: Any, schema: Mapping[str, Any] = SCHEMA) -> str | None:
     return checks({"t": replace(tools()["Read"], name="t", arguments=schema)})("t", arguments)
 
 
-@pytest.mark.parametrize("case", table("arguments"), ids=lambda case: str(case["given"]))
+@pytest.mark.parametrize("case", table("arguments"), ids=lambda case: spoken(case["given"]))
 def test_reviewed_cases(case: Mapping[str, Any]) -> None:
     got = unfit(case["given"])
     if case["says"] is None:
@@ -57,7 +57,7 @@ def test_reviewed_cases(case: Mapping[str, Any]) -> None:
         assert case["says"] in (got or "")
 
 
-@pytest.mark.parametrize("case", table("argument_words"), ids=lambda case: str(case["schema"])[:80])
+@pytest.mark.parametrize("case", table("argument_words"), ids=lambda case: spoken(case["schema"])[:80])
 def test_every_keyword_of_a_schema_has_its_words(case: Mapping[str, Any]) -> None:
     assert unfit(case["given"], case["schema"]) == case["says"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mcp_server.rules.patterns.command import LONGEST, plain_words, read
-from tests.rules.world import table
+from tests.rules.world import spoken, table
 
 
-@pytest.mark.parametrize("case", table("shell_lines"), ids=lambda case: repr(case["line"]))
+@pytest.mark.parametrize("case", table("shell_lines"), ids=lambda case: spoken(repr(case["line"])))
 def test_reviewed_lines(case: Mapping[str, Any]) -> None:
     line = read(case["line"])
     if case.get("unreadable"):

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from tests.rules.messages import fault, refusal
-from tests.rules.world import table
+from tests.rules.world import spoken, table
 
 PAGE = table("messages")
 
 
-@pytest.mark.parametrize("case", PAGE["faults"], ids=lambda case: str(case["rules"]))
+@pytest.mark.parametrize("case", PAGE["faults"], ids=lambda case: spoken(case["rules"]))
 def test_a_rule_that_cannot_hold_is_told_why(case: Mapping[str, Any]) -> None:
     assert fault(case) == case["says"]
 
 
-@pytest.mark.parametrize("case", PAGE["refusals"], ids=lambda case: str(case["case"]))
+@pytest.mark.parametrize("case", PAGE["refusals"], ids=lambda case: spoken(case["case"]))
 def test_a_call_that_may_not_run_is_told_why_and_what_else(case: Mapping[str, Any]) -> None:
     got = refusal(case)
     assert (got.reason, got.way_out) == (case["reason"], case["way_out"])

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from mcp_server.model.menu import Menus
 from mcp_server.rules import router
 from mcp_server.rules.router import Choice, Confidence, Hit, Miss, confidence, route
-from tests.rules.world import menus, mode
+from tests.rules.world import menus, mode, spoken
 from tests.rules.world import table as read
 
 
-@pytest.mark.parametrize("case", read("router"), ids=lambda case: repr(case["says"]))
+@pytest.mark.parametrize("case", read("router"), ids=lambda case: spoken(repr(case["says"])))
 def test_reviewed_cases(case: Mapping[str, Any]) -> None:
     got = route(case["says"], menus())
     if "offers" in case:

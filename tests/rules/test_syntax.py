@@ -17,7 +17,7 @@ from mcp_server.rules.matching import condition, words
 from mcp_server.rules.patterns.command import read
 from mcp_server.rules.patterns.globs import Impossible, lexical, paths, texts
 from mcp_server.rules.syntax import Malformed, Op, Predicate, Written, parse
-from tests.rules.world import table, tools
+from tests.rules.world import spoken, table, tools
 from tests.rules.world import texts as listed
 
 SEARCH: dict[str, Any] = {
@@ -61,7 +61,9 @@ def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
     return bool(every)
 
 
-@pytest.mark.parametrize("case", table("rules"), ids=lambda case: f"{case['kind']} {case['rule']} {case['tool']}")
+@pytest.mark.parametrize(
+    "case", table("rules"), ids=lambda case: spoken(f"{case['kind']} {case['rule']} {case['tool']}")
+)
 def test_what_a_rule_speaks_about(case: Mapping[str, Any]) -> None:
     assert case.keys() <= {"kind", "rule", "tool", "speaks", "silent"}
     rules = compiled(case["kind"], case["rule"])
@@ -72,7 +74,7 @@ def test_what_a_rule_speaks_about(case: Mapping[str, Any]) -> None:
     assert {str(call): speaks(rules, case["kind"], case["tool"], call) for call in calls} == wanted
 
 
-@pytest.mark.parametrize("case", table("rule_faults"), ids=lambda case: str(case["rules"]))
+@pytest.mark.parametrize("case", table("rule_faults"), ids=lambda case: spoken(case["rules"]))
 def test_which_rules_are_refused(case: Mapping[str, Any]) -> None:
     got = compile_rules(listed(case["rules"]), known(), roots=("/work",))
     if case["says"] is None:

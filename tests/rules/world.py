@@ -30,6 +30,11 @@ def table(name: str) -> Any:
     return yaml.safe_load((TABLES / f"{name}.yaml").read_text())
 
 
+def spoken(value: Any) -> str:
+    """A case's name that can be given on a command line again: without the sign that is taken for an escape there."""
+    return str(value).replace("\\", "/")
+
+
 async def run(_ctx: Any, _arguments: Any) -> Ending:
     return Done("")
 

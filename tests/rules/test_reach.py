@@ -1,0 +1,66 @@
+"""Is a rule that can never match known for one, and no other taken for one?"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import pytest
+
+from mcp_server.model.tool import Subject
+from mcp_server.rules.patterns.leading import words_of
+from mcp_server.rules.reach import DEEPEST, never
+from mcp_server.rules.syntax import parse
+from tests.rules.world import spoken, table
+
+
+def of(schema: Mapping[str, Any], rule: str) -> str | None:
+    return never({"type": "object", "properties": {"a": schema}}, parse(f"t({rule})").predicates)
+
+
+@pytest.mark.parametrize("case", table("reach"), ids=lambda case: spoken(f"{case['a']} {case['rule']}"))
+def test_reviewed_cases(case: Mapping[str, Any]) -> None:
+    assert (of(case["a"], case["rule"]) is not None) is case.get("never", False)
+
+
+def test_what_has_to_be_there_is_always_there() -> None:
+    anything: dict[str, Any] = {}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": anything, "b": anything}, "required": ["a"]}
+    assert never(schema, parse("t(a exists false)").predicates) == "`a` is always there."
+    assert never(schema, parse("t(b exists false)").predicates) is None
+    assert never(schema, parse("t(a exists)").predicates) is None
+    assert never(schema, parse("t(a.b exists false)").predicates) is None
+
+
+def alternative(inner: Any) -> dict[str, Any]:
+    return {"anyOf": [inner]}
+
+
+def listed(inner: Any) -> dict[str, Any]:
+    return {"type": "array", "items": inner}
+
+
+@pytest.mark.parametrize(("depth", "known"), [(DEEPEST, True), (DEEPEST + 1, False)])
+@pytest.mark.parametrize("wrap", [alternative, listed])
+def test_below_some_depth_anything_is_possible(depth: int, known: bool, wrap: Any) -> None:
+    nested: dict[str, Any] = reduce(lambda inner, _: wrap(inner), range(depth), {"type": "string"})
+    assert (of(nested, "a gt 5") is not None) is known
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "words"),
+    [
+        (["src/Deep/a.py"], Subject.PATH, {"src", "deep", "a.py"}),
+        (["a/b", "c"], Subject.PATH, {"a", "b", "c"}),
+        (["a\0b"], Subject.PATH, None),
+        ([7], Subject.PATH, None),
+        (["git push; LS"], Subject.COMMAND, {"git", "ls"}),
+        (["/usr/local/bin/git push"], Subject.COMMAND, {"git"}),
+        (["$X push"], Subject.COMMAND, None),
+        (["ls", "pwd"], Subject.COMMAND, {"ls", "pwd"}),
+        (["echo 'a"], Subject.COMMAND, None),
+        (["a text"], Subject.TEXT, None),
+        ([], Subject.PATH, set[str]()),
+    ],
+)
+def test_the_words_a_call_holds(values: list[object], kind: Subject, words: set[str] | None) -> None:
+    assert words_of(values, kind) == words

@@ -1,0 +1,33 @@
+"""Is what will happen by itself, or upon a yes, said in words a person reads?"""
+
+from mcp_server.model.posture import Change, Choice, Posture, Profile, Scope, Trial, Value, WorkMode
+from mcp_server.rules.steering.badge import every_axis, to_come
+
+
+def test_what_is_still_to_come_is_said_in_words() -> None:
+    plan: dict[str, Value] = {"profile": Profile.NORMAL, "work_mode": WorkMode.PLAN}
+    waiting = (
+        Change("c1", plan, Scope.AFTER_CURRENT_TOOL, calls=((7, "p"), (9, "p"))),
+        Change("c2", {"reasoning": True}, Scope.NEXT_MILESTONE, session="s1"),
+        Change("c3", {"profile": Profile.TRUSTED}, Scope.NOW, session="s1", unconfirmed=True),
+    )
+    tried = Change("c4", {"profile": Profile.RESTRICTED}, Scope.FOR_NEXT_UNIT, session="s2")
+    choice = Choice(waiting=waiting, trials=(Trial(tried, {"profile": Profile.NORMAL}),))
+    assert to_come(choice) == [
+        (tried, "back to profile normal when the unit ends of session s2"),
+        (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),
+        (waiting[1], "reasoning on, next-milestone of session s1"),
+        (waiting[2], "profile trusted, now, once the person says yes"),
+    ]
+    assert to_come(None) == []
+
+
+def test_every_axis_has_its_word() -> None:
+    assert every_axis(Posture(reasoning=True, work_mode=WorkMode.PLAN)) == {
+        "work_mode": "plan",
+        "run_control": "autonomous",
+        "profile": "normal",
+        "model_mode": "smart",
+        "ai_mode": "agent",
+        "reasoning": "on",
+    }
