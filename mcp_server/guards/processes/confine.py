@@ -45,6 +45,10 @@ RIGHTS = {
 }
 
 
+LIBRARY = ctypes.CDLL(None, use_errno=True)
+"""Found once: there is a rule for every folder."""
+
+
 class Ruleset(ctypes.Structure):
     _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
@@ -59,7 +63,7 @@ class Filter(ctypes.Structure):
 
 
 def kernel(number: int, *arguments: object) -> int:
-    found = ctypes.CDLL(None, use_errno=True).syscall(number, *arguments)
+    found = LIBRARY.syscall(number, *arguments)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return found
@@ -67,7 +71,7 @@ def kernel(number: int, *arguments: object) -> int:
 
 def control(option: int, *arguments: object) -> None:
     words = [*arguments, 0, 0, 0, 0][:4]
-    if ctypes.CDLL(None, use_errno=True).prctl(option, *words) != 0:
+    if LIBRARY.prctl(option, *words) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 

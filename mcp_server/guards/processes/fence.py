@@ -14,7 +14,9 @@ from pathlib import Path
 GROUPS = Path("/sys/fs/cgroup/pids")
 NAME = "menugate-"
 SHELL = "/bin/sh"
-STEP = 'echo $$ > "$0"; exec "$@"'
+STEP = 'echo 0 > "$0"; exec "$@"'
+"""Who moves itself alone, by `0` and not by its number, is moved at once. Anything else waits until every core has seen
+it, which takes longer than all the rest of a start."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Fence:
 
     def within(self, argv: Sequence[str]) -> list[str]:
         """A program that steps inside before it is the one that was meant, and so before it can start another."""
-        return [SHELL, "-c", STEP, str(self.folder / "cgroup.procs"), *argv]
+        return [SHELL, "-c", STEP, self.door, *argv]
+
+    @property
+    def door(self) -> str:
+        """By which a process with one thread steps in: it writes `0`."""
+        return str(self.folder / "tasks")
 
     def away(self) -> None:
         """It goes once the last of them is gone, now or when the next one is made."""
