@@ -1,12 +1,14 @@
 """Who ends with a command? This file is a program: it starts one and stays beside it, to end all that it started.
 
-    python -I -S beside.py PLAN PROGRAM ARGUMENTS...
+    python -I -S beside.py SOCKET
 
-PLAN is as `confine` reads it. When the command has ended, or the other end of a pipe is closed because somebody wants
-that or is gone, everything the command started is ended too, also what made a session of its own. Like `confine`, this
-starts with every command and takes of Python only what is there at once.
+It is started before there is a command, and is told through SOCKET which one: by the files it will use, and a plan as
+`confine` reads it. When the command has ended, or the other end of a pipe is closed because somebody wants that or is
+gone, everything the command started is ended too, also what made a session of its own. Like `confine`, this takes of
+Python only what is there at once.
 """
 
+import _socket
 import fcntl
 import marshal
 import os
@@ -27,6 +29,8 @@ else:
     import confine
 
 EVERYBODY, KILL, STOP = -1, 9, 19
+MOST_FILES = 16
+STREAMS = 3
 LEAST, MOST = 0.0005, 0.05
 
 
@@ -42,6 +46,8 @@ class Keeper:
             os.set_inheritable(one, False)
 
     def prepare(self) -> None:
+        if "fence" in self.plan:
+            step_inside(self.plan["fence"])
         if sys.platform.startswith("linux"):
             confine.control(confine.SUBREAPER, 1)
         if self.plan.get("open") is not None:
@@ -57,7 +63,7 @@ class Keeper:
             return os.getppid() == self.starter
         return False
 
-    def start(self, words: list[str]) -> int:
+    def start(self) -> int:
         pid = os.fork()
         if pid == 0:
             try:
@@ -66,7 +72,7 @@ class Keeper:
                     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
                 if sys.platform.startswith("linux"):
                     confine.control(confine.DIE_WITH_PARENT, KILL)
-                confine.become(self.plan, words)
+                confine.become(self.plan, self.plan["words"])
             except BaseException as error:
                 self.say(f"unable {error}")
             finally:
@@ -136,12 +142,48 @@ def end_below(pid: int) -> None:
         signal(os.kill, one, KILL)
 
 
-def main(number: str, *words: str) -> None:
-    with open(int(number), "rb") as file:  # noqa: PTH123
-        keeper = Keeper(marshal.load(file))  # noqa: S302  # written by who started us
+def step_inside(door: str) -> None:
+    """Into the control group that counts what we start."""
+    try:
+        with open(door, "w") as file:  # noqa: PTH123  # pathlib takes long to load
+            file.write("0")
+    except OSError:  # somebody counts as well
+        return
+
+
+def told(hand: int) -> "dict[str, Any] | None":
+    """What to do, once somebody says so; none where nobody will any more. The first files told are our own streams,
+    the next is the plan; the rest are lent, and the plan knows them by the numbers they had where they came from."""
+    asking = _socket.socket(fileno=hand)
+    _, found, _, _ = asking.recvmsg(1, _socket.CMSG_SPACE(MOST_FILES * 4))
+    asking.close()
+    if not found:
+        return None
+    data = found[0][2]
+    files = [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
+    for stream, file in enumerate(files[:STREAMS]):
+        os.dup2(file, stream)
+        os.close(file)
+    for file in files[STREAMS:]:
+        os.set_inheritable(file, False)
+    with open(files[STREAMS], "rb") as file:  # noqa: PTH123
+        plan = marshal.load(file)  # noqa: S302  # written by who started us
+    ours = dict(zip(plan["files"], files[STREAMS + 1 :], strict=True))
+    status, control, *rest = plan["keep"]
+    plan["keep"] = (ours[status], ours[control], *rest)
+    if "lane" in plan:
+        plan["lane"] = (ours[plan["lane"][0]], *plan["lane"][1:])
+    return plan
+
+
+def main(hand: str) -> None:
+    plan = told(int(hand))
+    if plan is None:
+        return
+    keeper = Keeper(plan)
     try:
         keeper.prepare()
-        child = keeper.start(list(words))
+        child = keeper.start()
     except OSError as error:
         keeper.say(f"unable {error}")
         return
@@ -151,3 +193,4 @@ def main(number: str, *words: str) -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    os._exit(0)  # nothing is left to be put in order, and somebody waits

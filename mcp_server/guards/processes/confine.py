@@ -202,7 +202,7 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
             raise OSError("the walls do not stand")
     if "filter" in plan:
         filter_calls(plan["filter"])
-    os.execv(words[0], words)  # noqa: S606  # the point of this program
+    os.execve(words[0], words, plan.get("env", os.environ))  # noqa: S606  # the point of this program
 
 
 def main(number: str, *words: str) -> None:

@@ -6,14 +6,18 @@ before anybody looks.
 
 import os
 import secrets
-from collections.abc import Sequence
+import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from mcp_server.guards.processes.launching import Launch
 
 GROUPS = Path("/sys/fs/cgroup/pids")
 NAME = "menugate-"
 SHELL = "/bin/sh"
+LEFT = 60.0
+"""Seconds after which nobody is still on the way into one."""
 STEP = 'echo 0 > "$0"; exec "$@"'
 """Who moves itself alone, by `0` and not by its number, is moved at once. Anything else waits until every core has seen
 it, which takes longer than all the rest of a start."""
@@ -39,14 +43,12 @@ class Fence:
             return None
         return fence
 
-    def within(self, argv: Sequence[str]) -> list[str]:
-        """A program that steps inside before it is the one that was meant, and so before it can start another."""
-        return [SHELL, "-c", STEP, self.door, *argv]
-
-    @property
-    def door(self) -> str:
-        """By which a process with one thread steps in: it writes `0`."""
-        return str(self.folder / "tasks")
+    def around(self, launch: Launch) -> Launch:
+        """Who is started steps inside before it is the one that was meant, and so before it can start another."""
+        door = str(self.folder / "tasks")
+        if launch.plan is not None:
+            return replace(launch, plan={**launch.plan, "fence": door})
+        return replace(launch, argv=[SHELL, "-c", STEP, door, *launch.argv])
 
     def away(self) -> None:
         """It goes once the last of them is gone, now or when the next one is made."""
@@ -64,7 +66,10 @@ def _own() -> Path | None:
 
 
 def _sweep(folder: Path) -> None:
-    """What was still in use when its turn came, here or in a server that was killed."""
+    """What was still in use when its turn came, here or in a server that was killed. Not what is new: nobody may have
+    stepped into it yet."""
+    old = time.time() - LEFT
     for left in folder.glob(f"{NAME}*"):
         with suppress(OSError):
-            left.rmdir()
+            if left.stat().st_mtime < old:
+                left.rmdir()

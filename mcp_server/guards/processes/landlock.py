@@ -24,7 +24,7 @@ from mcp_server.guards.processes.outlet import PORT
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "landlock"
-CONFINE, BESIDE = (Path(__file__).with_name(name) for name in ("confine.py", "beside.py"))
+CONFINE = Path(__file__).with_name("confine.py")
 """Named and not imported: what it needs takes milliseconds that a start of the server has not."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 DEEPEST = 12
@@ -85,8 +85,8 @@ def beside(
     """With somebody beside it, who ends all of it; shut in or not."""
     control, holding = os.pipe()
     status, saying = os.pipe()
-    file = planned({**(walls or {}), "keep": (saying, control, os.getpid(), terminal)})
-    return Launch([*launcher(BESIDE, file), *argv], Kept(status, holding, private), (control, saying, file))
+    plan = {**(walls or {}), "keep": (saying, control, os.getpid(), terminal)}
+    return Launch(list(argv), Kept(status, holding, private), (control, saying), plan=plan)
 
 
 def running() -> int:

@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from mcp_server.guards.processes.outlet import Lane
 from mcp_server.guards.processes.reach import Reach
@@ -42,6 +42,8 @@ class Launch:
     folder: str = "/"
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the child has to know about where it is."""
+    plan: Mapping[str, Any] | None = None
+    """Where somebody stays beside it: what that one has to know, with descriptors by our numbers."""
     counted: bool = False
     """Does somebody have to count its processes, because the kernel does not?"""
 

@@ -14,6 +14,7 @@ import anyio
 from mcp_server.guards.processes.launching import Launch, Sandbox, Start
 from mcp_server.guards.processes.reach import Reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.standby import Standby
 from mcp_server.model.ports.processes import Limits
 
 SECONDS = 10.0
@@ -113,7 +114,8 @@ async def fault(sandbox: Sandbox) -> str:
 
 
 async def _said(launch: Launch) -> str:
-    child = spawn(launch, {"LC_ALL": "C.UTF-8", **launch.variables}, "/", terminal=False, apart=False)
+    alone = Standby.alone()
+    child = spawn(launch, {"LC_ALL": "C.UTF-8", **launch.variables}, "/", terminal=False, apart=False, standby=alone)
     said = bytearray()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.follow)

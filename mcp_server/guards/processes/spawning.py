@@ -12,25 +12,22 @@ from collections.abc import Mapping
 
 from mcp_server.guards.processes.child import Running
 from mcp_server.guards.processes.launching import Launch
+from mcp_server.guards.processes.standby import Standby
 from mcp_server.guards.processes.streams import Sink, Source
 
 ROWS, COLUMNS = 40, 160
 
 
-def spawn(launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool) -> Running:
+def spawn(
+    launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool, standby: Standby
+) -> Running:
     """`apart`: errors come on a pipe of their own."""
     ours, theirs = _ends(terminal, apart)
     try:
-        process = subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
-            launch.argv,
-            stdin=theirs[0],
-            stdout=theirs[1],
-            stderr=theirs[2],
-            env=dict(env),
-            cwd=folder,
-            pass_fds=launch.lent,
-            start_new_session=True,
-        )
+        if launch.plan is None:
+            process = _started(launch, env, folder, theirs)
+        else:
+            process = standby.start(launch, env, folder, theirs)
     except BaseException:
         for one in ours:
             os.close(one)
@@ -42,6 +39,19 @@ def spawn(launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, a
     out = Source(ours[0])
     err = Source(ours[2]) if len(ours) > 2 else None
     return Running(process, launch.tether, out, err, Sink(ours[1]))
+
+
+def _started(launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
+        launch.argv,
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        env=dict(env),
+        cwd=folder,
+        pass_fds=launch.lent,
+        start_new_session=True,
+    )
 
 
 def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:

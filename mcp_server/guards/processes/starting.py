@@ -20,6 +20,7 @@ from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.standby import Standby
 from mcp_server.guards.processes.strays import obeyed, take_away, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
@@ -40,6 +41,7 @@ class Nursery:
     """Every child that runs, so that none is left when the server stops."""
 
     children: set[Running] = field(default_factory=set[Running])
+    standby: Standby = field(default_factory=Standby)
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def take(self, child: Running) -> None:
@@ -56,6 +58,7 @@ class Nursery:
         return task
 
     async def close(self) -> None:
+        self.standby.close()
         async with anyio.create_task_group() as tasks:
             for child in list(self.children):
                 tasks.start_soon(child.kill)
@@ -192,8 +195,8 @@ class Granted:
         shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
         fence = Fence.of(shop.limits.processes + OWN) if launch.counted else None
-        launch = replace(launch, argv=fence.within(launch.argv)) if fence else launch
-        child = spawn(launch, env, folder, terminal, apart)
+        launch = fence.around(launch) if fence else launch
+        child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
         shop.nursery.take(child)
         child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
         try:
