@@ -14,6 +14,9 @@ from mcp_server.model.ports.files import Files
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 """`tests.test_a.Case.test_b`, as unittest names a test; anything else is named as pytest names it."""
 PYTHON, VENV = "python3", ".venv/bin"
+FRESH = "PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/dev/null"
+"""What Python compiled earlier is looked for where nothing is: a file that was changed within the same second, to the
+same length, would be taken for what it was before."""
 
 
 def named_wrongly(test: str) -> str:

@@ -1,5 +1,6 @@
 """Does a run that chose phases go through them as it may, with a way on and a way back from everywhere?"""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Generator
@@ -287,6 +288,16 @@ def state_of(here: Served) -> tuple[str, ...]:
     )
 
 
+def changed_unseen_by_python(work: Path, now: str) -> None:
+    """Compiled, and then changed within the same second to the same length: Python takes the old one for up to date."""
+    calc = work / "calc.py"
+    before = calc.stat().st_mtime_ns
+    shutil.rmtree(work / "__pycache__", ignore_errors=True)
+    subprocess.run(["python3", "-c", "import calc"], cwd=work, check=True, env={"PATH": os.environ["PATH"]})
+    calc.write_text(now)
+    os.utime(calc, ns=(before, before))
+
+
 @pytest.mark.parametrize(
     ("now", "before", "test", "verdict"),
     [
@@ -305,9 +316,7 @@ def test_what_a_failure_is(here: Served, now: str, before: str, test: str, verdi
     (work / "calc.py").write_text(before)
     (work / "seen" / "count").write_text("")
     git(work, "commit", "-qam", "before", "--allow-empty")
-    (work / "calc.py").write_text(now)
-    # Python takes what it compiled within the same second, of a file of the same length, for up to date.
-    shutil.rmtree(work / "__pycache__", ignore_errors=True)
+    changed_unseen_by_python(work, now)
     (work / "mine.txt").write_text("not committed")
     stood = state_of(here)
     found = look(here, f"test_calc.Adds.{test}", compare_baseline=True)

@@ -12,7 +12,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, Effect, Hints, Tool
 from tools.phases.baseline import at_last_commit
-from tools.testing import Look, Seen, command_for, look, named_wrongly, python_of, run_line
+from tools.testing import FRESH, Look, Seen, command_for, look, named_wrongly, python_of, run_line
 
 SECONDS = 120
 SHOWN = 2000
@@ -39,7 +39,7 @@ async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
     if fault := named_wrongly(test):
         message = f"`test_name` {fault}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Name the test as its runner does, relative to the workspace.")
-    command = command_for(test, await python_of(ctx.files))
+    command = f"{FRESH} {command_for(test, await python_of(ctx.files))}"
     runs = [await _seen(ctx, test, command)]
     if runs[0].refused is None and runs[0].look is Look.FAILED:
         runs.append(await _seen(ctx, test, command))

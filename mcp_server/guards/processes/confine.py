@@ -202,7 +202,9 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
             raise OSError("the walls do not stand")
     if "filter" in plan:
         filter_calls(plan["filter"])
-    os.execve(words[0], words, plan.get("env", os.environ))  # noqa: S606  # the point of this program
+    if "env" in plan:
+        os.execve(words[0], words, plan["env"])  # noqa: S606  # the point of this program
+    os.execv(words[0], words)  # noqa: S606
 
 
 def main(number: str, *words: str) -> None:

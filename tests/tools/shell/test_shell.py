@@ -168,7 +168,7 @@ def sleeping(until: float) -> list[str]:
         for folder in Path("/proc").iterdir():
             if folder.name.isdigit():
                 try:
-                    line = (folder / "cmdline").read_text().replace("\0", " ")
+                    line = (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
                 except OSError:
                     continue
                 found += [line] if line.startswith("sleep 5") else []
