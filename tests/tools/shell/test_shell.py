@@ -216,11 +216,27 @@ def test_where_a_sandbox_is_required_and_there_is_none_nothing_runs(folders: tup
         assert text(client.call("bash", command="cat a.txt")) == "one\ntwo"
 
 
+ASK = """python3 -c "
+import urllib.error, urllib.request
+try:
+    urllib.request.urlopen('http://example.invalid')
+except urllib.error.HTTPError as refused:
+    print(refused.code, refused.read().decode())
+"
+"""
+
+
 def test_what_a_sandbox_takes_away_is_said_where_it_hurts(at: Pipe) -> None:
-    said = bash(
-        at, "curl -sS http://example.invalid || python3 -c 'import socket; socket.getaddrinfo(\"x.invalid\", 80)'"
-    )
-    assert "is not among the places of the network that may be reached from here" in said or "no network" in said
+    said = bash(at, ASK)
+    assert said.startswith("403 "), said
+    assert "`example.invalid:80` is not among the places of the network that may be reached from here" in said
+
+
+def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, Path]) -> None:
+    (folders[0] / "far.py").write_text("import socket\nsocket.getaddrinfo('example.invalid', 80)\n")
+    with served(*folders) as client:
+        said = text(client.call("bash", command="python3 far.py"))
+    assert said.endswith("[commands have no network at the profile `normal` here]\n[exit code 1]"), said
 
 
 def test_a_file_number_is_not_handed_on(at: Pipe) -> None:
