@@ -120,7 +120,8 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
     for one in places.repositories:
         if trusted or one in opened:
             held.append(one)
-            guarded += [f"{one}/{name}" for name in OBEYED_BY_GIT]
+            inside = [inner for inner in places.inner if inner.startswith(f"{one}/")]
+            guarded += [f"{folder}/{name}" for folder in (one, *inside) for name in OBEYED_BY_GIT]
         else:
             guarded.append(one)
     # What git keeps for a submodule or a linked worktree lies inside of another repository's folder.

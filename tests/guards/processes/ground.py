@@ -32,7 +32,8 @@ def furnish(root: Path) -> Path:
         (root / folder).mkdir(parents=True)
     for name in (".git/config", ".git/hooks/x", ".menugate/state.db", ".env", "src/a.py", "keys/id_rsa", ".mcp.json"):
         (work / name).write_text("what-is-here\n")
-    (root / "home" / ".ssh" / "id").write_text("what-is-here\n")
+    for name in (".ssh/id", ".gitconfig"):
+        (root / "home" / name).write_text("what-is-here\n")
     return work
 
 

@@ -34,7 +34,7 @@ async def test_the_workspace_is_written_and_what_others_obey_is_not(box: Sandbox
 
 async def test_secrets_our_state_and_the_home_are_out_of_sight(box: Sandbox, work: Path) -> None:
     async with opened(work, box) as made:
-        for path in (".env", "keys/id_rsa", ".menugate/state.db", "~/.ssh/id", "../beside/x"):
+        for path in (".env", "keys/id_rsa", ".menugate/state.db", "~/.ssh/id", "~/.gitconfig", "../beside/x"):
             said = await sh(made, f"cat {path}")
             assert (said.code != 0, b"what-is-here" in said.out) == (True, False), path
 
@@ -48,6 +48,29 @@ async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work
         said = await processes.run(Command(("bash", "-c", "echo x > src/new"), read_only=True))
         assert said.code != 0
     assert not (work / "src" / "new").exists()
+
+
+INNER = (".git/modules/sub", ".git/modules/a/b", ".git/modules/a/b/modules/c", ".git/worktrees/w")
+
+
+@pytest.mark.parametrize("inner", ["", *INNER])
+async def test_at_trusted_a_repository_is_written_but_for_what_git_obeys(box: Sandbox, work: Path, inner: str) -> None:
+    """In it as in those inside of it, of submodules and of linked worktrees."""
+    for folder in INNER:
+        (work / folder / "hooks").mkdir(parents=True)
+        for name in ("HEAD", "config", "config.worktree", "commondir", "hooks/x"):
+            (work / folder / name).write_text("what-is-here\n")
+    folder = inner or ".git"
+    async with opened(work, box) as made:
+        for name in ("config", "hooks/x", "hooks/new", *(("config.worktree", "commondir") if inner else ())):
+            before = (work / folder / name).read_text() if name != "hooks/new" else None
+            assert (await sh(made, f"echo x >> {folder}/{name}", Profile.TRUSTED)).code != 0, name
+            assert (await sh(made, f"mv {folder}/{name} src/away", Profile.TRUSTED)).code != 0, name
+            assert before is None or (work / folder / name).read_text() == before
+        assert (await sh(made, f"mv {folder}/hooks {folder}/h", Profile.TRUSTED)).code != 0
+        # Landlock would have to open all of it, and opens nothing.
+        for line in (f"echo x > {folder}/HEAD", f"mkdir -p {folder}/objects/aa"):
+            assert ((await sh(made, line, Profile.TRUSTED)).code == 0) is (box.name == "bubblewrap")
 
 
 async def test_who_is_trusted_with_the_repository_gets_it_without_its_hooks(work: Path, box: Sandbox) -> None:
