@@ -3,6 +3,7 @@
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Annotated, NotRequired, TypedDict
 
 import anyio
@@ -30,6 +31,7 @@ OFFLINE = re.compile(
 )
 EARLY = 0.4
 """Seconds a command in the background has to say that it failed at once."""
+MOST_NAMED = 10
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
 
 Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(longest=200)]
@@ -117,8 +119,8 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
             return ended(ctx, shell, said)
         return running(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
     code = rest.split("\n", 1)[0].strip()
-    where = f"[in shell {shell.id}]" + (f"\n{told}" if code != "0" and (told := hints(ctx, text)) else "")
-    return answer(shell, text, int(code) if code.isdigit() else None, where)
+    notes = (f"[in shell {shell.id}]", hints(ctx, text) if code != "0" else "", obeyed(await shell.look_around()))
+    return answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
 
 
 async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
@@ -142,8 +144,8 @@ def seconds(args: BashArguments, usual: float, longest: float) -> float:
 def ended(ctx: Context, shell: Shell, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
     late = "[ended: it ran longer than it may]" if shell.over_time else ""
-    told = hints(ctx, text) if shell.code else ""
-    return answer(shell, text, shell.code, "\n".join(part for part in (late, told) if part))
+    notes = (late, hints(ctx, text) if shell.code else "", obeyed(shell.planted))
+    return answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 
 def running(shell: Shell, why: str, said: str | None = None) -> Done:
@@ -163,6 +165,18 @@ def hints(ctx: Context, text: str) -> str:
             "as the workspace's top folder; where the person installs bubblewrap, that is lifted]"
         )
     return "\n".join(found)
+
+
+def obeyed(planted: Sequence[str]) -> str:
+    """Where `Write` would have asked the person, somebody has to be told."""
+    if not planted:
+        return ""
+    names = ", ".join(f"`{one}`" for one in planted[:MOST_NAMED])
+    more = f" and {len(planted) - MOST_NAMED} more" if len(planted) > MOST_NAMED else ""
+    return (
+        f"[new since this began: {names}{more}. Other programs obey what stands there, unasked: tell the person, and "
+        "take away what is not meant]"
+    )
 
 
 def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:

@@ -48,6 +48,8 @@ class Shell:
     screen: Screen = field(default_factory=Screen)
     begun: float = field(default_factory=time.monotonic)
     over_time: bool = False
+    planted: tuple[str, ...] = ()
+    """What other programs obey and was made since it began, as far as that was looked for."""
     _news: anyio.Event = field(default_factory=anyio.Event)
     _done: anyio.Event = field(default_factory=anyio.Event)
     _task: "asyncio.Task[None] | None" = None
@@ -69,13 +71,21 @@ class Shell:
             self.over_time = limit.cancelled_caught
         finally:
             await self.child.kill(GRACE if self.over_time else 0.0)
-            self._done.set()
-            self._add(b"", last=True)
+            try:
+                self.planted = tuple(await self.child.planted())
+            finally:
+                self._done.set()
+                self._add(b"", last=True)
 
     def _add(self, piece: bytes, last: bool = False) -> None:
         self.screen.add(piece, last)
         news, self._news = self._news, anyio.Event()
         news.set()
+
+    async def look_around(self) -> tuple[str, ...]:
+        """What it has planted since somebody looked last."""
+        before, self.planted = self.planted, tuple(await self.child.planted())
+        return tuple(one for one in self.planted if one not in before)
 
     async def ended(self, seconds: float) -> bool:
         """Wait so long for it to end; whether it has."""

@@ -12,7 +12,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Tool
 from tools.shell import shells
-from tools.shell.bash import MEANINGS, UNKNOWN
+from tools.shell.bash import MEANINGS, UNKNOWN, obeyed
 from tools.shell.screen import readable
 from tools.shell.shells import Shell
 
@@ -81,7 +81,8 @@ def said(shell: Shell, text: str, start: int) -> Done:
         "offset": start,
         "next_offset": shell.screen.total,
     }
-    return Done(f"{body}[{state(shell)}]", data, printed=True)
+    note = f"\n{found}" if shell.code is not None and (found := obeyed(shell.planted)) else ""
+    return Done(f"{body}[{state(shell)}]{note}", data, printed=True)
 
 
 def state(shell: Shell) -> str:
@@ -111,6 +112,7 @@ async def kill_shell(ctx: Context, args: KillArguments) -> Ending:
     text = readable(shell.screen.new()).strip("\n")
     await shells.forget(ctx, shell)
     note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
+    note = "\n".join(filter(None, (note, obeyed(shell.planted))))
     return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
 

@@ -12,6 +12,7 @@ import anyio.to_thread
 from mcp_server.guards.processes.family import family, tell
 from mcp_server.guards.processes.fence import Fence
 from mcp_server.guards.processes.launching import Tether
+from mcp_server.guards.processes.strays import Since
 from mcp_server.guards.processes.streams import Sink, Source
 
 KILLED = 128 + signal.SIGKILL
@@ -39,6 +40,8 @@ class Running:
     killed: bool = False
     begun: bool = True
     """False where the sandbox could not be built, and the command did not run."""
+    since: Since | None = None
+    """What it found when it began; None where nobody wants to know what it made."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
     _errors: bytes = b""
 
@@ -69,6 +72,9 @@ class Running:
         await self._ended.wait()
         assert self.code is not None
         return self.code
+
+    async def planted(self) -> tuple[str, ...]:
+        return await self.since.planted() if self.since is not None else ()
 
     async def kill(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):

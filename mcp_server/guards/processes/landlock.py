@@ -28,6 +28,8 @@ CONFINE = Path(__file__).with_name("confine.py")
 """Named and not imported: what it needs takes milliseconds that a start of the server has not."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 DEEPEST = 12
+UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
+"""What is there and may not be read, git takes for an accident and ends. It is to be as if it were not there."""
 
 
 def planned(plan: Mapping[str, Any]) -> int:
@@ -56,7 +58,8 @@ class Landlock:
             raise
         if start.lane is not None:
             launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
-        return replace(launch, counted=True, variables={"TMPDIR": private.name, "XDG_CACHE_HOME": private.name})
+        own = {"TMPDIR": private.name, "XDG_CACHE_HOME": private.name, **UNSEEN}
+        return replace(launch, counted=True, variables=own)
 
 
 def plan(start: Start, private: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
 from mcp_server.guards.processes.standby import Standby
-from mcp_server.guards.processes.strays import obeyed, take_away, told
+from mcp_server.guards.processes.strays import Since, obeyed, take_away, there, told
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Shelter
@@ -163,18 +163,21 @@ class Granted:
         with shop.jail.place(shop.jail.relative(command.folder or "."), reading=True) as place:
             folder = str(shop.ground.workspace / place.path)
         within: Reach | None = None
+        since: Since | None = None
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
+            since = Since(shop.watch, there(shop.watch.root, places)) if within.writable else None
         argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            launch = beside(argv, terminal)
+            child = await self._begun(beside(argv, terminal), command, folder, terminal, apart)
         else:
             start = Start(argv, within, shop.limits, command.seconds, terminal)
-            return await self._within(sandbox, start, command, apart)
-        return await self._begun(launch, command, folder, terminal, apart)
+            child = await self._within(sandbox, start, command, apart)
+        child.since = since
+        return child
 
     async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
         outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None

@@ -1,15 +1,17 @@
-"""Did a child leave something behind by which somebody's git would run a program later? It is taken away again.
+"""Did a child leave something behind that other programs obey? What git would run for it is taken away, the rest named.
 
-What is there already cannot be changed by a child. What is not there cannot be held by a mount either: so a program
-that was trusted with a repository's folder is looked after when it has ended.
+What is there already cannot be changed by a child. What is not there cannot be held by a mount either: so it is looked
+after when it has ended. After a program that was trusted with a repository's folder nothing of the kind can be meant.
+After a command it can, and it may be the person's own from meanwhile: that is not ours to take away.
 """
 
 import os
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.processes.places import OBEYED_BY_GIT, OTHERS_IN_GIT
+from mcp_server.guards.processes.places import OBEYED_BY_GIT, OTHERS_IN_GIT, Places, Watch
 from mcp_server.model.ending import Code, Problem, Refusal
 
 
@@ -39,3 +41,20 @@ def told(strays: list[Path]) -> Refusal:
             "Tell the person: this repository does something it should not.",
         )
     )
+
+
+def there(root: Path, places: Places) -> frozenset[str]:
+    return frozenset(one for one in places.obeyed() if os.path.lexists(root / one))
+
+
+@dataclass(frozen=True)
+class Since:
+    """What there was when a command began."""
+
+    watch: Watch
+    before: frozenset[str]
+
+    async def planted(self) -> tuple[str, ...]:
+        """What there is now as well; of a whole new repository just that."""
+        new = there(self.watch.root, await self.watch.now()) - self.before
+        return tuple(sorted(one for one in new if not any(str(above) in new for above in Path(one).parents)))

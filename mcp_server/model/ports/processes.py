@@ -5,7 +5,7 @@ sandbox its profile allows, and dies with the call, the session or the server, w
 cannot be contained as its grant demands, nothing starts and `Refusal` says why.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -97,6 +97,11 @@ class Child(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def wait(self) -> int: ...
+
+    async def planted(self) -> Sequence[str]:
+        """Places of the workspace that other programs obey, which were not there when it began. No sandbox can hold
+        what is not there yet."""
+        ...
 
     async def kill(self, grace: float = 0.0) -> None:
         """It and everything it started; first politely, where there is time for that."""

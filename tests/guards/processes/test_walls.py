@@ -13,7 +13,7 @@ from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.processes import Command
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand, Effect
-from tests.guards.processes.ground import opened, sh
+from tests.guards.processes.ground import opened, sandbox, sh
 
 pytestmark = pytest.mark.anyio
 PYTHON = Path(sys.executable).resolve()
@@ -37,6 +37,14 @@ async def test_secrets_our_state_and_the_home_are_out_of_sight(box: Sandbox, wor
         for path in (".env", "keys/id_rsa", ".menugate/state.db", "~/.ssh/id", "~/.gitconfig", "../beside/x"):
             said = await sh(made, f"cat {path}")
             assert (said.code != 0, b"what-is-here" in said.out) == (True, False), path
+
+
+async def test_git_works_though_what_the_person_told_it_is_out_of_sight(box: Sandbox, work: Path) -> None:
+    (work.parent / "home" / ".gitconfig").write_text("[user]\n\tname = what-is-here\n")
+    async with opened(work, box) as made:
+        for line in ("git init -q src && git -C src status --short", "git config --get user.name || echo nobody"):
+            said = await sh(made, line)
+            assert (said.code, b"what-is-here" in said.out) == (0, False), said
 
 
 async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work: Path) -> None:
@@ -71,6 +79,35 @@ async def test_at_trusted_a_repository_is_written_but_for_what_git_obeys(box: Sa
         # Landlock would have to open all of it, and opens nothing.
         for line in (f"echo x > {folder}/HEAD", f"mkdir -p {folder}/objects/aa"):
             assert ((await sh(made, line, Profile.TRUSTED)).code == 0) is (box.name == "bubblewrap")
+
+
+PLANT = "cd src; mkdir .idea d; echo x > .idea/x; echo x > .mcp.json; mkdir -p d/.git/hooks; echo x > d/.git/config"
+
+
+async def test_what_others_obey_and_a_command_made_anew_is_named(box: Sandbox, work: Path) -> None:
+    """No sandbox can hold what is not there yet."""
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        quiet = await processes.start(Command(("bash", "-c", "echo x > src/.new")))
+        await quiet.wait()
+        assert await quiet.planted() == ()
+        child = await processes.start(Command(("bash", "-c", PLANT)))
+        assert await child.wait() == 0
+        assert await child.planted() == ("src/.idea", "src/.mcp.json", "src/d/.git")
+        again = await processes.start(Command(("bash", "-c", "echo y >> src/a.py")))
+        await again.wait()
+        assert await again.planted() == ()
+
+
+async def test_what_git_obeys_and_a_trusted_command_made_anew_is_named(work: Path) -> None:
+    box = sandbox("bubblewrap")
+    if box is None:
+        pytest.skip("Landlock lets nothing be made there")
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
+        child = await processes.start(Command(("bash", "-c", "echo . > .git/commondir; echo x > .git/HEAD")))
+        await child.wait()
+        assert await child.planted() == (".git/commondir",)
 
 
 async def test_who_is_trusted_with_the_repository_gets_it_without_its_hooks(work: Path, box: Sandbox) -> None:

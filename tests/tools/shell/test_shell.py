@@ -239,6 +239,24 @@ def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, 
     assert said.endswith("[commands have no network at the profile `normal` here]\n[exit code 1]"), said
 
 
+NEW = "[new since this began: `deep/.mcp.json`. Other programs obey what stands there, unasked: tell the person, and"
+
+
+def test_what_other_programs_obey_and_a_command_made_is_said(at: Pipe, folders: tuple[Path, Path]) -> None:
+    place = folders[0] / "deep" / ".mcp.json"
+    plant, say = "echo {} > deep/.mcp.json", "echo nothing"
+    for how in ({}, {"run_in_background": True}, {"bash_id": "stays"}):
+        assert NEW in bash(at, plant, **how), how
+        assert "new since" not in bash(at, say, **how), how
+        place.unlink()
+    name = at.call("bash", command=f"read; {plant}", run_in_background=True)["structuredContent"]["bash_id"]
+    at.call("write_to_shell", shell_id=name, content="", press_enter=True)
+    assert NEW in text(at.call("wait", seconds=10, bash_id=name))
+    assert NEW in text(at.call("bash_output", bash_id=name))
+    place.unlink()
+    assert "new since" not in bash(at, "exit", bash_id="stays")
+
+
 def test_a_file_number_is_not_handed_on(at: Pipe) -> None:
     assert bash(at, "ls /proc/self/fd | wc -l") in ("4", "5")
     assert os.path.exists("/proc/self/fd")
