@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol
 
-from bench import catalogue, messages
+from bench import catalogue, crowd, messages
 from bench.processes import memory
 from bench.ratios import Limit, Ratio, compare
 from bench.sides import WORK, Side, prepare
@@ -184,5 +184,6 @@ CASES: tuple[Case, ...] = (
     Case("call", "a call that does nothing, one stdio client", "ms", 1e3, Limit(1.6), FEW, 80, IDLE_CALL),
     Case("load", "calls a second over HTTP, 100 connections", "/s", 1, Limit(0.8, at_least=True), FEW, 8, under_load),
     Case("start", "from spawn to the first `tools/list`, stdio", "s", 1, Limit(1.35), FEW, 14, started),
+    Case("crowd", crowd.WHAT, "ms", 1e3, Limit(2), FEW, 10, lambda _case, _sides, rounds: crowd.late(rounds)),
     Case("memory", "memory held after `tools/list`, stdio", "MB", 1e-6, Limit(1.35), FEW, 5, held),
 )

@@ -62,6 +62,15 @@ class Pipe:
         """Seconds until the reply was here whole, and the reply. It is parsed after the clock has stopped."""
         started = perf_counter()
         self._write(line)
+        return self._reply(started)
+
+    def ask_all(self, lines: Sequence[bytes]) -> list[Mapping[str, Any]]:
+        """All at once; the replies as they come."""
+        for line in lines:
+            self._write(line)
+        return [self._reply(0.0)[1] for _ in lines]
+
+    def _reply(self, started: float) -> tuple[float, Mapping[str, Any]]:
         while True:
             reply = self._line()
             took = perf_counter() - started

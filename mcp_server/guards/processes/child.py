@@ -104,6 +104,9 @@ class Running:
         self.begun = code is not None or self.killed
         self.code = KILLED if code is None else code
         self.tether.close()
+        for source in (self.out, self.err):
+            if source is not None:
+                source.hurry()
         if self.fence is not None:
             self.fence.away()
         if self.stdin is not None:

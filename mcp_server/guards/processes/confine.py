@@ -193,6 +193,7 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
     elif "folder" in plan:
         os.chdir(plan["folder"])
     limit(plan.get("bounds", {}))
+    os.nice(plan.get("nice", 0))
     lead_out(plan)
     if plan.get("open") is not None:
         if os.geteuid() == 0:

@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
-from mcp_server.guards.processes.limits import bounds
+from mcp_server.guards.processes.limits import NICENESS, bounds
 from mcp_server.guards.processes.outlet import PORT
 from mcp_server.guards.processes.reach import Reach
 
@@ -88,7 +88,7 @@ def beside(
     """With somebody beside it, who ends all of it; shut in or not."""
     control, holding = os.pipe()
     status, saying = os.pipe()
-    plan = {**(walls or {}), "keep": (saying, control, os.getpid(), terminal)}
+    plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
     return Launch(list(argv), Kept(status, holding, private), (control, saying), plan=plan)
 
 

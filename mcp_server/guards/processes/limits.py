@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcp_server.model.ports.processes import Limits
 
-NICENESS = 5
+NICENESS = 10
 """Whoever waits for an answer of ours comes before whoever computes."""
 OPEN_FILES = 4096
 LESS_DEAR = 500

@@ -36,8 +36,8 @@ def spawn(
     finally:
         for one in {*theirs, *launch.lent}:
             os.close(one)
-    out = Source(ours[0])
-    err = Source(ours[2]) if len(ours) > 2 else None
+    out = Source(ours[0], standby.pace)
+    err = Source(ours[2], standby.pace) if len(ours) > 2 else None
     return Running(process, launch.tether, out, err, Sink(ours[1]))
 
 

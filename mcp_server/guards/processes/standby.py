@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.guards.processes.landlock import planned
 from mcp_server.guards.processes.launching import Launch
+from mcp_server.guards.processes.streams import Pace
 
 BESIDE = Path(__file__).with_name("beside.py")
 """Named and not imported: what it needs takes milliseconds that a start of the server has not."""
@@ -73,6 +74,8 @@ class Standby:
     """At most one that waits; none before the first is needed, and none any more once this is closed."""
 
     ready: Waiting | None = None
+    pace: Pace = field(default_factory=Pace)
+    """Of what everybody prints who was started from here."""
     _timer: asyncio.TimerHandle | None = None
     _closed: bool = False
 

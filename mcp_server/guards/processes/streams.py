@@ -5,32 +5,61 @@ A program that prints without end is slowed down by its own full pipe; the serve
 
 import errno
 import os
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import anyio
 from anyio import ClosedResourceError, wait_readable, wait_writable
 
 CHUNK = 1 << 16
-AT_ONCE = 4 << 20
-"""Bytes a stream may bring as fast as it can."""
-PER_SECOND = 8 << 20
-"""And after that."""
+LOUD, AT_ONCE = 64 << 10, 4 << 20
+"""Bytes from which on a stream is one of a crowd, and what the crowd may bring together as fast as it can."""
+PER_SECOND, LEAST_PER_SECOND = 8 << 20, 16 << 10
+"""And after that: what one brings alone, and what is left to each of many. What is read is what they may print next, so
+that a crowd which prints without end would take the machine from whoever waits for an answer."""
+FORGOTTEN_PER_SECOND, RECENT = 64 << 10, 1.0
+"""Who is quiet for a while may be loud again, and is no longer counted."""
+TURN = 0.05
+"""Seconds a stream is left alone at a time. A terminal hands out little at once, and each time costs a wakening."""
+LEAST_CHUNK = 4096
+
+
+@dataclass
+class Pace:
+    """Who is loud at the moment, among all that are read here."""
+
+    _heard: dict["Source", float] = field(default_factory=dict["Source", float])
+
+    def crowd(self, source: "Source", now: float) -> int:
+        self._heard[source] = now
+        for one in [one for one, at in self._heard.items() if now - at > RECENT]:
+            del self._heard[one]
+        return len(self._heard)
+
+    def forget(self, source: "Source") -> None:
+        self._heard.pop(source, None)
 
 
 class Source:
     """The reading end, which it owns."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, pace: Pace) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor: int | None = descriptor
-        self._read = 0
+        self._pace = pace
+        self._level, self._at = 0.0, 0.0
+        """How much it brought lately, and up to when that is counted."""
+        self._owed = 0.0
+        self._chunk = CHUNK
+        self._over = False
 
     async def piece(self) -> bytes:
         """The next bytes; none at the end."""
         while self._descriptor is not None:
             try:
-                data = os.read(self._descriptor, CHUNK)
+                data = os.read(self._descriptor, self._chunk)
             except BlockingIOError:
                 await _ready(wait_readable, self._descriptor)
                 continue
@@ -40,13 +69,33 @@ class Source:
                 data = b""  # how a terminal says that nobody is at its other side any more
             if not data:
                 self.close()
-            self._read += len(data)
-            if self._read > AT_ONCE:
-                await anyio.sleep(len(data) / PER_SECOND)
+            await self._wait_its_turn(len(data))
             return data
         return b""
 
+    async def _wait_its_turn(self, brought: int) -> None:
+        now = time.monotonic()
+        self._level = max(self._level - (now - self._at) * FORGOTTEN_PER_SECOND, 0) + brought
+        self._at, self._chunk = now, CHUNK
+        if self._over or self._level < LOUD:
+            return
+        crowd = self._pace.crowd(self, now)
+        if self._level < AT_ONCE / crowd:
+            return
+        rate = max(PER_SECOND / crowd**2, LEAST_PER_SECOND)
+        self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
+        self._owed += brought / rate
+        if self._owed > TURN:
+            owed, self._owed = self._owed, 0.0
+            await anyio.sleep(owed)
+
+    def hurry(self) -> None:
+        """Nobody writes any more: what is still there may come at once."""
+        self._over = True
+        self._pace.forget(self)
+
     def close(self) -> None:
+        self.hurry()
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             anyio.notify_closing(descriptor)

@@ -12,10 +12,11 @@ from mcp_server.model.ports.processes import Child, Command
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand, Effect
 from tests.guards.processes.ground import opened
-from tools.shell.screen import HEAD, TAIL, Screen
+from tools.shell.screen import Screen
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 SHELLS = 24
+KEPT = 32 << 10
 SECONDS = 3.0
 
 
@@ -39,7 +40,7 @@ async def test_a_crowd_that_prints_without_end_is_borne(box: Sandbox, work: Path
     async with opened(work, box) as made:
         processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         children = [await processes.start(Command(("yes",), seconds=60)) for _ in range(SHELLS)]
-        screens = [Screen() for _ in children]
+        screens = [Screen(KEPT, KEPT) for _ in children]
         before = after = 0
         crowded = 0.0
         async with anyio.create_task_group() as tasks:
@@ -53,6 +54,6 @@ async def test_a_crowd_that_prints_without_end_is_borne(box: Sandbox, work: Path
                 tasks.start_soon(child.kill)
         quiet = await late(SECONDS / 2)
     # What is kept is bounded; what is printed after that leaves no trace.
-    assert all(screen.total > HEAD + TAIL for screen in screens)
-    assert after - before < SHELLS * (HEAD + TAIL) / 1024
+    assert all(screen.total > 2 * KEPT for screen in screens)
+    assert after - before < SHELLS * (2 * KEPT) / 1024
     assert crowded < max(40 * quiet, 0.25)
