@@ -27,6 +27,16 @@ def holds(view: View) -> dict[tuple[str, str], Hold]:
     return {(row["principal"], row["session"]): held for row in rows if (held := _hold(row)) is not None}
 
 
+def paused(view: View) -> dict[tuple[str, str], Hold]:
+    """What of it still pauses somebody: who is held for one run's sake goes on when that run is over."""
+    return {key: held for key, held in holds(view).items() if not (held.run and _over(view, held.run))}
+
+
+def _over(view: View, run: str) -> bool:
+    sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
+    return view.one(sql, run=plain(run), kind=RowKind.DELIVERY) is not None
+
+
 def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
     """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
     known = _row(tx, principal, session)
