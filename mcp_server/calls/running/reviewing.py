@@ -20,6 +20,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.runs.report import Report
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.work.todo import KIND, State
 from mcp_server.state import Row, Store, deeds
 
 MOST_NAMED = 10
@@ -27,8 +28,6 @@ PATIENCE = 10.0
 """Seconds for everything a check does."""
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
-TODO, DONE = "todo", "verified"
-"""How a todo is kept among a session's records, and its mark when it is done."""
 LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
@@ -166,8 +165,8 @@ def open_todos(store: Store) -> Check:
 
     async def check(run: Run) -> Seen:
         owner = deeds.of_session(run.session.id)
-        wanted = partial(deeds.documents, owner=owner, kind=TODO, mark=None, limit=MOST_DOCUMENTS, offset=0)
-        left = [one for one in await store.read(wanted) if one.mark != DONE]
+        wanted = partial(deeds.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
+        left = [one for one in await store.read(wanted) if one.mark != State.VERIFIED]
         lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
         return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
 
