@@ -37,7 +37,7 @@ from mcp_server.library.words import Unspeakable
 from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
-from mcp_server.settings import Settings
+from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store, glimpse
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
@@ -167,7 +167,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     doors = doors_of(found, settings, store)
     postures = doors.postures
     token = token_of(settings)
-    redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
+    key = variable(config.review.key) if config.review else ""
+    redactor = Redactor(one for one in (*settings.secret_values, token, key) if one)
     sayings = Sayings(found.words, str(settings.workspace), postures.seen)
     typed = slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors), wall)
     offers = Offers((sayings.pack(), *found.packs), typed, (*reports(store, redactor), *summaries(store)))

@@ -22,13 +22,13 @@ from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.network import for_tools
+from mcp_server.guards.network import for_tools, to_one
 from mcp_server.guards.placing import Trash
 from mcp_server.guards.processes import Ground, Workshop, signature
 from mcp_server.guards.redaction import Redactor
@@ -37,7 +37,7 @@ from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import Law
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.settings import Settings
+from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
 
@@ -76,6 +76,23 @@ def failed(what: str, fault: BaseException) -> None:
     log.error("%s failed", what, exc_info=fault)
 
 
+def second_look(found: Law, rooms: Rooms) -> Check | None:
+    """The model that is asked about a run that is over; None where the operator named none, as it is by default."""
+    config = found.library.config
+    wish = config.review
+    if wish is None:
+        return None
+
+    async def look(run: Run) -> Seen:
+        # When a run is over nobody waits for a first list any more.
+        from mcp_server.calls.running.asking import Reviewer
+
+        door = to_one(wish.place, config.network)
+        return await Reviewer(wish, variable(wish.key), door, rooms.store, rooms.redactor, found.words.say).look(run)
+
+    return look
+
+
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     spill = Spill(settings.state / "spill")
@@ -84,7 +101,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
     files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
 
     memory = ProjectMemory(store, rooms.redactor.redact)
-    review = Review(store, rooms.shop.granted)
+    review = Review(store, rooms.shop.granted, second_look(found, rooms))
     course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:

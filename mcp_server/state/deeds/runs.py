@@ -149,7 +149,10 @@ def put_report(tx: Transaction, report: Report) -> None:
     )
     found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
     whose = {"principal": report.principal, "session": report.session, "run": report.run}
-    tx.append(RowKind.REPORT, whose | found)
+    asked = report.opinion
+    # What left this machine, and to whom, is on record also where nothing came of it.
+    sent = {"asked": asked.model, "place": asked.place, "sent_bytes": asked.sent} if asked else {}
+    tx.append(RowKind.REPORT, whose | found | sent)
 
 
 def report(view: View, run: str | None, principal: str | None = None) -> Report | None:
