@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.calls.running.asking import LISTS, MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, Reviewer
+from mcp_server.calls.running.consulting import LISTS, MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, Reviewer
 from mcp_server.calls.running.reviewing import MOST_NAMED, Run, Seen
 from mcp_server.guards.network import to_one
 from mcp_server.guards.redaction import Redactor
