@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_server.calls.sessions import Seat
+from mcp_server.model.posture import Surface
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
 
@@ -44,6 +45,7 @@ class Asked:
     transport: str
     moved: Callable[[Seat, Session], Awaitable[None]]
     """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
+    surface: Surface = Surface.HEADLESS
     within: Within | None = None
     """None for what came from a client."""
 

@@ -147,6 +147,7 @@ class Recorder:
             conversation=self.conversation,
             client=asked.client.name[:LONGEST_NAME],
             transport=asked.transport,
+            surface=asked.surface,
             passing=seat.passing,
             within=asked.within.record if asked.within else None,
         )

@@ -93,6 +93,7 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
 
 def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
     from mcp_server.calls.asking import Asked
+    from mcp_server.rules.steering.surfaces import COMMAND, observed
 
     async def moved(_seat: "Seat", _before: "Session") -> None:
         """Nobody here looks at a list."""
@@ -107,9 +108,15 @@ def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], tol
         principal=house.settings.person,
         client=CommandLine(),
         progress=how_far,
-        transport="cli",
+        transport=COMMAND,
+        surface=observed(COMMAND, terminal=at_terminal()),
         moved=moved,
     )
+
+
+def at_terminal() -> bool:
+    """Does somebody sit there? One end may be a pipe, and then the others tell."""
+    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from mcp_server.model.menu import Listing
 from mcp_server.model.pack import Speaker
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Tool
+from mcp_server.rules.steering.surfaces import observed
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
@@ -144,14 +145,16 @@ class Front:
             await self.postures.seen(who.principal)
             await self.notices.moved(seat, before, watch, aside(ctx, who))
 
+        client = self._client(ctx, who)
         asked = Asked(
             tool=name,
             arguments=arguments,
             seat=watch.seat,
             principal=who.principal,
-            client=self._client(ctx, who),
+            client=client,
             progress=ctx.session.report_progress,
             transport=who.transport,
+            surface=observed(who.transport, page=who.page, asks=client.can("elicitation")),
             moved=moved,
         )
         try:
