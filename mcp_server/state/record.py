@@ -13,6 +13,9 @@ from mcp_server.model.policy import Decision
 from mcp_server.model.posture import Choice, Posture, Surface
 from mcp_server.model.session import Hold, Session
 
+LET_GO = "let go"
+"""The kind of note that stands for others, which are kept no longer."""
+
 
 class Clock(Protocol):
     def now_ns(self) -> int: ...
