@@ -12,9 +12,9 @@ from mcp_server.cli.command import Commands, add_json, add_place, add_posture, s
 from mcp_server.cli.paper import Told, Trouble, as_json, clean, note, progress, say
 
 if TYPE_CHECKING:
-    from mcp_server.calls.context import Asked
+    from mcp_server.calls.asking import Asked
     from mcp_server.calls.sessions import Seat
-    from mcp_server.compose import House
+    from mcp_server.house import House
     from mcp_server.model.ending import Done, Ending
     from mcp_server.model.session import Session
     from mcp_server.settings import Settings
@@ -92,7 +92,7 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
 
 
 def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
-    from mcp_server.calls.context import Asked
+    from mcp_server.calls.asking import Asked
 
     async def moved(_seat: "Seat", _before: "Session") -> None:
         """Nobody here looks at a list."""

@@ -22,10 +22,10 @@ from typing import Any
 
 import anyio
 
-from mcp_server.calls.context import Asked
+from mcp_server.calls.asking import Asked
 from mcp_server.calls.sessions import Seat
 from mcp_server.cli.call import CommandLine
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Call, Verdict
