@@ -76,8 +76,8 @@ def read_tip(link: "Link") -> Tip:
 
 
 class Transaction(View):
-    """One batch on its way into the file. Rows of the ledger are gathered here and written together, at the end or before
-    somebody reads: what a batch has put on record itself is on record for who comes after it in the same one."""
+    """One batch on its way into the file. Rows of the ledger are gathered here and written together: at the end, or
+    before somebody reads, because what a batch has put on record is on record for who comes later in the same one."""
 
     def __init__(self, link: "Link", key: Key, clock: Clock, process: str, tip: "Tip | None" = None) -> None:
         super().__init__(link, key)
