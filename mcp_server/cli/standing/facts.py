@@ -29,8 +29,15 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
         "guards": guards(settings, found),
+        "review": reviewed_by(found),
     }
     return facts | (remembered(settings, state) if state else {})
+
+
+def reviewed_by(found: "Law") -> dict[str, str] | None:
+    """Who is sent what a run came to; it leaves this machine, so the person sees it where they look first."""
+    wish = found.library.config.review
+    return {"model": wish.model, "place": wish.place} if wish else None
 
 
 def guards(settings: "Settings", found: "Law") -> dict[str, str]:

@@ -55,6 +55,8 @@ def tell(facts: dict[str, Any]) -> None:
         ("search", facts["guards"]["search"]),
         ("sandbox", facts["guards"]["sandbox"]),
     ]
+    if one := facts["review"]:
+        rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
     table(rows + (of_state(facts) if facts["ran"] else [("state", NOT_YET)]))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
