@@ -3,140 +3,47 @@
 Everything is built here and handed down by constructor; no other module makes what it does not own.
 """
 
-import asyncio
-import gc
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
-
 import mcp_server
 from mcp_server.calls.keeping.belongings import Keeping
-from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import unwatched
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.halting import Halting
-from mcp_server.gate import Rooms, failed, gate, ground
-from mcp_server.guards.jail import Jail
-from mcp_server.guards.network import for_programs
-from mcp_server.guards.processes import Workshop, workshop
-from mcp_server.guards.redaction import Redactor
-from mcp_server.health import examined
+from mcp_server.house import Entrance, House
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
-from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
-from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, glimpse
+from mcp_server.settings import Settings, variable
+from mcp_server.state import Clock, Store
+from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.offers import Offers
 from mcp_server.wire.own.prompts import Sayings
 from mcp_server.wire.own.summaries import summaries
-from mcp_server.wire.server import Front, MenuServer, build_server, mirrored, stamp
+from mcp_server.wire.server import Front, build_server, mirrored, stamp
 from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
 from mcp_server.wire.transports.keys import kept
 from mcp_server.wire.transports.keys import token as shared
 
 if TYPE_CHECKING:
+    from mcp_server.gate import Gate
     from mcp_server.wire.telemetry import Running
 
-AFTER_FIRST_LIST = 0.3
-"""Seconds; hosts list at once, and what they call first waits for the state in any case."""
 log = logging.getLogger("menugate")
-
-
-@dataclass
-class House:
-    """Everything, built and connected; `running()` opens what has to be open while it is used."""
-
-    law: Law
-    settings: Settings
-    store: Store
-    sessions: Sessions
-    postures: Postures
-    pipeline: Pipeline
-    notices: Notices
-    keeping: Keeping
-    shop: Workshop
-    server: MenuServer
-    gate: HealthGate
-    token: str | None
-    """What a client has to show over HTTP; None where nobody is asked."""
-    last_words: Callable[[], None] | None = None
-    """What telemetry hands over at the end, where it is on."""
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
-        loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
-        self.store.on_change(changed.set)
-        if self.settings.http is None:
-            # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
-            person = self.settings.person
-            self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
-            loop.call_later(AFTER_FIRST_LIST, self.store.wake)
-        else:
-            await self.store.ready()
-        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
-        self.shop.ladder.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await self.keeping.close()
-            await self.shop.close()
-            self.notices.close()
-            await self.store.close()
-            if self.last_words is not None:
-                await to_thread.run_sync(self.last_words)
-
-    async def _unsheltered(self) -> None:
-        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
-        await self.notices.elsewhere((), self.postures.everybody())
-
-    async def _follow(self, changed: asyncio.Event) -> None:
-        """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
-        await changed.wait()
-        settle()
-        await self._health()
-        while await changed.wait():
-            changed.clear()
-            await self.pipeline.course.holds.refresh()
-            moved = await self.sessions.refresh()
-            await self.postures.refresh()
-            await self.notices.elsewhere(moved, self.postures.moved())
-
-    async def _health(self) -> None:
-        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
-        with suppress(Refusal):
-            condition = await self.store.ready()
-            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
-                await self.gate.failed(ill)
-
-
-def settle() -> None:
-    """The house and its engine stand, and stay for good: the collector takes the rubble away and looks at them no more.
-
-    Once they are among what it looks at, it stops everything for tens of milliseconds at moments of its choosing.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(50_000, 20, 100)
 
 
 def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> House:
@@ -156,33 +63,73 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
 
 
 def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
-    config = found.library.config
-    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
-    found = replace(found, policy=replace(found.policy, shelter=shop.ladder.shelter))
-    new_id = numbered()
-    store = Store.open(settings.url, secrets=settings.secrets, clock=clock or Wall(), new_id=new_id)
+    new_id, time = numbered(), clock or Wall()
+    store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
     sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
+    token, conversation = token_of(settings), new_id()
+    secrets = never_shown(found, settings, token)
+
+    def built() -> "Gate":
+        from mcp_server.gate import Rooms, gate
+
+        rooms = Rooms(store, sessions, holds, doors.postures, time, keeping, secrets, noticed, failed)
+        return gate(found, settings, rooms, conversation)
+
+    entrance = Entrance(built, found.library.config.sandbox)
+    found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors = doors_of(found, settings, store)
-    postures = doors.postures
-    token = token_of(settings)
-    redactor = Redactor((*settings.secret_values, token) if token else settings.secret_values)
-    sayings = Sayings(found.words, str(settings.workspace), postures.seen)
-    typed = slash(found, doors, Halting(store, holds, new_id), partial(examined, found, settings, doors))
-    offers = Offers((sayings.pack(), *found.packs), typed, (*reports(store, redactor), *summaries(store)))
+    offers = offers_of(found, settings, doors, Halting(store, holds, new_id), entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
-    rooms = Rooms(store, sessions, holds, postures, redactor, clock or Wall(), jail, shop, keeping, noticed)
-    pipeline = gate(found, settings, rooms, new_id())
-    front = front_of(found, settings, pipeline, sessions, offers)
+    front = front_of(found, settings, entrance, (sessions, doors.postures), offers)
     seal = kept(settings.secrets / "request-state.key").encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     front.listings.stamp.update(stamp(server))
-    ill, heard = health_gate(found, settings, doors), front.notices
     return House(
-        found, settings, store, sessions, postures, pipeline, heard, keeping, shop, server, ill, token, last_words
+        law=found,
+        settings=settings,
+        store=store,
+        sessions=sessions,
+        postures=doors.postures,
+        holds=holds,
+        entrance=entrance,
+        notices=front.notices,
+        keeping=keeping,
+        server=server,
+        health=health_gate(found, settings, doors),
+        token=token,
+        last_words=last_words,
     )
+
+
+def offers_of(
+    found: Law, settings: Settings, doors: Doors, halting: Halting, entrance: Entrance, clock: Clock
+) -> Offers:
+    sayings = Sayings(found.words, str(settings.workspace), doors.postures.seen)
+    typed = slash(found, doors, halting, partial(examined, found, settings, doors), clock)
+    written = (*reports(doors.store, entrance.redact), *summaries(doors.store))
+    return Offers((sayings.pack(), *found.packs), typed, written)
+
+
+async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
+    from mcp_server.health import examined
+
+    return await examined(found, settings, doors, fix)
+
+
+def unwatched(_judged: Judged) -> None:
+    """Telemetry is off."""
+
+
+def failed(what: str, fault: BaseException) -> None:
+    log.error("%s failed", what, exc_info=fault)
+
+
+def never_shown(found: Law, settings: Settings, token: str | None) -> tuple[str, ...]:
+    review = found.library.config.review
+    told = (*settings.secret_values, token, variable(review.key) if review else "")
+    return tuple(secret for secret in told if secret)
 
 
 def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
@@ -195,13 +142,17 @@ def token_of(settings: Settings) -> str | None:
     return shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
 
 
-def front_of(found: Law, settings: Settings, pipeline: Pipeline, sessions: Sessions, offers: Offers) -> Front:
+def front_of(
+    found: Law, settings: Settings, entrance: Entrance, people: tuple[Sessions, Postures], offers: Offers
+) -> Front:
+    sessions, postures = people
     listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
     return Front(
-        pipeline=pipeline,
+        run=entrance.run,
+        postures=postures,
         sessions=sessions,
         listings=listings,
-        notices=Notices(listings, pipeline.postures.known, settings.settle_seconds),
+        notices=Notices(listings, postures.known, settings.settle_seconds),
         offers=offers,
         owner=settings.person,
         pinned=settings.mode,

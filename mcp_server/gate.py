@@ -1,6 +1,5 @@
 """What stands behind the gate? Every port a call may reach, built once and handed to the pipeline."""
 
-import logging
 import os
 import sysconfig
 import time
@@ -11,7 +10,7 @@ from functools import partial
 from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
-from mcp_server.calls.folding import RunMemory
+from mcp_server.calls.folding.memory import RunMemory
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
@@ -22,42 +21,50 @@ from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.network import for_tools
+from mcp_server.guards.network import for_programs, for_tools, to_one
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, signature
+from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import Law
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand
-from mcp_server.settings import Settings
+from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
-
-log = logging.getLogger("menugate")
 
 
 @dataclass(frozen=True)
 class Rooms:
-    """What the gate stands between."""
+    """What the gate stands between, which is there before anybody calls."""
 
     store: Store
     sessions: Sessions
     holds: Holds
     postures: Postures
-    redactor: Redactor
     clock: Clock
-    jail: Jail
-    shop: Workshop
     keeping: Keeping
+    secrets: tuple[str, ...]
+    """Values that are never shown."""
     noticed: Callable[[Judged], None]
+    failed: Callable[[str, BaseException], None]
+    """Where it goes when something of ours fails; never to a client."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What there is only because somebody calls."""
+
+    pipeline: Pipeline
+    shop: Workshop
+    redactor: Redactor
 
 
 def ground(settings: Settings) -> Ground:
@@ -72,20 +79,48 @@ def ground(settings: Settings) -> Ground:
     )
 
 
-def failed(what: str, fault: BaseException) -> None:
-    log.error("%s failed", what, exc_info=fault)
+def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
+    config = found.library.config
+    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+    redactor = Redactor(rooms.secrets)
+    return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
 
 
-def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pipeline:
-    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
+def swept(settings: Settings) -> Spill:
     spill = Spill(settings.state / "spill")
     spill.sweep(ONE_DAY_NS, time.time_ns())
-    finder = Finder(rooms.jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(rooms.jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+    return spill
 
-    memory = ProjectMemory(store, rooms.redactor.redact)
-    review = Review(store, rooms.shop.granted)
-    course = Course(store, sessions, rooms.holds, postures.known, rooms.redactor, review, memory.learn)
+
+def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
+    """The model that is asked about a run that is over; None where the operator named none, as it is by default."""
+    config = found.library.config
+    wish = config.review
+    if wish is None:
+        return None
+
+    async def look(run: Run) -> Seen:
+        # Nobody needs it before a run is over.
+        from mcp_server.calls.running.consulting import Reviewer
+
+        door = to_one(wish.place, config.network)
+        return await Reviewer(wish, variable(wish.key), door, store, redactor, found.words.say).look(run)
+
+    return look
+
+
+def pipeline(
+    found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], conversation: str
+) -> Pipeline:
+    jail, shop, redactor = guards
+    policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
+    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+
+    memory = ProjectMemory(store, redactor.redact)
+    review = Review(store, shop.granted, second_look(found, store, redactor))
+    course = Course(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
@@ -97,12 +132,12 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace)),
-        recorder=Recorder(store, counting(policy), conversation, rooms.redactor.redact, rooms.noticed),
-        approvals=Approvals(store, rooms.clock, rooms.redactor, trust(found.library.config), settings.approval_seconds),
+        recorder=Recorder(store, counting(policy), conversation, redactor.redact, rooms.noticed),
+        approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
-        showing=Showing(rooms.redactor, spill),
+        showing=Showing(redactor, swept(settings)),
         files=files_of,
-        processes=lambda _session, demand, profile: rooms.shop.granted(demand, profile),
+        processes=lambda _session, demand, profile: shop.granted(demand, profile),
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
@@ -110,7 +145,7 @@ def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Pip
         run_memory=RunMemory(store, found.library.config.folding),
         records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
-        index=WorkspaceIndex(rooms.jail, settings.index, time.time_ns),
+        index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory,
-        failed=lambda tool, fault: failed(f"the tool {tool}", fault),
+        failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),
     )

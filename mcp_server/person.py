@@ -18,7 +18,7 @@ from mcp_server.law import Law, ceiling_set_by
 from mcp_server.model.pack import Command
 from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
-from mcp_server.state import Store
+from mcp_server.state import Clock, Store
 
 
 @asynccontextmanager
@@ -42,10 +42,12 @@ def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:
     return HealthGate(doors, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
-def slash(found: Law, doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]]) -> tuple[Command, ...]:
+def slash(
+    found: Law, doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]], clock: Clock
+) -> tuple[Command, ...]:
     """Every command that hosts show with a slash."""
     out_of_band = found.library.config.approvals is Approvals.OUT_OF_BAND
-    return (*Slash(doors, out_of_band, examine).commands(), *halting.commands())
+    return (*Slash(doors, out_of_band, examine, clock).commands(), *halting.commands())
 
 
 class Wall:

@@ -133,6 +133,12 @@ def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
+def variable(name: str, environment: Mapping[str, str] | None = None) -> str:
+    """What the operator keeps in the environment, by the name that a file gives; empty where nothing is there."""
+    env = os.environ if environment is None else environment
+    return env.get(name, "").strip()
+
+
 def loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 

@@ -5,31 +5,18 @@ table. Nothing registers itself.
 """
 
 from mcp_server.model.tool import Tool
-from tools.data.changing import CREATE_DIRECTORY, DELETE, MOVE, WRITE_FILE
-from tools.data.looking import FILE_INFO, LIST_DIRECTORY, READ_FILE
-from tools.files.edit import EDIT
-from tools.files.read import READ
-from tools.files.write import WRITE
-from tools.git.branches import BRANCH_LIST, CHECKOUT, CREATE_BRANCH
-from tools.git.committing import COMMIT
-from tools.git.diffs import DIFF, DIFF_STAGED, DIFF_UNSTAGED
-from tools.git.history import LOG, SHOW
-from tools.git.staging import ADD, RESET
-from tools.git.status import STATUS
-from tools.lsp.tool import LSP
-from tools.meta import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
-from tools.phases.failing import ANALYZE_FAILURE
-from tools.phases.walking import ADVANCE_PHASE, PHASE_STATUS, RETURN_TO_FIX
-from tools.project.memory import MEMORY_SEARCH
-from tools.project.reading import INDEX_READ
-from tools.project.searching import INDEX_SEARCH
-from tools.project.symbols import INDEX_SYMBOLS
-from tools.search import GLOB, GREP
-from tools.shell.bash import BASH
-from tools.shell.watching import KILL, OUTPUT, WAIT
-from tools.shell.watching import WRITE as WRITE_TO_SHELL
-from tools.todos.claiming import TODO_CLAIM, TODO_VERIFY
-from tools.todos.listing import TODO_CREATE, TODO_READ, TODO_START
+from tools.data.offers import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
+from tools.files.offers import EDIT, READ, WRITE
+from tools.git.offers.changing import ADD, CHECKOUT, COMMIT, CREATE_BRANCH, RESET
+from tools.git.offers.looking import BRANCH_LIST, DIFF, DIFF_STAGED, DIFF_UNSTAGED, LOG, SHOW, STATUS
+from tools.lsp.offers import LSP
+from tools.meta.offers import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
+from tools.phases.offers import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
+from tools.project.offers import INDEX_READ, INDEX_SEARCH, INDEX_SYMBOLS, MEMORY_SEARCH
+from tools.search.offers import GLOB, GREP
+from tools.shell.offers import BASH, KILL, OUTPUT, WAIT
+from tools.shell.offers import WRITE as WRITE_TO_SHELL
+from tools.todos.offers import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
 
 CATALOG: tuple[Tool, ...] = (
     # Always there.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from mcp_server.calls.context import Asked, Found
+from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Code, Ending, Problem

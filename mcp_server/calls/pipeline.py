@@ -13,10 +13,12 @@ import anyio.lowlevel
 
 from mcp_server.calls.approving.approvals import Approvals, Yes
 from mcp_server.calls.approving.wording import lapsed
-from mcp_server.calls.context import Asked, Found, Interruption, ToolContext
+from mcp_server.calls.asking import Asked, Found, Interruption
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised, alone
-from mcp_server.calls.folding import LATEST, RunMemory, address
+from mcp_server.calls.folding.address import LATEST, address
+from mcp_server.calls.folding.memory import RunMemory
+from mcp_server.calls.given.context import ToolContext
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures

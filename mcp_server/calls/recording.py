@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approving.approvals import Yes
-from mcp_server.calls.context import Asked, Found
+from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.calls.sessions import Seat, seen_from
 from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
@@ -43,19 +43,15 @@ class Underway:
     effect: Effect
 
 
-def unwatched(_judged: Judged) -> None:
-    """Nobody looks on."""
-
-
 @dataclass(frozen=True)
 class Recorder:
     store: Store
     tool_count: Callable[[Session, Posture], int]
     """How many tools the session saw when it called."""
-    conversation: str = ""
-    redact: Callable[[str], str] = str
+    conversation: str
+    redact: Callable[[str], str]
     """Takes secrets out of what is kept beside the ledger."""
-    noticed: Callable[[Judged], None] = unwatched
+    noticed: Callable[[Judged], None]
     """Told of every decision; for telemetry, where that is on."""
 
     async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
@@ -151,6 +147,7 @@ class Recorder:
             conversation=self.conversation,
             client=asked.client.name[:LONGEST_NAME],
             transport=asked.transport,
+            surface=asked.surface,
             passing=seat.passing,
             within=asked.within.record if asked.within else None,
         )

@@ -12,9 +12,9 @@ from mcp_server.cli.command import Commands, add_json, add_place, add_posture, s
 from mcp_server.cli.paper import Told, Trouble, as_json, clean, note, progress, say
 
 if TYPE_CHECKING:
-    from mcp_server.calls.context import Asked
+    from mcp_server.calls.asking import Asked
     from mcp_server.calls.sessions import Seat
-    from mcp_server.compose import House
+    from mcp_server.house import House
     from mcp_server.model.ending import Done, Ending
     from mcp_server.model.session import Session
     from mcp_server.settings import Settings
@@ -92,7 +92,8 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
 
 
 def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
-    from mcp_server.calls.context import Asked
+    from mcp_server.calls.asking import Asked
+    from mcp_server.rules.steering.surfaces import COMMAND, observed
 
     async def moved(_seat: "Seat", _before: "Session") -> None:
         """Nobody here looks at a list."""
@@ -107,9 +108,15 @@ def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], tol
         principal=house.settings.person,
         client=CommandLine(),
         progress=how_far,
-        transport="cli",
+        transport=COMMAND,
+        surface=observed(COMMAND, terminal=at_terminal()),
         moved=moved,
     )
+
+
+def at_terminal() -> bool:
+    """Does somebody sit there? One end may be a pipe, and then the others tell."""
+    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 @dataclass(frozen=True)

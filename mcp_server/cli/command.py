@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 MODULES = (
-    *("serve", "menus", "check", "rules.examples", "rules.trust", "explain", "call", "status", "posture"),
-    *("work.todos", "project.memory", "project.index"),
+    *("serve", "menus", "check", "rules.examples", "rules.trust", "explain", "call"),
+    *("standing.status", "standing.messages", "posture", "work.todos", "project.memory", "project.index"),
     *("runs.approvals", "runs.control", "runs.report", "record.audit", "record.summary", "completion"),
 )
 """In the order in which `--help` shows their commands. Each is beside this one, or in a folder beside it."""

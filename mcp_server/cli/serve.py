@@ -10,7 +10,7 @@ from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
 from mcp_server.cli.paper import Trouble, say
 
 if TYPE_CHECKING:
-    from mcp_server.compose import House
+    from mcp_server.house import House
     from mcp_server.wire.transports.door import Limits
 
 EXAMPLES = """
@@ -48,10 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     from mcp_server.settings import Settings, Unusable, read
 
     async def serve(settings: Settings) -> None:
-        from mcp_server.compose import House, build
+        from mcp_server.compose import build
         from mcp_server.wire.transports.serving import serve_stdio
 
-        house: House = build(settings, arguments.packs)
+        house = build(settings, arguments.packs)
         async with house.running():
             await (serve_stdio(house.server) if settings.http is None else over_http(house))
 

@@ -11,7 +11,7 @@ from unicodedata import normalize
 from mcp_server.library.faults import Fault, Findings, Place, quoted
 from mcp_server.library.modes import Draft, Drafts
 from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus
-from mcp_server.model.tool import READING, Effect, Hints, Tool
+from mcp_server.model.tool import READING, Effect, Hints, Later, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 # The smallest of what hosts allow: some cut names off, some drop the tool without a word.
@@ -48,6 +48,8 @@ def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[st
 
 def home(tool: Tool) -> Place:
     """Where the tool is written, for messages."""
+    if isinstance(tool.run, Later):
+        return Place(tool.run.where.partition(":")[0], key=tool.name)
     code = getattr(tool.run, "__code__", None)
     if code is None:
         return Place(f"the pack of {type(tool.run).__module__}", key=tool.name)

@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_server.model.ports.context import Client
 from mcp_server.model.tool import Tool
+
+if TYPE_CHECKING:
+    from mcp_server.model.ports.context import Client
 
 Message: TypeAlias = Mapping[str, Any]
 """In the protocol's shape: `{"role": ..., "content": {...}}`."""
@@ -29,7 +31,7 @@ class Prompt:
     description: str
     render: Callable[[Mapping[str, str]], Sequence[Message]]
     arguments: tuple[PromptArgument, ...] = ()
-    ask: Callable[[Client, Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
+    ask: Callable[["Client", Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
     """What has to be asked through the client before the words can be said; the answers join the arguments."""
     render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
     """In place of `render`, where the words depend on who asks: the principal comes first."""
@@ -42,7 +44,7 @@ class Speaker:
     principal: str
     session: str
     """Where that client stands; empty where nothing remembers it."""
-    client: Client
+    client: "Client"
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,24 @@ class Folding:
 
 
 @dataclass(frozen=True, slots=True)
+class Reviewing:
+    """Who is asked about a run that is over, beside what is checked."""
+
+    endpoint: str
+    """The address of a model that is spoken to as many are: `https://host/v1/chat/completions`."""
+    host: str
+    port: int
+    model: str
+    key: str = ""
+    """The environment variable that holds what the endpoint knows us by; empty where it wants nothing."""
+    patience: float = 20.0
+
+    @property
+    def place(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """What a run has spent so far."""
 

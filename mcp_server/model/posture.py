@@ -63,6 +63,8 @@ class AiMode(StrEnum):
 
 
 class Surface(StrEnum):
+    """How the person is connected. Observed with every call and chosen by nobody; nothing that is decided sees it."""
+
     TUI = "tui"
     WEB = "web"
     HEADLESS = "headless"
@@ -86,7 +88,6 @@ class Posture:
     model_mode: ModelMode = ModelMode.SMART
     ai_mode: AiMode = AiMode.AGENT
     reasoning: bool = False
-    surface: Surface = Surface.HEADLESS
     epoch: int = 0
     """Moves with every change, so that a decision can be checked against the posture it was made under."""
 
@@ -115,7 +116,7 @@ AXES: Mapping[str, type[StrEnum] | type[bool]] = {
     "ai_mode": AiMode,
     "reasoning": bool,
 }
-"""What a person chooses. None implies another. The surface is observed and not chosen."""
+"""What a person chooses. None implies another."""
 SWITCH = {"on": True, "off": False}
 
 

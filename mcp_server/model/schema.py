@@ -43,15 +43,19 @@ def schema_of(arguments: type) -> dict[str, Any]:
     """The object schema of a TypedDict: every key described, no key beyond them."""
     if not is_typeddict(arguments):
         raise TypeError(f"{arguments!r} is not a TypedDict")
-    hints = get_type_hints(arguments, include_extras=True)
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: _one(hint) for name, hint in hints.items()},
-        "additionalProperties": False,
-    }
+    schema: dict[str, Any] = {"type": "object", "properties": _properties(arguments), "additionalProperties": False}
     keys: frozenset[str] = arguments.__required_keys__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # narrowed to a bare type
-    required = [name for name in hints if name in keys]
+    required = [name for name in schema["properties"] if name in keys]
     return schema | ({"required": required} if required else {})
+
+
+def _properties(arguments: type) -> dict[str, dict[str, Any]]:
+    try:
+        return {name: _one(hint) for name, hint in arguments.__annotations__.items()}
+    except KeyError:
+        # One is written as a word. Looking words up takes as long as all the rest, so it is done only where it has to.
+        hints = get_type_hints(arguments, include_extras=True)
+        return {name: _one(hint) for name, hint in hints.items()}
 
 
 def _one(hint: Any) -> dict[str, Any]:

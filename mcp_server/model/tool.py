@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.model.posture import Profile, Stage
@@ -73,6 +74,26 @@ class Subject(StrEnum):
 
 
 Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
+
+
+class Later:
+    """Work that is imported when it is first called, written `module:function` as in an entry point.
+
+    A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
+    behind a demand that takes a parser, comes with the first call.
+    """
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __call__(self, *given: Any) -> Any:
+        return self.found()(*given)
+
+    def found(self) -> Callable[..., Any]:
+        module, _, name = self.where.partition(":")
+        return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)

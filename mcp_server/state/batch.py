@@ -76,7 +76,8 @@ def read_tip(link: "Link") -> Tip:
 
 
 class Transaction(View):
-    """One batch on its way into the file. Rows of the ledger are gathered here and written together at the end."""
+    """One batch on its way into the file. Rows of the ledger are gathered here and written together: at the end, or
+    before somebody reads, because what a batch has put on record is on record for who comes later in the same one."""
 
     def __init__(self, link: "Link", key: Key, clock: Clock, process: str, tip: "Tip | None" = None) -> None:
         super().__init__(link, key)
@@ -99,6 +100,15 @@ class Transaction(View):
         self.rows.append((seq, body, self.hash))
         return seq
 
+    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+        self._put_down()
+        return super().all(sql, **values)
+
+    def _put_down(self) -> None:
+        if self.rows:
+            self.link.insert(self.rows)
+            self.rows.clear()
+
     def epoch(self, principal: str) -> int:
         if principal not in self._epochs:
             row = self.link.cursor.execute(EPOCH, (plain(principal),)).fetchone()
@@ -109,8 +119,7 @@ class Transaction(View):
         self._epochs[principal] = epoch
 
     def write(self) -> None:
-        if self.rows:
-            self.link.insert(self.rows)
+        self._put_down()
         if self.changed:
             self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
             self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]

@@ -152,7 +152,7 @@ class Reader:
 
     def holds(self) -> dict[tuple[str, str], Hold]:
         """What is paused, by principal and session; an empty session stands for all of them."""
-        return deeds.holds(self._view)
+        return deeds.paused(self._view)
 
     def approvals(self) -> Sequence[Approval]:
         """What the person was asked; the question asked last comes first."""

@@ -10,8 +10,11 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision
-from mcp_server.model.posture import Choice, Posture
+from mcp_server.model.posture import Choice, Posture, Surface
 from mcp_server.model.session import Hold, Session
+
+LET_GO = "let go"
+"""The kind of note that stands for others, which are kept no longer."""
 
 
 class Clock(Protocol):
@@ -53,6 +56,7 @@ class Origin:
     conversation: str = ""
     client: str = ""
     transport: str = ""
+    surface: Surface = Surface.HEADLESS
     passing: bool = False
     """No session holds this call together with the next one."""
     within: int | None = None
@@ -93,7 +97,7 @@ class Judged:
             "run_control": posture.run_control,
             "profile": posture.profile,
             "model_mode": posture.model_mode,
-            "surface": posture.surface,
+            "surface": origin.surface,
             "ai_mode": posture.ai_mode,
             "reasoning": posture.reasoning,
             "tool_count": self.tool_count,

@@ -15,7 +15,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 from pydantic import BaseModel, ValidationError
 
-from mcp_server.calls.context import Interruption
+from mcp_server.calls.asking import Interruption
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.wire.caller import Caller, Context, capabilities, connection
 

@@ -25,6 +25,8 @@ class Caller:
     version: str
     transport: str
     """`stdio`, `http` or `sse`."""
+    page: bool
+    """It came from a browser, which says which page it is for; our door lets in those alone that may."""
     client: str
     """The name the client gives itself: for display and the table of hosts, never for policy."""
     principal: str
@@ -48,6 +50,7 @@ def caller(ctx: Context, owner: str) -> Caller:
         modern=modern,
         version=ctx.protocol_version,
         transport=_transport(request),
+        page=request is not None and "origin" in request.headers,
         client=_client(ctx),
         principal=token.client_id if token else owner,
         pinned=request.path_params.get("mode") if request is not None else None,

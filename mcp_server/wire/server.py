@@ -1,7 +1,7 @@
 """What does the protocol server answer with? Every request of every client arrives here and is handed on."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -15,14 +15,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 from pydantic import ValidationError
 
-from mcp_server.calls.context import Asked, Interruption
-from mcp_server.calls.pipeline import Pipeline
+from mcp_server.calls.asking import Asked, Interruption
+from mcp_server.calls.postures import Postures
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Ending
 from mcp_server.model.menu import Listing
 from mcp_server.model.pack import Speaker
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Tool
+from mcp_server.rules.steering.surfaces import observed
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
@@ -55,7 +56,9 @@ class MenuServer(Server[Any]):
 class Front:
     """The handlers, and what they hand on to."""
 
-    pipeline: Pipeline
+    run: Callable[[Asked], Awaitable[Ending]]
+    """Through the gate; the one way a call can take."""
+    postures: Postures
     sessions: Sessions
     listings: Listings
     notices: Notices
@@ -98,7 +101,7 @@ class Front:
         one_page(params)
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
-        posture = await self.pipeline.postures.seen(who.principal)
+        posture = await self.postures.seen(who.principal)
         ready = self.listings.tools_list(who, watch.seat.session, posture)
         watch.listed(ready["tools"].names)
         return ready
@@ -139,21 +142,23 @@ class Front:
 
         async def moved(seat: Seat, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
-            await self.pipeline.postures.seen(who.principal)
+            await self.postures.seen(who.principal)
             await self.notices.moved(seat, before, watch, aside(ctx, who))
 
+        client = self._client(ctx, who)
         asked = Asked(
             tool=name,
             arguments=arguments,
             seat=watch.seat,
             principal=who.principal,
-            client=self._client(ctx, who),
+            client=client,
             progress=ctx.session.report_progress,
             transport=who.transport,
+            surface=observed(who.transport, page=who.page, asks=client.can("elicitation")),
             moved=moved,
         )
         try:
-            return await self.pipeline.run(asked)
+            return await self.run(asked)
         except Waiting as waiting:
             return waiting
         except Unsupported as unsupported:
@@ -182,7 +187,7 @@ class Front:
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
-        await self.pipeline.postures.seen(who.principal)
+        await self.postures.seen(who.principal)
         return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:

@@ -26,6 +26,7 @@ from mcp_server.model.ports.processes import Child, Command, Ran
 from mcp_server.model.ports.records import Document, Why
 from mcp_server.model.posture import Profile
 from mcp_server.model.session import Session
+from mcp_server.model.work.todo import KIND, State, Todo
 from mcp_server.state import Row, deeds
 from tests.rules.world import tools
 from tests.state.parts import Hands, Place
@@ -79,11 +80,16 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
     hands = Hands()
     try:
         store = await hands.open(Place(tmp_path))
-        for title, mark in (("write the page", "in_progress"), ("read the page", "verified")):
-            document = Document("todo", title, {"content": title}, mark)
+        for state in State:
+            todo = Todo(f"it is {state}", state=state)
+            document = Document(KIND, state, todo.body, state)
             writing = deeds.Writing(deeds.of_session("s1"), document, Why("created", {}))
             await store.write(partial(deeds.put_document, writing=writing))
-        assert (await open_todos(store)(run())).missing == ("still in progress: write the page",)
+        assert (await open_todos(store)(run())).missing == (
+            "still pending: it is pending",
+            "still in progress: it is in_progress",
+            "still claimed: it is claimed",
+        )
     finally:
         await hands.close()
 

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_server.calls.sessions import Seat
 from mcp_server.cli.call import asked
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.pack import Pack
 from mcp_server.model.ports.context import Context

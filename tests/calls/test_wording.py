@@ -11,7 +11,7 @@ from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Demand, Effect
 from mcp_server.rules.permission import decide
 from tests.rules.world import policy, tools
-from tools.data.changing import DELETE
+from tools.data.offers import DELETE
 
 SECRET = "hunter2-hunter2-hunter2"
 POSTURE = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)

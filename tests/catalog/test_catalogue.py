@@ -107,6 +107,8 @@ def imported(path: Path) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Later":
+            names = [ast.literal_eval(node.args[0]).partition(":")[0]]
         else:
             continue
         for name in names:

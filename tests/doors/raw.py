@@ -58,6 +58,8 @@ class Raw:
     era: str = "legacy"
     token: str | None = None
     able: dict[str, Any] = field(default_factory=dict[str, Any])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    """What it sends beside what every client does."""
     session: str | None = None
     _next: int = 0
     _open: list[Stream] = field(default_factory=list[Stream])
@@ -126,7 +128,7 @@ class Raw:
     def _ask(self, verb: str, body: str | None, extra: dict[str, str]) -> Stream:
         where = urlsplit(self.served.url)
         link = http.client.HTTPConnection(where.hostname or "", where.port, timeout=PATIENCE)
-        headers = {"Accept": f"application/json, {SSE}", "Content-Type": "application/json", **extra}
+        headers = {"Accept": f"application/json, {SSE}", "Content-Type": "application/json", **extra, **self.headers}
         token = self.served.token if self.token is None else self.token
         if token:
             headers["Authorization"] = f"Bearer {token}"

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from mcp_server import cli, compose
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.pack import Pack
 from mcp_server.model.ports.context import Context

@@ -12,7 +12,8 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
-from mcp_server.compose import House, build
+from mcp_server.compose import build
+from mcp_server.house import House
 from mcp_server.model.pack import Pack
 from mcp_server.settings import read
 from mcp_server.wire.server import MenuServer

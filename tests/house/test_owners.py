@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from mcp_server.calls.context import ToolContext
+from mcp_server.calls.given.context import ToolContext
 from mcp_server.model.posture import AXES
 from tests.house.test_rooms import HOUSE, modules
 
@@ -26,7 +26,7 @@ KEEPERS = {
     "mcp_server/state/deeds/steering.py",
     "mcp_server/state/deeds/__init__.py",
 }
-BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/health.py"}
+BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/house.py", "mcp_server/health.py"}
 NARROWING = {
     "mcp_server/model/posture.py": "below the ceiling, or the least there is",
     "mcp_server/law.py": "where the operator starts everybody",

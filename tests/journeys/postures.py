@@ -2,19 +2,22 @@
 
 python -m tests.journeys.postures --steps 100000 --seed N
 
-Two whole houses on one folder, each with its own thread, connection and memory of the state, as two processes have.
-People choose, now and later; sessions move; calls begin, run for a while and end; runs are completed. Afterwards the
-ledger is read from the beginning: what held when a call was put on record is worked out anew from the transitions
-alone, and every call has to be one that this allows.
+Two processes on one folder, each with a house that a walk of its own goes through; a short walk goes through two houses
+in one process, each with its own thread, connection and memory of the state. People choose, now and later; sessions
+move; calls begin, run for a while and end; runs are completed. Afterwards the ledger is read from the beginning: what
+held when a call was put on record is worked out anew from the transitions alone, and every call has to be one that this
+allows.
 """
 
 import argparse
 import asyncio
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +25,10 @@ from typing import Any
 
 import anyio
 
-from mcp_server.calls.context import Asked
+from mcp_server.calls.asking import Asked
 from mcp_server.calls.sessions import Seat
 from mcp_server.cli.call import CommandLine
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Call, Verdict
@@ -187,19 +190,23 @@ def asked(seat: Seat, tool: str, arguments: Mapping[str, Any]) -> Asked:
 
 
 @asynccontextmanager
-async def walking(folder: Path, seed: int) -> AsyncGenerator[Walk]:
-    work, home = folder / "work", folder / "home"
-    for one in (work, home):
-        one.mkdir(parents=True)
+async def walking(folder: Path, seed: int, houses: int = 2) -> AsyncGenerator[Walk]:
     gates = Gates()
     async with AsyncExitStack() as stack:
-        houses = [await stack.enter_async_context(house(work, home, pack(gates))) for _ in range(2)]
+        opened = [await stack.enter_async_context(standing(folder, gates)) for _ in range(houses)]
         group = await stack.enter_async_context(anyio.create_task_group())
-        walk = Walk(houses, gates, random.Random(seed), group)
+        walk = Walk(opened, gates, random.Random(seed), group)
         await walk.sit()
         yield walk
         for gate in tuple(gates.open.values()):
             gate.set()
+
+
+def standing(folder: Path, gates: Gates) -> AbstractAsyncContextManager[House]:
+    work, home = folder / "work", folder / "home"
+    for one in (work, home):
+        one.mkdir(parents=True, exist_ok=True)
+    return house(work, home, pack(gates))
 
 
 @dataclass
@@ -278,20 +285,53 @@ def judged(one: House) -> Judge:
 
 async def walked(folder: Path, steps: int, seed: int) -> tuple[Judge, Walk]:
     async with walking(folder, seed) as walk:
-        for _ in range(steps):
-            await walk.step()
+        await gone(walk, steps)
     return judged(walk.houses[0]), walk
+
+
+async def gone(walk: Walk, steps: int) -> Walk:
+    for _ in range(steps):
+        await walk.step()
+    return walk
+
+
+async def alone(folder: Path, steps: int, seed: int) -> None:
+    """One of several processes; what it did is read by somebody else."""
+    async with walking(folder, seed, houses=1) as walk:
+        await gone(walk, steps)
+    print(f"{steps:,} steps with seed {seed}: {walk.counts}", flush=True)
+
+
+def together(folder: Path, steps: int, seed: int) -> Judge:
+    """Two processes, half of the steps each; the first fault in one of them is a fault of the walk."""
+    about = [sys.executable, "-m", "tests.journeys.postures", "--folder", str(folder), "--steps", str(steps // 2)]
+    walks = [subprocess.Popen([*about, "--seed", str(2 * seed + number)]) for number in range(2)]
+    try:
+        assert [walk.wait() for walk in walks] == [0, 0], "a walk did not come to its end"
+    finally:
+        for walk in walks:
+            walk.kill()
+    return asyncio.run(read(folder))
+
+
+async def read(folder: Path) -> Judge:
+    async with standing(folder, Gates()) as one:
+        return judged(one)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Walk at random, then read whether anything ran that may not.")
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="walk alone in a folder where another process does, and only walk")
     chosen = parser.parse_args()
+    if chosen.folder is not None:
+        asyncio.run(alone(chosen.folder, chosen.steps, chosen.seed))
+        return 0
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        judge, walk = asyncio.run(walked(Path(folder), chosen.steps, chosen.seed))
-    print(f"{chosen.steps:,} steps with seed {chosen.seed} in {time.monotonic() - began:.0f} s: {walk.counts}")
+        judge = together(Path(folder), chosen.steps, chosen.seed)
+    print(f"{chosen.steps:,} steps of two processes with seed {chosen.seed} in {time.monotonic() - began:.0f} s")
     print(f"{judge.calls:,} calls ran, {judge.changes:,} transitions of posture, {len(judge.faults)} faults")
     for fault in judge.faults[:20]:
         print(fault)

@@ -10,7 +10,7 @@ from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.turning import Turn
 from mcp_server.state import Intent, deeds
 from mcp_server.state.batch import Transaction
-from tests.journeys.postures import walked
+from tests.journeys.postures import together, walked
 
 pytestmark = pytest.mark.anyio
 
@@ -19,6 +19,14 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_no_call_runs_under_a_policy_that_was_revoked(tmp_path: Path, seed: int) -> None:
     judge, _ = await walked(tmp_path, 300, seed)
+    assert judge.faults == []
+    assert judge.calls > 50
+    assert judge.changes > 30
+
+
+@pytest.mark.heavy
+def test_no_call_does_so_in_another_process_either(tmp_path: Path) -> None:
+    judge = together(tmp_path, 400, 1)
     assert judge.faults == []
     assert judge.calls > 50
     assert judge.changes > 30

@@ -39,7 +39,11 @@ def test_the_words_are_there_by_name(era: str, workspace: Path, home: Path) -> N
         names = {prompt["name"] for prompt in line.request("prompts/list")["result"]["prompts"]}
         assert {"system", "words"} <= names
         assert values(line, "system", "stage", "") == list(map(str, Stage))
-        assert values(line, "words", "key", "qa/re") == ["qa/report_schema", "qa/review_micro_reasoning"]
+        assert values(line, "words", "key", "qa/re") == [
+            "qa/report_schema",
+            "qa/review_micro_reasoning",
+            "qa/reviewer",
+        ]
         root = {"project_root": str(workspace)}
         assert said(line, "system") == composed(SHIPPED, Posture(), Stage.ACT, root)
         warm = said(line, "system", stage="warmup", user_input="{{project_root}} is mine")

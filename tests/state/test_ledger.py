@@ -119,7 +119,7 @@ async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> N
             raise RuntimeError("planted")
 
     odd = Odd.__new__(Odd)
-    for name in ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "reasoning", "surface"):
+    for name in ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "reasoning"):
         object.__setattr__(odd, name, getattr(Posture(), name))
     good, bad, also = await asyncio.gather(
         store.intend(intent()), store.intend(intent(posture=odd)), store.intend(intent()), return_exceptions=True

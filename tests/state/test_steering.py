@@ -66,6 +66,19 @@ async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place:
     assert await profile(store) == "trusted"
 
 
+async def test_a_call_that_begins_in_the_same_batch_is_waited_for(place: Place, hands: Hands) -> None:
+    """What a batch has put on record itself is there for who looks in the same one."""
+    store = await hands.open(place)
+    change = Change("c1", {"profile": Profile.TRUSTED}, Scope.AFTER_CURRENT_TOOL, "for a test")
+    asked = (
+        store.write(partial(deeds.intend, intent=intent())),
+        store.write(partial(deeds.steer, principal="me", change=change)),
+    )
+    seq, choice = await asyncio.gather(*asked)
+    assert isinstance(choice, Choice)
+    assert [number for number, _process in choice.waiting[0].calls] == [seq]
+
+
 async def test_no_call_comes_between_the_end_and_the_change(place: Place, hands: Hands) -> None:
     """The outcome and the change are one transaction, so whoever decided before decides again."""
     store = await hands.open(place)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mcp_server.model.ending import Code, Done, Problem
 from tests.tools.workbench import TOOLS, Workbench
-from tools.data.looking import PAGE
-from tools.files.lines import LINE_CHARS, LINES, MOST_BYTES, PAGE_CHARS
+from tools.data.offers import PAGE
+from tools.files.lines import LINE_CHARS, MOST_BYTES, PAGE_CHARS
+from tools.files.offers import LINES
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect
 from tests.guards.search.ground import finder
 from tests.tools.workbench import Given, Workbench
-from tools.search import GLOB, GREP, SEARCH
+from tools.search import SEARCH
+from tools.search.offers import GLOB, GREP
 
 
 @pytest.fixture

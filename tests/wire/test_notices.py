@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.menu import Listing
 from mcp_server.wire import notices
 from mcp_server.wire.notices import Watch

@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.types import JSONRPCMessage, JSONRPCResponse, ListToolsResult, methods
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from mcp_server.compose import House
+from mcp_server.house import House
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Raw, Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.model.ports.context import Context as ToolContext

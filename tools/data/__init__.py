@@ -1,7 +1,6 @@
 """fs_*: files and folders as data."""
 
-from tools.data.changing import CREATE_DIRECTORY, DELETE, MOVE, WRITE_FILE
-from tools.data.looking import FILE_INFO, LIST_DIRECTORY, READ_FILE
+from tools.data.offers import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
 
 __all__ = ["DATA"]
 

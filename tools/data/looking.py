@@ -3,34 +3,15 @@
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Entry, Files
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
-from tools.files import consent
+from tools.data.offers import LISTED, PAGE, InfoArguments, ListArguments, ReadFileArguments
 from tools.files.lines import not_text, visible
-
-PAGE = 100_000
-"""Bytes of text in one answer, and of base64."""
-LISTED = 200
-
-PathOf = Annotated[str, "The path, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
-EVERYWHERE = WARMUP | ACTING | REVIEWING
-
-
-class ReadFileArguments(TypedDict):
-    path: PathOf
-    encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "How to give the bytes", Is(default="utf-8")]]
-    head: NotRequired[Annotated[int, "Only the first so many lines (bytes with base64)", Is(at_least=1)]]
-    tail: NotRequired[Annotated[int, "Only the last so many lines (bytes with base64)", Is(at_least=1)]]
-    offset: NotRequired[Annotated[int, "Byte to start at, from 0", Is(default=0, at_least=0)]]
 
 
 async def read_file(ctx: Context, args: ReadFileArguments) -> Ending:
@@ -125,38 +106,6 @@ def _more(path: str, end: int, size: int, more: str = "") -> str:
     return f"\n[{end:,} of {size:,} bytes shown. Next: {call}]"
 
 
-def demand_reading(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, consent.to_read(args["path"]))
-
-
-READ_FILE = Tool(
-    name="fs_read_file",
-    title="Read a data file",
-    description=(
-        "Read a file's content as data: text without line numbers, or any binary file as base64. head and tail give "
-        "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes come at once, and "
-        "a longer file says which call gives the next part. To edit source code use Read."
-    ),
-    arguments=schema_of(ReadFileArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=read_file,
-    demand=demand_reading,
-    subject=("path", Subject.PATH),
-    max_result_chars=PAGE + 2_000,
-    large=True,
-)
-
-
-class ListArguments(TypedDict):
-    path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".")]]
-    depth: NotRequired[Annotated[int, "How many levels down to list", Is(default=1, at_least=1, at_most=20)]]
-    limit: NotRequired[Annotated[int, "How many entries to show", Is(default=LISTED, at_least=1, at_most=1000)]]
-    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
-
-
 async def list_directory(ctx: Context, args: ListArguments) -> Ending:
     return await to_thread.run_sync(_list, ctx.files, args)
 
@@ -192,29 +141,6 @@ def _line(entry: Entry) -> str:
     return f"{name}\t{entry.size:,} bytes" if entry.kind == "file" else f"{name}\t{entry.kind}"
 
 
-LIST_DIRECTORY = Tool(
-    name="fs_list_directory",
-    title="List a folder",
-    description=(
-        "List the files and folders in a directory (ls, tree), sorted by path, with sizes. Folders end in a slash; "
-        "links are named and not followed. depth goes further down; limit and offset page through long lists."
-    ),
-    arguments=schema_of(ListArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=list_directory,
-    subject=("path", Subject.PATH),
-    max_result_chars=PAGE,
-    large=True,
-)
-
-
-class InfoArguments(TypedDict):
-    path: PathOf
-
-
 async def file_info(ctx: Context, args: InfoArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.info, args["path"])
     data: dict[str, Any] = {
@@ -225,31 +151,3 @@ async def file_info(ctx: Context, args: InfoArguments) -> Ending:
         "mode": f"{entry.mode:04o}",
     }
     return Done("\n".join(f"{key}: {value}" for key, value in data.items()), data)
-
-
-FILE_INFO = Tool(
-    name="fs_file_info",
-    title="Look at a file's properties",
-    description=(
-        "Get a file's or folder's metadata (stat): kind (file, directory, link, other), size in bytes, time of the "
-        "last change in UTC, and mode. A link is described itself, not what it leads to."
-    ),
-    arguments=schema_of(InfoArguments),
-    result={
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "kind": {"type": "string", "enum": ["file", "directory", "link", "other"]},
-            "size": {"type": "integer"},
-            "modified": {"type": "string"},
-            "mode": {"type": "string"},
-        },
-        "required": ["path", "kind", "size", "modified", "mode"],
-    },
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=file_info,
-    subject=("path", Subject.PATH),
-)

@@ -1,8 +1,6 @@
 """Read, Edit and Write: the files of a programmer."""
 
-from tools.files.edit import EDIT
-from tools.files.read import READ
-from tools.files.write import WRITE
+from tools.files.offers import EDIT, READ, WRITE
 
 __all__ = ["FILES"]
 

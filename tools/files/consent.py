@@ -1,13 +1,16 @@
 """Which paths does the person have to be asked about, and in which words?"""
 
-from mcp_server.model.ports.files import protected, secret
-
 
 def to_read(path: str) -> str | None:
+    # Here and not above: this is asked about a call, and every start would wait for the port.
+    from mcp_server.model.ports.files import secret
+
     return f"`{path}` usually holds passwords or keys, which the model would see." if secret(path) else None
 
 
 def to_change(*paths: str) -> str | None:
+    from mcp_server.model.ports.files import protected
+
     for path in paths:
         if protected(path):
             return f"`{path}` decides what other programs run, also after this session."

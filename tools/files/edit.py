@@ -1,19 +1,15 @@
 """How is a piece of a file replaced?"""
 
 from hashlib import sha256
-from typing import Annotated, NotRequired, TypedDict
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Entry, Files, Snapshot, Stamp
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
-from tools.files import consent
 from tools.files.changes import nearest, told
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
+from tools.files.offers import EditArguments
 from tools.files.read import with_neighbours
 from tools.files.replacing import Matches, carries_numbers, matches, replaced
 
@@ -22,13 +18,6 @@ MOST_NAMED = 20
 EXACTLY = (
     "It has to be there exactly, with every space and line; the number and the tab that `Read` shows do not belong."
 )
-
-
-class EditArguments(TypedDict):
-    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    old_string: Annotated[str, "The text to replace, exactly as it is in the file; empty to create a new file"]
-    new_string: Annotated[str, "The text to put there instead"]
-    replace_all: NotRequired[Annotated[bool, "Replace every place and not only one", Is(default=False)]]
 
 
 async def edit(ctx: Context, args: EditArguments) -> Ending:
@@ -144,28 +133,3 @@ def store(files: Files, snapshot: Snapshot, data: bytes) -> None:
 
 def _remember(files: Files, entry: Entry, data: bytes) -> None:
     files.remember(entry.path, Stamp(len(data), entry.mtime_ns, sha256(data).hexdigest()))
-
-
-def demand(args: Arguments) -> Demand:
-    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, consent.to_change(args["file_path"]))
-
-
-EDIT = Tool(
-    name="Edit",
-    title="Edit a file",
-    description=(
-        "Edit a file: replace an exact string in source code or text (str_replace), once or, with replace_all, "
-        "everywhere. The file has to be read with Read first and be unchanged since. old_string has to be in the file "
-        "exactly, with its spaces and lines and without line numbers, and only once unless replace_all is set. Line "
-        "ends, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
-        "with its folders. Answers with a diff and the changed lines."
-    ),
-    arguments=schema_of(EditArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
-    stages=ACTING,
-    run=edit,
-    demand=demand,
-    subject=("file_path", Subject.PATH),
-)

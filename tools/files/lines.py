@@ -5,12 +5,12 @@ Nothing else about the text is changed: what is shown is what `Edit` has to find
 
 from dataclasses import dataclass
 
+from tools.files.offers import LINES
+
 MOST_BYTES = 32 << 20
 """What is taken into memory of one file; beyond it lies work for `grep`."""
-LINES = 2000
 LINE_CHARS = 2000
 PAGE_CHARS = 100_000
-LARGE_PAGE_CHARS = 400_000
 TEXT_PROBE = 8192
 
 BOM = "\ufeff"

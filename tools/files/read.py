@@ -1,20 +1,13 @@
 """What is in this file?"""
 
-from typing import Annotated, NotRequired, TypedDict
-
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files, Snapshot
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
-from tools.files import consent, notebook
+from tools.files import notebook
 from tools.files.lines import (
     BOM,
-    LARGE_PAGE_CHARS,
-    LINES,
     MOST_BYTES,
     PAGE_CHARS,
     Page,
@@ -24,6 +17,7 @@ from tools.files.lines import (
     page,
     visible,
 )
+from tools.files.offers import LARGE_PAGE_CHARS, LINES, ReadArguments
 
 MOST_PICTURE_BYTES = 3_750_000
 """What becomes 5 MB on its way to a model, which is where the large hosts stop."""
@@ -33,15 +27,6 @@ PICTURES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-
-
-class ReadArguments(TypedDict):
-    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    offset: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
-    limit: NotRequired[Annotated[int, "How many lines to show", Is(default=LINES, at_least=1, at_most=100_000)]]
-    allow_large: NotRequired[
-        Annotated[bool, "Show up to 400,000 characters at once instead of 100,000", Is(default=False)]
-    ]
 
 
 async def read(ctx: Context, args: ReadArguments) -> Ending:
@@ -135,29 +120,3 @@ def _notes(found: Page, path: str, size: int) -> str:
     if found.changed:
         notes.append("[Control characters and bytes that are no text are shown as \\xNN; the file holds them as such.]")
     return "".join(f"\n{note}" for note in notes)
-
-
-def demand(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, consent.to_read(args["file_path"]))
-
-
-READ = Tool(
-    name="Read",
-    title="Read a file",
-    description=(
-        "Read a file: show the source code or text of a file with line numbers (cat), an image, or a Jupyter notebook. "
-        "Lines come as number, tab, text; at most 2000 lines of 2000 characters and 100,000 characters a call, and a "
-        "longer file says which call shows the next part. A file has to be read before Edit or Write changes it. The "
-        "number and the tab are not part of the text. Folders are listed by glob or fs_list_directory."
-    ),
-    arguments=schema_of(ReadArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
-    stages=WARMUP | ACTING | REVIEWING,
-    run=read,
-    demand=demand,
-    subject=("file_path", Subject.PATH),
-    max_result_chars=LARGE_PAGE_CHARS + 4_000,
-    large=True,
-)

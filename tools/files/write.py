@@ -1,25 +1,16 @@
 """How does a whole file get new content?"""
 
-from typing import Annotated, TypedDict
-
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files, Snapshot
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Effect, Hints, Subject, Tool
 from tools.files.changes import told
-from tools.files.edit import create, demand, halves, store, unfit
+from tools.files.edit import create, halves, store, unfit
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text
+from tools.files.offers import WriteArguments
 from tools.files.omission import omissions
 from tools.files.replacing import line_end
-
-
-class WriteArguments(TypedDict):
-    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    content: Annotated[str, "The whole new content"]
 
 
 async def write(ctx: Context, args: WriteArguments) -> Ending:
@@ -69,23 +60,3 @@ def _left_out(content: str, before: str) -> Problem | None:
         f"Line {', '.join(map(str, lines[:5]))} of `content` stands for text that was left out; nothing was written.",
         "Write the whole content, or change a part with `Edit`, which also adds such a line where it is meant.",
     )
-
-
-WRITE = Tool(
-    name="Write",
-    title="Write a file",
-    description=(
-        "Write a file: create a new file or overwrite an existing one with its whole content. Missing folders are "
-        "made. An existing file has to be read with Read first and be unchanged since, and keeps its mode, byte order "
-        "mark and CRLF line ends. Content with placeholders for omitted text, such as '// ... rest unchanged', is "
-        "refused: to change a part of a file use Edit. Answers with a diff."
-    ),
-    arguments=schema_of(WriteArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
-    stages=ACTING,
-    run=write,
-    demand=demand,
-    subject=("file_path", Subject.PATH),
-)

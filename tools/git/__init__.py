@@ -1,11 +1,7 @@
 """Which tools work with git? Those of a repository that lies in the workspace; nothing here reaches a remote."""
 
-from tools.git.branches import BRANCH_LIST, CHECKOUT, CREATE_BRANCH
-from tools.git.committing import COMMIT
-from tools.git.diffs import DIFF, DIFF_STAGED, DIFF_UNSTAGED
-from tools.git.history import LOG, SHOW
-from tools.git.staging import ADD, RESET
-from tools.git.status import STATUS
+from tools.git.offers.changing import ADD, CHECKOUT, COMMIT, CREATE_BRANCH, RESET
+from tools.git.offers.looking import BRANCH_LIST, DIFF, DIFF_STAGED, DIFF_UNSTAGED, LOG, SHOW, STATUS
 
 GIT = (
     STATUS,

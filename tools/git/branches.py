@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import protected
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
-from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
+from tools.git.diffs import source
 from tools.git.program import Git, opened
 from tools.git.records import Status
 from tools.git.revisions import branch, commit, head, nearest, tip
@@ -22,14 +19,6 @@ FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket commit
 FORMAT = f"--format={'%00'.join(f'%({field})' for field in FIELDS.split())}%00"
 LOCAL, REMOTE = "refs/heads/", "refs/remotes/"
 MOST_BRANCHES = 200
-
-
-class ListArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    show_remote: NotRequired[
-        Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]
-    ]
-    offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
 
 
 async def branch_list(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -82,14 +71,6 @@ def _line(one: Mapping[str, Any]) -> str:
     return f"{'*' if one['current'] else ' '} {name}  {one['sha'][:12]}  {one['date']}  {one['subject']}{beside}"
 
 
-class CreateArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    branch_name: Annotated[str, "The new branch's name", Is(shortest=1, longest=250)]
-    base_branch: NotRequired[
-        Annotated[str, "The branch, tag or commit it begins at; HEAD if left out", Is(shortest=1, longest=1000)]
-    ]
-
-
 async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     name = await branch(git, args["branch_name"])
@@ -104,21 +85,6 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     began = f" (`{plain.inline(args['base_branch'])}`)" if "base_branch" in args else ""
     text = f"Created the branch `{plain.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
     return Done(text, {"branch": plain.inline(name), "sha": base})
-
-
-class CheckoutArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    branch_name: Annotated[str, "The branch to go to", Is(shortest=1, longest=250)]
-    keep_changes: NotRequired[
-        Annotated[bool, "Go although there are uncommitted changes, and take them along", Is(default=False)]
-    ]
-    obeyed_files: NotRequired[
-        Annotated[
-            bool,
-            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the person is asked",
-            Is(default=False),
-        ]
-    ]
 
 
 async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -208,58 +174,3 @@ async def _no_branch(git: Git, name: str) -> Refusal:
             "tag or a remote's branch.",
         )
     )
-
-
-def demand_checkout(args: Arguments) -> Demand:
-    why = "Files that decide what other programs run are replaced by those of the other branch."
-    return Demand(Effect.VCS_LOCAL, Profile.TRUSTED, why if args.get("obeyed_files") else None)
-
-
-CREATE_BRANCH = Tool(
-    name="git_create_branch",
-    title="Make a branch",
-    description="Make a new branch at a branch, tag or commit, by default here (git branch), without going to it.",
-    arguments=schema_of(CreateArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=ACTING,
-    run=create_branch,
-    subject=("branch_name", Subject.TEXT),
-    shut_in=True,
-)
-
-CHECKOUT = Tool(
-    name="git_checkout",
-    title="Go to another branch",
-    description=(
-        "Switch to another local branch (git switch, git checkout) and say from where to where. Refused while there "
-        "are uncommitted changes, unless keep_changes takes them along."
-    ),
-    arguments=schema_of(CheckoutArguments),
-    profile=Profile.TRUSTED,
-    effect=Effect.VCS_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
-    stages=ACTING,
-    run=checkout,
-    demand=demand_checkout,
-    subject=("branch_name", Subject.TEXT),
-    shut_in=True,
-)
-
-BRANCH_LIST = Tool(
-    name="git_branch_list",
-    title="Branches",
-    description=(
-        "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
-        "those of remotes as last fetched. Nothing is fetched."
-    ),
-    arguments=schema_of(ListArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=branch_list,
-    subject=("repo_path", Subject.PATH),
-    shut_in=True,
-)

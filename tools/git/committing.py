@@ -1,17 +1,14 @@
 """How is a commit made? From what is staged, without a hook or a signature that nobody asked for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
-from tools.git.diffs import RepoPath, source
+from tools.git.diffs import source
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, summary, told
 from tools.git.program import Git, opened
 from tools.git.records import Change
@@ -19,16 +16,6 @@ from tools.git.repository import hooks, operation
 from tools.git.revisions import head
 
 STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
-
-
-class CommitArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    message: Annotated[
-        str, "The commit message: one line, or a first line, an empty one and more", Is(shortest=1, longest=20_000)
-    ]
-    run_hooks: NotRequired[
-        Annotated[bool, "Run the repository's own hooks, which are programs it brought along", Is(default=False)]
-    ]
 
 
 async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -127,27 +114,3 @@ def _notes(lying: Sequence[str], asked: bool) -> list[str]:
         return []
     names = ", ".join(plain.inline(name) for name in lying[:8])
     return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them.]"]
-
-
-def demand(args: Arguments) -> Demand:
-    # A hook is a program: asking for it asks for running one.
-    return Demand(Effect.EXEC if args.get("run_hooks") else Effect.VCS_LOCAL, Profile.TRUSTED)
-
-
-COMMIT = Tool(
-    name="git_commit",
-    title="Commit what is staged",
-    description=(
-        "Record the staged changes as a commit (git commit); says its number and files. Refused where nothing is "
-        "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
-    ),
-    arguments=schema_of(CommitArguments),
-    profile=Profile.TRUSTED,
-    effect=Effect.VCS_LOCAL,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=ACTING,
-    run=commit,
-    demand=demand,
-    subject=("message", Subject.TEXT),
-    shut_in=True,
-)

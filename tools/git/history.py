@@ -3,23 +3,19 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import Effect, Subject, Tool
 from tools.git import plain, records
-from tools.git.diffs import EVERYWHERE, MOST_CHARS, READING_ONLY, ContextLines, Offset, Paths, RepoPath, demand, source
+from tools.git.diffs import source
 from tools.git.patches import Asked, shown
 from tools.git.places import located
 from tools.git.program import Git, opened
 from tools.git.revisions import commit, head
 
-MOST_COUNT = 500
 MOST_COUNTED = 10_000
 MOST_MESSAGE = 4_000
 FIELDS = ("H", "P", "an", "ae", "aI", "cI", "D", "s", "b")
@@ -34,18 +30,6 @@ WHEN = re.compile(
     re.IGNORECASE,
 )
 """Git takes any words for a time, and those it does not understand for now."""
-
-When = Annotated[str, "A time: `2026-11-01`, `2026-11-01T09:30:00`, `2 weeks ago`, `yesterday`", Is(longest=60)]
-
-
-class LogArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    max_count: NotRequired[Annotated[int, "How many commits", Is(default=10, at_least=1, at_most=MOST_COUNT)]]
-    start_timestamp: NotRequired[Annotated[When, "Only commits after this time"]]
-    end_timestamp: NotRequired[Annotated[When, "Only commits before this time"]]
-    revision: NotRequired[Annotated[str, "Where to start; HEAD if left out", Is(longest=1000, shortest=1)]]
-    paths: NotRequired[Paths]
-    offset: NotRequired[Annotated[int, "How many commits to leave out first", Is(default=0, at_least=0)]]
 
 
 async def log(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -114,14 +98,6 @@ def _line(one: Mapping[str, Any]) -> str:
     return f"{one['sha'][:12]}  {one['date']}  {one['author']}  {one['subject']}{refs}{merge}"
 
 
-class ShowArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    revision: Annotated[str, "Commit, branch or tag, such as `HEAD~1` or `v1.2`", Is(shortest=1, longest=1000)]
-    context_lines: NotRequired[ContextLines]
-    paths: NotRequired[Paths]
-    offset: NotRequired[Offset]
-
-
 async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     sha = await commit(git, args["revision"])
@@ -143,42 +119,3 @@ def _head(one: Mapping[str, Any]) -> list[str]:
     if "body" in one:
         lines += ["", *(f"    {line}".rstrip() for line in one["body"].split("\n"))]
     return [*lines, ""]
-
-
-LOG = Tool(
-    name="git_log",
-    title="History of commits",
-    description=(
-        "Show the commit log (git log), newest first: 12 digits of the commit, date, author, first line of the "
-        "message; optionally only between two times, of some files, or of another branch."
-    ),
-    arguments=schema_of(LogArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=log,
-    subject=("repo_path", Subject.PATH),
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-)
-
-SHOW = Tool(
-    name="git_show",
-    title="One commit",
-    description=(
-        "Show a commit: author, date, message, and what it changed as a patch (git show). Of a merge, only the lines "
-        "that differ from both sides. Long patches come in pages."
-    ),
-    arguments=schema_of(ShowArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=show,
-    demand=demand,
-    subject=("repo_path", Subject.PATH),
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-    large=True,
-)

@@ -10,12 +10,11 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.files import secret
 from tools.git import plain, records
+from tools.git.offers.looking import PAGE
 from tools.git.places import guarded, located
 from tools.git.program import Git
 from tools.git.records import Change
 
-PAGE = 48_000
-"""Characters of a patch in one answer."""
 MOST_LISTED = 100
 MOST_FILES = 300
 MOST_HIDDEN = 500

@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import secret
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.git import plain, records
-from tools.git.diffs import RepoPath, source
+from tools.git.diffs import source
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, told
 from tools.git.places import guarded, located
 from tools.git.program import Git, opened
@@ -33,16 +30,6 @@ STAGED = (
     "-z",
     "--no-abbrev",
 )
-
-
-class AddArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    files: Annotated[
-        list[Annotated[str, Is(shortest=1, longest=4096)]],
-        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. A file that was deleted "
-        "is staged as deleted",
-        Is(most_items=500),
-    ]
 
 
 async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -145,16 +132,6 @@ def _data(changes: Sequence[Change], left: int) -> dict[str, Any]:
     }
 
 
-def demand_adding(args: Arguments) -> Demand:
-    named = next((path for path in args["files"] if secret(path)), None)
-    why = f"`{named}` usually holds passwords or keys, which would enter the repository's history." if named else None
-    return Demand(Effect.VCS_LOCAL, Profile.NORMAL, why)
-
-
-class ResetArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-
-
 async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     before = await staged(git)
@@ -166,39 +143,3 @@ async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
     left = [change for path, change in before.items() if after.get(path) != change]
     lines = [f"Unstaged {plain.count(len(left), 'file')}; the files themselves are as they were.", *_listed(left)]
     return Done("\n".join(lines), _data(left, len(after)), outside=source(git), meta={"files": len(left)})
-
-
-ADD = Tool(
-    name="git_add",
-    title="Stage files",
-    description=(
-        "Stage files for the next commit (git add) and say which ones entered the index. Ignored files are refused. "
-        'Example: {"files": ["src/a.py", "docs"]}'
-    ),
-    arguments=schema_of(AddArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
-    stages=ACTING,
-    run=add,
-    demand=demand_adding,
-    subject=("files", Subject.PATH),
-    shut_in=True,
-)
-
-RESET = Tool(
-    name="git_reset",
-    title="Unstage everything",
-    description=(
-        "Take all staged changes out of the index again (git reset) and say which ones left it. Never touches the "
-        "files themselves nor the history."
-    ),
-    arguments=schema_of(ResetArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
-    stages=ACTING,
-    run=reset,
-    subject=("repo_path", Subject.PATH),
-    shut_in=True,
-)

@@ -2,17 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import Effect, Subject, Tool
 from tools.git import plain, records
-from tools.git.diffs import EVERYWHERE, READING_ONLY, RepoPath, source
+from tools.git.diffs import source
 from tools.git.program import Git, opened
 from tools.git.records import CONFLICTS, WORDS, Entry, Status
 from tools.git.repository import operation
@@ -21,11 +18,6 @@ PAGE = 300
 ASKED = ("status", "--porcelain=v2", "--branch", "-z", "--find-renames", "--no-column")
 PARTS = {"conflict": "In conflict", "staged": "Staged", "unstaged": "Not staged", "untracked": "Not known to git"}
 NEWS = {"C": "other commit", "M": "changed files", "U": "unknown files"}
-
-
-class StatusArguments(TypedDict):
-    repo_path: NotRequired[RepoPath]
-    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
 
 
 async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -138,21 +130,3 @@ def _data(found: Status, begun: str | None) -> dict[str, Any]:
         "behind": found.behind,
         "under_way": begun,
     }
-
-
-STATUS = Tool(
-    name="git_status",
-    title="State of the repository",
-    description=(
-        "Show the branch, how it stands to its upstream, and which files are staged, changed, in conflict or new "
-        "(git status). Folders of new files are named as one."
-    ),
-    arguments=schema_of(StatusArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
-    stages=EVERYWHERE,
-    run=status,
-    subject=("repo_path", Subject.PATH),
-    shut_in=True,
-)

@@ -1,5 +1,5 @@
 """lsp_tool: what a language server knows about the code."""
 
-from tools.lsp.tool import LSP
+from tools.lsp.offers import LSP
 
 __all__ = ["LSP"]

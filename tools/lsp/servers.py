@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Arguments, Demand, Effect
+from tools.files import consent
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -125,3 +129,12 @@ def language_of(path: str) -> Language | None:
 
 def language_id(language: Language, path: str) -> str:
     return language.suffixes[PurePosixPath(path).suffix.lower()]
+
+
+def demand(args: Arguments) -> Demand:
+    """Reading, whatever is asked; but a server that may run what the project says is for a trusted project."""
+    path, named = str(args.get("path", "")), BY_NAME.get(str(args.get("server")))
+    language = language_of(path)
+    could = (named,) if named else language.servers if language else ()
+    inert = not could or any(server.inert for server in could)
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, consent.to_read(path))

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_server.model.ending import Done
 from tools.files.lines import visible
-from tools.lsp.asked import PAGE
+from tools.lsp.offers import PAGE
 from tools.lsp.places import MOST_NAMED, Shelf, Sorted, by_file
 from tools.lsp.questions import Answer, Entry
 from tools.lsp.servers import Server

@@ -1,7 +1,6 @@
 """The order in which a fault is mended, for runs that choose it."""
 
-from tools.phases.failing import ANALYZE_FAILURE
-from tools.phases.walking import ADVANCE_PHASE, PHASE_STATUS, RETURN_TO_FIX
+from tools.phases.offers import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
 
 __all__ = ["PHASES"]
 

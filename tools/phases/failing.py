@@ -4,17 +4,12 @@ The test is run by `bash`, through the gate, as the caller could have run it. Wh
 of its own, made from the last commit and taken away again; the user's files, index and branch are not touched.
 """
 
-from typing import Annotated, NotRequired, TypedDict
-
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, Effect, Hints, Tool
 from tools.phases.baseline import at_last_commit
+from tools.phases.offers import SECONDS, AnalyzeArguments
 from tools.testing import FRESH, Look, Seen, command_for, look, named_wrongly, python_of, run_line
 
-SECONDS = 120
 SHOWN = 2000
 SAID = {
     "passes": "It passes.",
@@ -25,13 +20,6 @@ SAID = {
     "flaky": "It is flaky: of two runs of the same code one failed and one passed.",
     "cannot_tell": "It cannot be told.",
 }
-
-
-class AnalyzeArguments(TypedDict):
-    test_name: Annotated[
-        str, "`tests/test_a.py::test_b`, or `tests.test_a.Case.test_b` for unittest", Is(shortest=1, longest=500)
-    ]
-    compare_baseline: NotRequired[Annotated[bool, "Also run it as of the last commit", Is(default=False)]]
 
 
 async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
@@ -95,22 +83,3 @@ def _why(now: Seen, before: Seen | None) -> str:
     if before.look is Look.MISSING:
         return "It fails now, and there was no such test at the last commit."
     return "It fails now, and could not be run as of the last commit."
-
-
-ANALYZE_FAILURE = Tool(
-    name="analyze_test_failure",
-    title="Look into a failing test",
-    description=(
-        "Run one test, twice where it fails, and with compare_baseline also as of the last commit, in a temporary git "
-        "worktree; says whether the failure is new, was there before, comes and goes, or cannot be told. pytest "
-        "(`tests/test_a.py::test_b`) or unittest (`tests.test_a.Case.test_b`), with the workspace's `.venv` where it "
-        "has one."
-    ),
-    arguments=schema_of(AnalyzeArguments),
-    profile=Profile.TRUSTED,
-    effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=ACTING | REVIEWING,
-    run=analyze,
-    timeout=3 * SECONDS + 120.0,
-)

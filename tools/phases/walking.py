@@ -2,30 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.phase import ALL_PASSED, KIND, OUTPUTS, RETRIED, STEPS, Log, Phase, Step, after, step_of
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.records import Document, Overtaken, Why
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints, Tool
+from tools.phases.offers import AdvanceArguments, ReturnArguments, StatusArguments
 
 STATUSES = {"pass_to_pass_status": Phase.REGRESSION_CHECK, "fail_to_pass_status": Phase.TARGET_FIX_VERIFICATION}
-Paths = Annotated[list[str], "Paths", Is(most_items=100)]
-Status = Annotated[
-    str, "`all_passed`, or how many failed: `2_failed`", Is(pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
-]
-
-
-class AdvanceArguments(TypedDict):
-    suspect_files: NotRequired[Annotated[list[str], "localization: where the fault may be", Is(most_items=100)]]
-    hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(longest=4000)]]
-    root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(longest=4000)]]
-    modified_files: NotRequired[Annotated[list[str], "fix: what was changed", Is(most_items=100)]]
-    pass_to_pass_status: NotRequired[Status]
-    fail_to_pass_status: NotRequired[Status]
 
 
 async def advance(ctx: Context, args: AdvanceArguments) -> Ending:
@@ -118,10 +103,6 @@ def _finished(log: Log) -> Done:
     return Done(text, {"phase": None, "outputs": dict(log.outputs), "tests": log.body["tests"]})
 
 
-class ReturnArguments(TypedDict):
-    reason: Annotated[str, "What the tests showed", Is(shortest=1, longest=1000)]
-
-
 async def back(ctx: Context, args: ReturnArguments) -> Ending:
     phase, step = ctx.session.phase, step_of(ctx.session.phase)
     if phase is None or (step is not None and step not in RETRIED[1:]):
@@ -150,10 +131,6 @@ def _no_way_back(phase: str | None) -> Problem:
 def unknown_phase(phase: str) -> Problem:
     way_out = "`return_to_fix_phase` leads to the fix; `complete` ends the run and its phases."
     return Problem(Code.WRONG_STATE, f"this run is in a phase `{phase[:40]}` that is not known here.", way_out)
-
-
-class StatusArguments(TypedDict):
-    pass
 
 
 async def status(ctx: Context, _args: StatusArguments) -> Ending:
@@ -205,45 +182,3 @@ async def _keep(ctx: Context, document: Document, event: str) -> Problem | None:
     if isinstance(written, Overtaken):
         return Problem(Code.BUSY, "another call of this run came in between.", "Look with `get_phase_status`.")
     return None
-
-
-QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
-ADVANCE_PHASE = Tool(
-    name="advance_phase",
-    title="Go on to the next phase",
-    description=(
-        "Mend a fault in five phases, each with its own tools and number of calls: localization, understanding, fix, "
-        "regression_check, target_fix_verification. The first call begins them; until they are over this mode shows "
-        "what the phase has. Each goes on with what it has to bring: suspect_files and hypothesis, root_cause, "
-        "modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run by bash that passed, "
-        "with nothing changed since. After the last everything is there again."
-    ),
-    arguments=schema_of(AdvanceArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=QUIET,
-    stages=ACTING,
-    run=advance,
-)
-RETURN_TO_FIX = Tool(
-    name="return_to_fix_phase",
-    title="Go back to the fix",
-    description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
-    arguments=schema_of(ReturnArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=QUIET,
-    stages=ACTING,
-    run=back,
-)
-PHASE_STATUS = Tool(
-    name="get_phase_status",
-    title="Show the phase",
-    description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",
-    arguments=schema_of(StatusArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
-    stages=WARMUP | ACTING | REVIEWING,
-    run=status,
-)

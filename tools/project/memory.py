@@ -1,21 +1,10 @@
 """What is remembered about this project?"""
 
-from typing import Annotated, NotRequired, TypedDict
-
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.memory import Entry, Tier
-from mcp_server.model.schema import Is
-from mcp_server.model.tool import Subject
+from tools.project.offers import MemoryArguments
 from tools.project.paging import closing, go_on
-from tools.project.policy import Skipped, reading
-
-
-class MemoryArguments(TypedDict):
-    query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(longest=1000)]]
-    tier: NotRequired[Annotated[str, "Only these", Is(enum=tuple(Tier))]]
-    limit: NotRequired[Annotated[int, "At most so many", Is(default=10, at_least=1, at_most=50)]]
-    offset: NotRequired[Skipped]
 
 
 async def search(ctx: Context, args: MemoryArguments) -> Ending:
@@ -41,17 +30,4 @@ def _said(entry: Entry) -> str:
 HOW = (
     "The memory is written when a run is completed with success: its answer as an outcome, and the lines in it that "
     "begin with `Decision:` or `Fact:`. The user adds and takes away with `menugate memory`."
-)
-MEMORY_SEARCH = reading(
-    "memory_search",
-    (
-        "Search the memory",
-        "Look up what earlier runs learned about this project: `fact` (paths, build commands), `decision` (how it is "
-        "built and why), `outcome` (how the last runs ended). Only runs that succeeded, and the user, add to it: lines "
-        "of the final answer that begin with `Fact:` or `Decision:` are kept. "
-        'Example: {"query": "database", "tier": "decision"}',
-    ),
-    MemoryArguments,
-    search,
-    ("query", Subject.TEXT),
 )

@@ -1,7 +1,6 @@
 """What does this definition say, or this part of a file?"""
 
 from collections.abc import Sequence
-from typing import Annotated, NotRequired, TypedDict
 
 from anyio import to_thread
 
@@ -9,25 +8,12 @@ from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.index import Index, Symbol
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is
-from mcp_server.model.tool import Arguments, Demand, Effect, Subject
-from tools.files import consent
 from tools.files.lines import count, decoded, not_text, page, visible
-from tools.project.policy import reading
+from tools.project.offers import LINES, ReadArguments
 from tools.project.symbols import line_of
 
 MOST_BYTES = 1 << 20
-LINES = 200
-MOST_LINES = 1000
 CHARS = 25_000
-
-
-class ReadArguments(TypedDict):
-    path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    symbol: NotRequired[Annotated[str, "Show this definition: `open`, `Store.open`", Is(longest=300)]]
-    line: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
-    limit: NotRequired[Annotated[int, "How many lines", Is(default=LINES, at_least=1, at_most=MOST_LINES)]]
 
 
 async def read(ctx: Context, args: ReadArguments) -> Ending:
@@ -90,22 +76,3 @@ def _shown(name: str, data: bytes, first: int, lines: int, last: int | None) -> 
     if found.last < rest:
         note += f' Go on with index_read {{"path": "{name}", "line": {found.last + 1}}}'
     return Done(f"{found.text}\n{note}]", verbatim=True)
-
-
-def demand(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, consent.to_read(args["path"]))
-
-
-INDEX_READ = reading(
-    "index_read",
-    (
-        "Read a definition",
-        "Show one definition of a file, whole and with line numbers, by its `symbol`; or lines of the file from `line` "
-        "on. Reads what is on the disk now. Before changing a file with Edit or Write read it with Read. "
-        'Example: {"path": "src/store.py", "symbol": "Store.open"}',
-    ),
-    ReadArguments,
-    read,
-    ("path", Subject.PATH),
-    demand,
-)

@@ -1,26 +1,13 @@
 """What is defined in this project, and where?"""
 
-from typing import Annotated, NotRequired, TypedDict
-
 from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.index import KINDS, Symbol, Wanted
-from mcp_server.model.schema import Is
-from mcp_server.model.tool import Subject
+from mcp_server.model.ports.index import Symbol, Wanted
 from tools.project.freshness import fresh, said
+from tools.project.offers import SymbolArguments
 from tools.project.paging import closing, go_on
-from tools.project.policy import MOST, AnyPath, Globs, Skipped, reading
-
-
-class SymbolArguments(TypedDict):
-    query: NotRequired[Annotated[str, "A name or a part of it: `Store`, `Store.open`, `handler`", Is(longest=300)]]
-    path: NotRequired[AnyPath]
-    glob: NotRequired[Globs]
-    kind: NotRequired[Annotated[str, "Only these", Is(enum=KINDS)]]
-    limit: NotRequired[Annotated[int, "At most so many", Is(default=50, at_least=1, at_most=MOST)]]
-    offset: NotRequired[Skipped]
 
 
 async def symbols(ctx: Context, args: SymbolArguments) -> Ending:
@@ -49,18 +36,3 @@ async def symbols(ctx: Context, args: SymbolArguments) -> Ending:
 def line_of(symbol: Symbol) -> str:
     lines = f"{symbol.line}-{symbol.last}" if symbol.last > symbol.line else f"{symbol.line}"
     return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full}: {symbol.text}"
-
-
-INDEX_SYMBOLS = reading(
-    "index_symbols",
-    (
-        "Find definitions",
-        "Find where classes, functions, methods, types, constants and headings are defined, by name or a part of it: "
-        "`path:first-last: kind Full.name: its line`, exact names first. With `path` alone it is the outline of a file "
-        "or folder. Knows Python, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Swift, Scala, PHP, Ruby, "
-        'Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
-    ),
-    SymbolArguments,
-    symbols,
-    ("path", Subject.PATH),
-)

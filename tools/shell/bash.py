@@ -4,21 +4,17 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Annotated, NotRequired, TypedDict
 
 import anyio
 
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, Arguments, Demand, Effect, Hints, Subject, Tool
 from tools.shell import shells
-from tools.shell.classify import Kind, kind
+from tools.shell.offers import LONGEST, BashArguments
 from tools.shell.screen import readable
 from tools.shell.shells import Shell
 
-USUAL, LONGEST = 120.0, 600.0
+USUAL = 120.0
 BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
 LEAST_MILLISECONDS = 1000
 """Below this a number can only mean seconds."""
@@ -32,25 +28,6 @@ OFFLINE = re.compile(
 EARLY = 0.4
 """Seconds a command in the background has to say that it failed at once."""
 MOST_NAMED = 10
-UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
-
-Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(longest=200)]
-
-
-class BashArguments(TypedDict):
-    command: Annotated[str, "The line to run, by bash", Is(shortest=1, longest=100_000)]
-    exec_dir: NotRequired[Annotated[str, "Folder to run it in; the workspace if left out", Is(longest=4096)]]
-    bash_id: NotRequired[Id]
-    shell_id: NotRequired[Annotated[str, "The same as `bash_id`", Is(longest=200)]]
-    timeout: NotRequired[
-        Annotated[
-            float,
-            "Milliseconds (below 1000: seconds); 120000 if left out",
-            Is(at_least=0, at_most=7.2e6),
-        ]
-    ]
-    description: NotRequired[Annotated[str, "What it does, in a few words", Is(longest=500)]]
-    run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
 
 
 async def bash(ctx: Context, args: BashArguments) -> Ending:
@@ -200,41 +177,3 @@ MEANINGS = {
     153: ", a file grew beyond what it may",
     152: ", it computed longer than it may",
 }
-
-
-def demand(args: Arguments) -> Demand:
-    """Typed into a shell that stays, a line is only as plain as everything typed there before."""
-    found = kind(args["command"])
-    stays = bool(args.get("bash_id") or args.get("shell_id"))
-    if found is Kind.READS and not stays and not args.get("run_in_background"):
-        return Demand(Effect.READ_LOCAL, Profile.NORMAL)
-    if found is not Kind.ASKED:
-        return Demand(Effect.EXEC, Profile.NORMAL)
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
-
-
-BASH = Tool(
-    name="bash",
-    title="Run a command",
-    description=(
-        "Run a line of bash in the workspace, shut in as the person's profile says: by default no network, no home, "
-        "and git's configuration cannot be changed. Lines that only read, build or test run at once; the person may "
-        "be asked about others. Shows what is printed, and the exit code where it is not 0; the rest of a long output "
-        "is kept in a file. Each line starts afresh in `exec_dir`, unless `bash_id` names a shell that stays: give any "
-        "name, and folder and variables last. `run_in_background` is for servers and watchers, in a terminal; look "
-        "with `bash_output`, type with `write_to_shell`, wait with `wait`. What outlasts `timeout` goes on in the "
-        'background. What a line leaves running behind it ends with it. Example: {"command": "pytest -q", '
-        '"timeout": 300000}'
-    ),
-    arguments=schema_of(BashArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
-    stages=ACTING,
-    run=bash,
-    demand=demand,
-    shut_in=True,
-    subject=("command", Subject.COMMAND),
-    timeout=LONGEST + 30,
-    large=True,
-)

@@ -11,7 +11,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Arguments, Demand, Effect
 from tools.shell.known import BUILDS, READS
+from tools.shell.offers import UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -31,6 +34,17 @@ class Kind(StrEnum):
     READS = "reads"
     BUILDS = "builds"
     ASKED = "asked"
+
+
+def demand(args: Arguments) -> Demand:
+    """Typed into a shell that stays, a line is only as plain as everything typed there before."""
+    found = kind(args["command"])
+    stays = bool(args.get("bash_id") or args.get("shell_id"))
+    if found is Kind.READS and not stays and not args.get("run_in_background"):
+        return Demand(Effect.READ_LOCAL, Profile.NORMAL)
+    if found is not Kind.ASKED:
+        return Demand(Effect.EXEC, Profile.NORMAL)
+    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
 
 
 @lru_cache(maxsize=16)

@@ -1,58 +1,18 @@
 """What do the shells say, and when do they end? Looking, waiting, typing and ending."""
 
 import time
-from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
 
 import anyio
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Tool
 from tools.shell import shells
-from tools.shell.bash import MEANINGS, UNKNOWN, obeyed
+from tools.shell.bash import MEANINGS, obeyed
+from tools.shell.offers import KillArguments, OutputArguments, WaitArguments, WriteArguments
 from tools.shell.screen import readable
 from tools.shell.shells import Shell
 
-MOST_WAIT = 300.0
 STEP = 1.0
-KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
-"""What answers a program, and is no command."""
-
-ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for it", Is(longest=200)]
-Same = Annotated[str, "The same as `bash_id`", Is(longest=200)]
-
-
-class OutputArguments(TypedDict):
-    bash_id: NotRequired[ShellId]
-    shell_id: NotRequired[Same]
-    filter: NotRequired[Annotated[str, "Only lines in which this regular expression is found", Is(longest=1000)]]
-    offset: NotRequired[
-        Annotated[int, "Show from this character on, below zero from the end; what is new if left out", Is()]
-    ]
-
-
-class WriteArguments(TypedDict):
-    shell_id: NotRequired[ShellId]
-    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(longest=200)]]
-    content: NotRequired[Annotated[str, "What to type; `\\u0003` is Ctrl-C", Is(longest=100_000)]]
-    press_enter: NotRequired[Annotated[bool, "Press Enter after it", Is(default=False)]]
-
-
-class KillArguments(TypedDict):
-    shell_id: NotRequired[ShellId]
-    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(longest=200)]]
-
-
-class WaitArguments(TypedDict):
-    seconds: Annotated[float, "How long at the most, up to 300", Is(at_least=0, at_most=MOST_WAIT)]
-    bash_id: NotRequired[Annotated[str, "Stop waiting when this shell has ended", Is(longest=200)]]
-    shell_id: NotRequired[Same]
-    until: NotRequired[
-        Annotated[str, "Stop waiting when this regular expression is found in what it prints", Is(longest=1000)]
-    ]
 
 
 async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
@@ -162,78 +122,3 @@ async def _awaited(ctx: Context, shell: Shell, seconds: float, expression: str |
             await (shell.more() if expression is not None else shell.ended(min(STEP, left)))
         if pause.cancelled_caught or expression is None:
             await ctx.progress(round(anyio.current_time() - begun, 1), seconds, state(shell))
-
-
-def typed(args: Arguments) -> Demand:
-    """Whatever is typed may be part of a command; only answers and keys are not."""
-    if args.get("content", "") in KEYS:
-        return Demand(Effect.EXEC, Profile.NORMAL)
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
-
-
-def _tool(name: str, title: str, description: str, arguments: type, run: Any, **more: Any) -> Tool:
-    return Tool(name=name, title=title, description=description, arguments=schema_of(arguments), run=run, **more)
-
-
-READING: Mapping[str, Any] = {
-    "profile": Profile.RESTRICTED,
-    "hints": Hints(read_only=True, destructive=False, idempotent=False, open_world=False),
-}
-OUTPUT = _tool(
-    "bash_output",
-    "Look at a shell",
-    (
-        "Show what a shell of this session has printed since you last looked, whether it runs, and how it ended. "
-        "`offset` shows it again from a character on; `filter` shows the lines a regular expression is found in. "
-        'Example: {"bash_id": "bash_...", "filter": "error|warning"}'
-    ),
-    OutputArguments,
-    bash_output,
-    effect=Effect.READ_LOCAL,
-    stages=WARMUP | ACTING | REVIEWING,
-    large=True,
-    **READING,
-)
-WRITE = _tool(
-    "write_to_shell",
-    "Type into a shell",
-    (
-        "Type into a shell that runs in the background, and show what it says to that. Answers a program's question, "
-        'interrupts it with `\\u0003`, or runs a line. Example: {"shell_id": "bash_...", "content": "y", '
-        '"press_enter": true}'
-    ),
-    WriteArguments,
-    write_to_shell,
-    profile=Profile.NORMAL,
-    effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
-    stages=ACTING,
-    demand=typed,
-    shut_in=True,
-)
-KILL = _tool(
-    "kill_shell",
-    "End a shell",
-    'End a shell of this session with all it started, and show its last output. Example: {"shell_id": "bash_..."}',
-    KillArguments,
-    kill_shell,
-    profile=Profile.NORMAL,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
-    stages=ACTING,
-)
-WAIT = _tool(
-    "wait",
-    "Wait",
-    (
-        "Wait some seconds, up to 300: until a shell has ended (`bash_id`), or until a regular expression is found in "
-        'what it prints (`until`), and no longer. Example: {"seconds": 60, "bash_id": "bash_...", '
-        '"until": "listening on"}'
-    ),
-    WaitArguments,
-    wait,
-    effect=Effect.NONE,
-    stages=WARMUP | ACTING,
-    timeout=MOST_WAIT + 30,
-    **{**READING, "hints": Hints(read_only=True, destructive=False, idempotent=True, open_world=False)},
-)

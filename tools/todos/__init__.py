@@ -1,7 +1,6 @@
 """Todo*: what there is to do, how far it is, and how anybody can tell."""
 
-from tools.todos.claiming import TODO_CLAIM, TODO_VERIFY
-from tools.todos.listing import TODO_CREATE, TODO_READ, TODO_START
+from tools.todos.offers import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
 
 __all__ = ["TODOS"]
 

@@ -2,38 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal, NotRequired, TypedDict
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, Arguments, Demand, Effect, Hints, Tool
 from mcp_server.model.work.todo import Evidence, Result, State, Todo, Verdict, claim, judge
-from tools.todos.criteria import RUNS, check
+from tools.todos.criteria import check
 from tools.todos.keeping import Kept, data, found, line, step
-from tools.todos.listing import Id
-
-MOST_EVIDENCE = 10
-VERIFY_SECONDS = 1800.0
-
-
-class EvidenceArgument(TypedDict):
-    type: Annotated[
-        Literal["command_output", "test_result", "file", "diff", "link", "note"], "What kind of thing it is"
-    ]
-    data: Annotated[str, "The thing itself, or where it is", Is(shortest=1, longest=4000)]
-
-
-class ClaimArguments(TypedDict):
-    id: Id
-    explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
-    evidence: NotRequired[
-        Annotated[
-            list[EvidenceArgument], "What shows it; a later claim has to bring more", Is(most_items=MOST_EVIDENCE)
-        ]
-    ]
-    auto_verify: NotRequired[Annotated[bool, "Check its criteria at once", Is(default=False)]]
+from tools.todos.offers import RUNS, ClaimArguments, VerifyArguments
 
 
 async def claimed(ctx: Context, args: ClaimArguments) -> Ending:
@@ -53,33 +28,6 @@ def _waits(kept: Kept) -> str:
     if kept.todo.criteria:
         return "Claimed is not done: `TodoVerify` checks its criteria."
     return f"Claimed is not done: it has no criteria, so it waits for the user (`menugate todos accept {kept.id}`)."
-
-
-def demand_claiming(args: Arguments) -> Demand:
-    return Demand(Effect.SESSION, Profile.NORMAL if args.get("auto_verify") else Profile.RESTRICTED)
-
-
-TODO_CLAIM = Tool(
-    name="TodoClaim",
-    title="Claim that a todo is done",
-    description=(
-        "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
-        "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
-        "sent back by the user, it can be claimed again with evidence that was not given before."
-    ),
-    arguments=schema_of(ClaimArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=ACTING,
-    run=claimed,
-    demand=demand_claiming,
-    timeout=VERIFY_SECONDS,
-)
-
-
-class VerifyArguments(TypedDict):
-    id: Id
 
 
 async def verify(ctx: Context, args: VerifyArguments) -> Ending:
@@ -128,21 +76,3 @@ def _outcome(kept: Kept, results: Sequence[Result]) -> str:
     if any(one.verdict is Verdict.FAILED for one in results):
         return "Not verified; it stays claimed. Mend what failed, and claim it again with new evidence."
     return "Not verified; it stays claimed, because not all of it could be checked."
-
-
-TODO_VERIFY = Tool(
-    name="TodoVerify",
-    title="Check whether a todo is done",
-    description=(
-        "Check the criteria of a claimed todo. Each is a call of its own through the gate, with the permissions of "
-        "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
-        "One without criteria waits for the user."
-    ),
-    arguments=schema_of(VerifyArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),
-    stages=ACTING | REVIEWING,
-    run=verify,
-    timeout=VERIFY_SECONDS,
-)

@@ -6,34 +6,15 @@ so that a todo can look at and run what its caller could, and no more.
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
 from mcp_server.model.ending import Code, Done, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.schema import Is
 from mcp_server.model.work.todo import Criterion, Result, Verdict
 from tools.testing import command_for, exit_code, look, named_wrongly, python_of, run_line
+from tools.todos.offers import SECONDS
 
-SECONDS = 30
-MOST_SECONDS = 600
 SHOWN = 400
-
-
-class Params(TypedDict):
-    command: NotRequired[Annotated[str, "command_exit_zero: a shell command", Is(shortest=1, longest=2000)]]
-    path: NotRequired[Annotated[str, "file_exists, file_contains: the file", Is(shortest=1, longest=1000)]]
-    text: NotRequired[Annotated[str, "file_contains: exactly this text", Is(shortest=1, longest=2000)]]
-    pattern: NotRequired[Annotated[str, "file_contains: or a regular expression", Is(shortest=1, longest=1000)]]
-    test: NotRequired[Annotated[str, "test_passes: `tests/test_a.py::test_b`", Is(shortest=1, longest=500)]]
-    seconds: NotRequired[Annotated[int, "How long it may run", Is(default=SECONDS, at_least=1, at_most=MOST_SECONDS)]]
-
-
-class CriterionArgument(TypedDict):
-    type: Annotated[
-        Literal["command_exit_zero", "file_exists", "file_contains", "test_passes"],
-        "What is checked: a command's exit code, a file, what is in it, a test",
-    ]
-    params: Annotated[Params, "Those of its type, and no others"]
 
 
 KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -43,7 +24,6 @@ KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "test_passes": (frozenset(("test",)), frozenset(("seconds",))),
 }
 """What each type needs, and what it may have besides."""
-RUNS = ("command_exit_zero", "test_passes")
 
 
 def wrong(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:

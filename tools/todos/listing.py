@@ -1,28 +1,17 @@
 """What is there to do? `TodoCreate` adds one, `TodoRead` shows them, `TodoStart` begins one."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.records import Tally
-from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Tool
 from mcp_server.model.work.todo import KIND, NEXT, Criterion, State, Todo, start
-from tools.todos.criteria import RUNS, CriterionArgument, wrong
+from tools.todos.criteria import wrong
 from tools.todos.keeping import Kept, add, data, found, line, step, whole
+from tools.todos.offers import CreateArguments, ReadArguments, StartArguments
 
 PAGE = 100
-MOST_CRITERIA = 20
-Id = Annotated[str, "The todo's id", Is(shortest=1, longest=64)]
-
-
-class CreateArguments(TypedDict):
-    content: Annotated[str, "What is to be done", Is(shortest=1, longest=4000)]
-    acceptance_criteria: NotRequired[
-        Annotated[list[CriterionArgument], "What has to be true before it is done", Is(most_items=MOST_CRITERIA)]
-    ]
 
 
 async def create(ctx: Context, args: CreateArguments) -> Ending:
@@ -37,39 +26,6 @@ async def create(ctx: Context, args: CreateArguments) -> Ending:
         return kept
     none = "" if criteria else " It has no criteria, so the user alone can say that it is done."
     return Done(f"{line(kept)}\n{NEXT[State.PENDING]}{none}", data(kept))
-
-
-def demand_creating(args: Arguments) -> Demand:
-    """Criteria that run something need what running it will need at the least; the gate asks again when they run."""
-    runs = any(one["type"] in RUNS for one in args.get("acceptance_criteria", ()))
-    return Demand(Effect.SESSION, Profile.NORMAL if runs else Profile.RESTRICTED)
-
-
-TODO_CREATE = Tool(
-    name="TodoCreate",
-    title="Add a todo",
-    description=(
-        "Add a todo with the criteria that will show that it is done. A todo goes from pending to in_progress "
-        "(TodoStart), claimed (TodoClaim) and verified (TodoVerify): claimed is not done. Criteria: "
-        "command_exit_zero{command, seconds?}, file_exists{path}, file_contains{path, text or pattern}, "
-        "test_passes{test, seconds?}. They are checked by TodoVerify, with the permissions of then. Example: "
-        '{"content": "Fix the parser", "acceptance_criteria": '
-        '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
-    ),
-    arguments=schema_of(CreateArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
-    stages=WARMUP | ACTING,
-    run=create,
-    demand=demand_creating,
-)
-
-
-class ReadArguments(TypedDict):
-    id: NotRequired[Annotated[str, "One todo, with its claims and checks", Is(shortest=1, longest=64)]]
-    status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only these"]]
-    offset: NotRequired[Annotated[int, "Skip so many", Is(default=0, at_least=0)]]
 
 
 async def read(ctx: Context, args: ReadArguments) -> Ending:
@@ -101,26 +57,6 @@ def _head(tally: Mapping[str, Tally]) -> str:
     return f"{said}; {counted['changes']:,} changes on record."
 
 
-TODO_READ = Tool(
-    name="TodoRead",
-    title="Show the todos",
-    description=(
-        "Show the todos of this session with how far each is: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
-        "100 at a time; with `id` one of them whole, with its claims and checks."
-    ),
-    arguments=schema_of(ReadArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
-    stages=WARMUP | ACTING | REVIEWING,
-    run=read,
-)
-
-
-class StartArguments(TypedDict):
-    id: Id
-
-
 async def begin(ctx: Context, args: StartArguments) -> Ending:
     kept = await found(ctx, args["id"])
     if not isinstance(kept, Problem):
@@ -128,16 +64,3 @@ async def begin(ctx: Context, args: StartArguments) -> Ending:
     if isinstance(kept, Problem):
         return kept
     return Done(f"{line(kept)}\n{NEXT[State.IN_PROGRESS]}", data(kept))
-
-
-TODO_START = Tool(
-    name="TodoStart",
-    title="Begin a todo",
-    description="Begin a pending todo: it is in progress from then on.",
-    arguments=schema_of(StartArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
-    stages=ACTING,
-    run=begin,
-)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, cast
 
 from mcp_server.calls.approving import wording
-from mcp_server.calls.context import Found
+from mcp_server.calls.asking import Found
 from mcp_server.guards.redaction import Redactor
 from mcp_server.library import Approvals as Asking
 from mcp_server.library import Config

@@ -16,13 +16,6 @@ from mcp_server.state.deeds import Folded
 CHARACTERS_PER_TOKEN = 4
 PER_CALL = 2
 MOST_RUNS = 1000
-LATEST = "latest"
-"""Stands for the run that was used last."""
-
-
-def address(run: str) -> str:
-    """Where a client reads what a run came to."""
-    return f"menugate://run/{run}/summary"
 
 
 @dataclass(slots=True)

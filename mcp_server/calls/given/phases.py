@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.calls.context import Found
+from mcp_server.calls.asking import Found
 from mcp_server.calls.given.records import remembered
 from mcp_server.calls.sessions import Seat
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal

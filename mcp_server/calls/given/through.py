@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mcp_server.calls.context import Asked, Found, Within
+from mcp_server.calls.asking import Asked, Found, Within
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.menu import CARRIERS
 from mcp_server.model.policy import Policy

@@ -117,7 +117,7 @@ class Course:
         fields = {"status": status, "answer_sha256": digest, "answer_bytes": len(answer.encode("utf-8", "replace"))}
         await self.store.write(partial(deeds.deliver, session=run, fields=fields))
         await self._to(seat, Stage.QA_REVIEW, "delivered")
-        report = await self.review.of(run, status)
+        report = await self.review.of(run, status, answer, self.posture(run.principal).profile)
         await self.store.write(partial(deeds.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
         learned = await self.learn(run, answer) if status == "success" else ""
@@ -132,6 +132,9 @@ def completed(status: str, report: Report, kept: str) -> Done:
     text = f"Recorded as {status}. The run is over.{kept}"
     if found:
         text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
+    if report.opinion and report.opinion.answered:
+        # Its words are a stranger's, and are read where they are marked as that.
+        text += " A model looked over it too; the report has what it said."
     return Done(text, {"status": status, "report": f"{ADDRESS}/{report.run}", "findings": found})
 
 

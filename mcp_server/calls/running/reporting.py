@@ -1,9 +1,8 @@
 """Where is what was found about a run to be read? At an address of its own, by whose run it was."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from mcp_server.guards.redaction import Redactor
 from mcp_server.model.pack import Artifact
 from mcp_server.state import Store, deeds
 
@@ -11,12 +10,12 @@ ADDRESS = "menugate://report"
 ABOUT = "What was found when a run was over: issues, missing steps, next actions."
 
 
-def reports(store: Store, redactor: Redactor) -> tuple[Artifact, ...]:
+def reports(store: Store, redact: Callable[[str], str]) -> tuple[Artifact, ...]:
     """The newest at the plain address, each by the name of its run below it."""
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
         found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
-        return redactor.redact(found.as_text()) if found else None
+        return redact(found.as_text()) if found else None
 
     return (
         Artifact(ADDRESS, "report", f"{ABOUT} The newest.", "text/markdown", read),

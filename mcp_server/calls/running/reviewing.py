@@ -1,7 +1,7 @@
 """What is to be said about a run that is over? Checks that always find the same in the same run, and only look.
 
-A check is one function; a reviewer that asks a model would be one more. What one of them cannot do is said in the
-report and keeps no other from looking, and none of them has anything to do with the answer.
+A check is one function; a model that the operator lets be asked is one more, whose words stand apart. What one of them
+cannot do is said in the report and keeps no other from looking, and none of them has anything to do with the answer.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,9 +17,10 @@ from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.ports.processes import Command, Processes
 from mcp_server.model.ports.records import MOST_DOCUMENTS
 from mcp_server.model.posture import Profile
-from mcp_server.model.runs.report import Report
+from mcp_server.model.runs.report import Opinion, Report
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.work.todo import KIND, State
 from mcp_server.state import Row, Store, deeds
 
 MOST_NAMED = 10
@@ -27,8 +28,6 @@ PATIENCE = 10.0
 """Seconds for everything a check does."""
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
-TODO, DONE = "todo", "verified"
-"""How a todo is kept among a session's records, and its mark when it is done."""
 LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
@@ -39,6 +38,9 @@ class Run:
     session: Session
     status: str
     rows: Sequence[Row]
+    answer: str = ""
+    profile: Profile = Profile.RESTRICTED
+    """What the person allows when it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Seen:
     missing: tuple[str, ...] = ()
     suggested: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    opinion: Opinion | None = None
 
 
 Check: TypeAlias = Callable[[Run], Awaitable[Seen]]
@@ -57,6 +60,8 @@ class Review:
     store: Store
     processes: Callable[[Demand, Profile], Processes]
     """The door to processes, for who asks for no more than that."""
+    asking: Check | None = None
+    """A model, where the operator configured one. It keeps to a patience of its own."""
 
     @property
     def checks(self) -> tuple[tuple[str, Check], ...]:
@@ -69,10 +74,11 @@ class Review:
             ("risks", risks(self.store)),
         )
 
-    async def of(self, session: Session, status: str) -> Report:
+    async def of(self, session: Session, status: str, answer: str, profile: Profile) -> Report:
         rows = await self.store.read(partial(deeds.calls_of, session=session))
-        run = Run(session, status, rows)
+        run = Run(session, status, rows, answer, profile)
         seen = [await self._seen(name, check, run) for name, check in self.checks]
+        opinion = await self.asking(run) if self.asking else Seen()
         ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
@@ -85,7 +91,8 @@ class Review:
             issues=tuple(text for one in seen for text in one.issues),
             missing_steps=tuple(text for one in seen for text in one.missing),
             suggested_next_actions=tuple(text for one in seen for text in one.suggested),
-            unchecked=tuple(text for one in seen for text in one.unchecked),
+            unchecked=tuple(text for one in (*seen, opinion) for text in one.unchecked),
+            opinion=opinion.opinion,
         )
 
     async def _seen(self, name: str, check: Check, run: Run) -> Seen:
@@ -166,8 +173,8 @@ def open_todos(store: Store) -> Check:
 
     async def check(run: Run) -> Seen:
         owner = deeds.of_session(run.session.id)
-        wanted = partial(deeds.documents, owner=owner, kind=TODO, mark=None, limit=MOST_DOCUMENTS, offset=0)
-        left = [one for one in await store.read(wanted) if one.mark != DONE]
+        wanted = partial(deeds.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
+        left = [one for one in await store.read(wanted) if one.mark != State.VERIFIED]
         lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
         return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
 

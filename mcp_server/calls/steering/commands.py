@@ -15,6 +15,7 @@ from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profil
 from mcp_server.rules.steering import badge
 from mcp_server.rules.steering.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
 from mcp_server.rules.steering.turning import raises
+from mcp_server.state import Clock
 
 SCOPES = tuple(map(str, Scope))
 EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axis)))
@@ -27,6 +28,7 @@ class Slash:
     """The operator does not trust clients to ask the person."""
     examine: Callable[[bool], Awaitable[str]]
     """The doctor's words; with True what can be mended is mended first."""
+    clock: Clock
 
     def commands(self) -> tuple[Command, ...]:
         return (
@@ -55,7 +57,9 @@ class Slash:
                     SCOPE,
                 ),
             ),
-            Command("status", "Status", "Show what is in force and what is to come.", self._status),
+            Command(
+                "status", "Status", "Show what is in force and to come, and what waits for the user.", self._status
+            ),
             Command(
                 "doctor",
                 "Doctor",
@@ -89,7 +93,9 @@ class Slash:
         return await self._typed(speaker, words[1:], "steer", axis)
 
     async def _status(self, speaker: Speaker, _given: Mapping[str, str]) -> Sequence[Message]:
-        return said(speaking.stands(*await self.doors.stands(speaker.principal)))
+        posture, choice = await self.doors.stands(speaker.principal)
+        waits = await self.doors.waiting(speaker.principal, posture.run_control, self.clock.now_ns())
+        return said("\n".join([speaking.stands(posture, choice), *waits]))
 
     async def _doctor(self, _speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)

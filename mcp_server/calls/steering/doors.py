@@ -11,8 +11,9 @@ from functools import partial
 
 from mcp_server.calls.postures import Postures
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.posture import Change, Choice, Posture, Profile
+from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl
 from mcp_server.rules.steering.turning import Turn
+from mcp_server.rules.steering.waiting import in_words, paused, unanswered
 from mcp_server.state import Changed, Store, deeds
 
 
@@ -36,6 +37,14 @@ class Doors:
         """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
         choice = await self.store.read(partial(deeds.choice, principal=principal))
         return self.postures.under(principal, choice), choice
+
+    async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
+        """What of this principal's alone waits for the person, in words."""
+        held = await self.store.read(deeds.paused)
+        asked = await self.store.read(deeds.approvals)
+        mine = {key: hold for key, hold in held.items() if key[0] == principal}
+        questions = [one for one in asked if one.wanted.principal == principal]
+        return list(in_words(paused(mine, lambda _: control), unanswered(questions, now), now))
 
     async def confirm(self, principal: str, id: str) -> Choice | None:
         return await self.store.write(partial(deeds.confirm, principal=principal, id=id))

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 
+NOT_YET = "menugate has not run here yet."
+
+
 @contextmanager
 def remembering(settings: "Settings") -> Generator["Reader | None", None, None]:
     """What is remembered here; None where nothing ever was."""

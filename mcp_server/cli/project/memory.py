@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say, table, when
-from mcp_server.cli.status import remembering
+from mcp_server.cli.posture.holding import remembering
 from mcp_server.model.ports.memory import LONGEST, Entry, Tier
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say, when
+from mcp_server.cli.posture.holding import remembering
 from mcp_server.cli.runs.place import written
-from mcp_server.cli.status import remembering
 
 if TYPE_CHECKING:
     from mcp_server.model.runs.approval import Approval
@@ -71,13 +71,11 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 def standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `expired`, or the answer it got."""
-    from mcp_server.model.runs.approval import Answer
-
     if one.used:
         return "used"
     if one.lapsed(now):
         return "expired"
-    return "waits" if one.answer is Answer.OPEN else str(one.answer)
+    return "waits" if one.waits(now) else str(one.answer)
 
 
 def in_json(one: "Approval", now: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import argparse
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say, when
-from mcp_server.cli.status import remembering
+from mcp_server.cli.posture.holding import remembering
 
 EXAMPLES = """
 menugate report                             about the run that ended last

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say, table, when
+from mcp_server.cli.posture.holding import NOT_YET, remembering
 from mcp_server.cli.record.rows import in_short
-from mcp_server.cli.status import NOT_YET, remembering
 from mcp_server.model.work.todo import KIND, SIGNS, State, Todo, accept, reject
 
 if TYPE_CHECKING:

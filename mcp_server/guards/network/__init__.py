@@ -6,10 +6,11 @@ from functools import partial
 from mcp_server.guards.network.door import Door
 from mcp_server.guards.network.granted import WorldWide
 from mcp_server.guards.network.proxy import Proxy
-from mcp_server.model.destinations import Destinations
-from mcp_server.model.tool import Demand
+from mcp_server.model.destinations import Destinations, destination
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
 
-__all__ = ["Door", "Proxy", "WorldWide", "for_programs", "for_tools"]
+__all__ = ["Door", "Proxy", "WorldWide", "for_programs", "for_tools", "to_one"]
 
 
 def for_programs(allowed: Destinations) -> Proxy:
@@ -20,3 +21,10 @@ def for_programs(allowed: Destinations) -> Proxy:
 def for_tools(opened: Destinations) -> Callable[[Demand], WorldWide]:
     """Every public place, and of the others what the operator wrote down."""
     return partial(WorldWide, Door(None, opened))
+
+
+def to_one(place: str, opened: Destinations) -> WorldWide:
+    """One place that the operator named, and no other; what it asks for in its name is the operator's own wish."""
+    only = destination(place)
+    door = Door(Destinations((only,)), Destinations((only, *opened.every)))
+    return WorldWide(door, Demand(Effect.DELEGATE, Profile.NORMAL))

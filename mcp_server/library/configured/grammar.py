@@ -58,6 +58,15 @@ BUDGET = Record(
     },
     "What a run may spend; no limit where a key is left out.",
 )
+REVIEW = Record(
+    {
+        "endpoint": Key(Words(500), "such as `https://host/v1/chat/completions`", required=True),
+        "model": Key(Words(200), "the model's name there", required=True),
+        "key": Key(Words(200), "`env:NAME`, the environment variable that holds the key; never the key itself"),
+        "patience": Key(Whole(1, 120), "seconds that `complete` waits for it (20 where left out)"),
+    },
+    "Who is asked about a run that is over.",
+)
 CONFIG = Record(
     {
         "rules": Key(RULE_LISTS, "what may be called, and with which arguments"),
@@ -132,6 +141,7 @@ CONFIG = Record(
             ),
             "how much a command may use",
         ),
+        "review": Key(REVIEW, "a model that looks over runs that are over; it is sent the record of each"),
         "network": Key(
             Record(
                 {"allow": Key(ListOf(Words(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.library.configured.grammar import CONFIG, MEGABYTE
+from mcp_server.library.configured.review import reviewing_in
 from mcp_server.library.faults import Findings, Place, quoted
 from mcp_server.library.hosts import rows
 from mcp_server.library.reading import Fields, Leaf, read
@@ -20,7 +21,7 @@ from mcp_server.library.shape import (
 )
 from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
 from mcp_server.model.menu import Host, Listing
-from mcp_server.model.policy import Budget, Folding, Kind, RuleText
+from mcp_server.model.policy import Budget, Folding, Kind, Reviewing, RuleText
 from mcp_server.model.ports.processes import Limits, Sandboxing
 from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.runs.approval import Approvals
@@ -56,6 +57,8 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     network: Destinations = field(default_factory=lambda: destinations(USUAL))
     """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
+    review: Reviewing | None = None
+    """None where no model is asked about a run that is over."""
     tokens: tuple[Token, ...] = ()
     health: OnFailure = OnFailure.ASK
 
@@ -84,6 +87,7 @@ def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
         sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
         limits=_limits(fields),
         network=_network(fields, findings),
+        review=reviewing_in(fields, findings),
         tokens=tuple(
             Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")

@@ -18,7 +18,7 @@ INVENTORY = (
     *("delivery_gate/reasoning_format_correction", "delivery_gate/low_quality_reasoning"),
     *("delivery_gate/reasoning_only_no_answer", "delivery_gate/enforce_delivery_completion"),
     *("qa/system", "qa/review_micro_reasoning", "qa/report_schema"),
-    *("qa/tool_output_review_system", "qa/quality_review_system"),
+    *("qa/tool_output_review_system", "qa/quality_review_system", "qa/reviewer"),
 )
 """Every prompt that something in the house says, or that a host may want in its place."""
 

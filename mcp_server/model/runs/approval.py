@@ -121,6 +121,10 @@ class Approval:
     def spent(self) -> bool:
         return self.scope is Scope.ONCE and self.used > 0
 
+    def waits(self, now: int) -> bool:
+        """Can the person still answer it, and did nobody so far?"""
+        return self.answer is Answer.OPEN and not self.used and not self.lapsed(now)
+
     def redeemable(self, call: Wanted, now: int, carried: bool = False) -> bool:
         return self.answer is Answer.YES and not self.spent and not self.lapsed(now) and self.covers(call, carried)
 

@@ -1,8 +1,36 @@
 """What was found when a run was over? Advice to whoever reads it; it changes nothing, the answer least of all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
+
+LISTS = ("issues", "missing_steps", "suggested_next_actions")
+"""The parts of a report that are lists, whoever looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a model said that was asked. Nobody checked it, and it may repeat what somebody wrote into the run."""
+
+    model: str
+    place: str
+    sent: int
+    """So many bytes went there."""
+    answered: bool = False
+    summary: str = ""
+    issues: tuple[str, ...] = ()
+    missing_steps: tuple[str, ...] = ()
+    suggested_next_actions: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each says of itself what it is, wherever it is read."""
+        return (
+            *([f"summary: {self.summary}"] if self.summary else []),
+            *(f"issue: {one}" for one in self.issues),
+            *(f"missing step: {one}" for one in self.missing_steps),
+            *(f"suggested next action: {one}" for one in self.suggested_next_actions),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +46,8 @@ class Report:
     suggested_next_actions: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    opinion: Opinion | None = None
+    """None where no model was asked."""
     at: int = 0
 
     def as_text(self) -> str:
@@ -29,13 +59,20 @@ class Report:
         ]
         if self.unchecked:
             parts.append(("Not checked", self.unchecked))
+        if self.opinion and self.opinion.answered:
+            parts.append((f"A model's words, checked by nobody ({self.opinion.model})", self.opinion.lines))
         lines = {title: "\n".join(f"- {one}" for one in said or ("none",)) for title, said in parts}
         return "\n".join(f"## {title}\n\n{said}\n" for title, said in lines.items())
 
 
 def report_of(found: Mapping[str, Any]) -> Report:
     """The report that was written down."""
-    values: dict[str, Any] = {one.name: found[one.name] for one in fields(Report) if one.name in found}
-    for name in ("issues", "missing_steps", "suggested_next_actions", "unchecked"):
-        values[name] = tuple(str(one) for one in values.get(name, ()))
-    return Report(**values)
+    values = _read(Report, found, (*LISTS, "unchecked"))
+    said = values.pop("opinion", None)
+    opinion = Opinion(**_read(Opinion, cast(Mapping[str, Any], said), LISTS)) if isinstance(said, dict) else None
+    return Report(**values, opinion=opinion)
+
+
+def _read(kind: type, found: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {one.name: found[one.name] for one in fields(kind) if one.name in found}
+    return values | {name: tuple(str(one) for one in values.get(name, ())) for name in lists}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mcp_server.state.batch import Transaction, View, plain
-from mcp_server.state.record import RowKind
+from mcp_server.state.record import LET_GO, RowKind
 
 LONGEST_NOTE = 2_000
 
@@ -32,10 +32,26 @@ def note(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -
         )
 
 
+def let_go(tx: Transaction, before_ns: int) -> None:
+    """What was noted and thought of runs before then is dropped. That it was there stays known, so that nobody is told
+    later that there never was a goal."""
+    tx.run(
+        "INSERT INTO notes (run, seq, at, kind, text)"
+        " SELECT run, 0, max(at), :mark, '' FROM ("
+        "SELECT run, at FROM notes WHERE at < :then AND kind <> :mark"
+        " UNION ALL SELECT run, at FROM thoughts WHERE at < :then) AS gone"
+        " WHERE run NOT IN (SELECT run FROM notes WHERE kind = :mark) GROUP BY run",
+        then=before_ns,
+        mark=LET_GO,
+    )
+    tx.run("DELETE FROM notes WHERE at < :then AND kind <> :mark", then=before_ns, mark=LET_GO)
+    tx.run("DELETE FROM thoughts WHERE at < :then", then=before_ns)
+
+
 def noted(view: View, run: str) -> list[tuple[str, str]]:
     """What was kept of a run so far, in its order: kind and text."""
     rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
-    return [(row["kind"], row["text"]) for row in rows]
+    return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 
 def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded | None:

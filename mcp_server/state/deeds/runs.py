@@ -27,6 +27,16 @@ def holds(view: View) -> dict[tuple[str, str], Hold]:
     return {(row["principal"], row["session"]): held for row in rows if (held := _hold(row)) is not None}
 
 
+def paused(view: View) -> dict[tuple[str, str], Hold]:
+    """What of it still pauses somebody: who is held for one run's sake goes on when that run is over."""
+    return {key: held for key, held in holds(view).items() if not (held.run and _over(view, held.run))}
+
+
+def _over(view: View, run: str) -> bool:
+    sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
+    return view.one(sql, run=plain(run), kind=RowKind.DELIVERY) is not None
+
+
 def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
     """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
     known = _row(tx, principal, session)
@@ -139,7 +149,10 @@ def put_report(tx: Transaction, report: Report) -> None:
     )
     found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
     whose = {"principal": report.principal, "session": report.session, "run": report.run}
-    tx.append(RowKind.REPORT, whose | found)
+    asked = report.opinion
+    # What left this machine, and to whom, is on record also where nothing came of it.
+    sent = {"asked": asked.model, "place": asked.place, "sent_bytes": asked.sent} if asked else {}
+    tx.append(RowKind.REPORT, whose | found | sent)
 
 
 def report(view: View, run: str | None, principal: str | None = None) -> Report | None:

@@ -8,6 +8,7 @@ from mcp_server.model.posture import Stage
 from mcp_server.model.session import Session
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.ledger import transition
+from mcp_server.state.deeds.notes import let_go
 from mcp_server.state.record import Changed, Kept
 
 
@@ -116,8 +117,7 @@ def touch(tx: Transaction, id: str, used: int) -> None:
 
 def forget(tx: Transaction, before_ns: int) -> None:
     """Let go of sessions nobody used since then, and of what was noted of runs before."""
-    tx.run("DELETE FROM notes WHERE at < :then", then=before_ns)
+    let_go(tx, before_ns)
     tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
     tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)
     tx.run("DELETE FROM holds WHERE session <> '' AND at < :then", then=before_ns)
-    tx.run("DELETE FROM thoughts WHERE at < :then", then=before_ns)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from mcp_server.state.batch import plain
-from mcp_server.state.record import Row
+from mcp_server.state.record import LET_GO, Row
 
 MOST_LINES = 20
 LONGEST_LINE = 400
@@ -29,6 +29,8 @@ NOTHING = {
     "issues": "None.",
     "outputs": "None yet.",
 }
+KEPT_NO_LONGER = "Kept no longer: what was noted of a run is dropped after 30 days."
+"""Said of whatever is empty in a run that once had notes."""
 KINDS = ("goal", "decision", "plan", "issue", "file", "message", "answer")
 
 
@@ -47,6 +49,8 @@ class Summary:
     principal: str
     facts: Mapping[str, Any]
     sections: Mapping[str, tuple[str, ...]]
+    let_go: bool = False
+    """Some of what was noted of it is kept no longer."""
 
     @property
     def text(self) -> str:
@@ -54,13 +58,13 @@ class Summary:
         facts = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in self.facts.items())
         parts = [f"# Summary of run {self.run}", facts]
         for key, heading in HEADINGS.items():
-            lines = self.sections[key] or (NOTHING[key],)
+            lines = self.sections[key] or (KEPT_NO_LONGER if self.let_go else NOTHING[key],)
             parts.append(f"## {heading}\n\n" + "\n".join(f"- {line}" for line in lines))
         return "\n\n".join(parts) + "\n"
 
     @property
     def data(self) -> dict[str, Any]:
-        return {"run": self.run, "principal": self.principal, "facts": dict(self.facts)} | {
+        return {"run": self.run, "principal": self.principal, "facts": dict(self.facts), "let_go": self.let_go} | {
             key: list(lines) for key, lines in self.sections.items()
         }
 
@@ -114,7 +118,8 @@ def summarised(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int |
         "outputs": list(_outputs(told, said)),
     }
     # Notes that say the same are one; the newest are kept, and how many were left out is said.
-    return Summary(run, _principal(rows), _facts(told), {key: _kept(lines) for key, lines in sections.items()})
+    let_go = any(note.kind == LET_GO for note in notes)
+    return Summary(run, _principal(rows), _facts(told), {key: _kept(lines) for key, lines in sections.items()}, let_go)
 
 
 def _principal(rows: Iterable[Row]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mcp_server.calls.folding import LATEST, address
+from mcp_server.calls.folding.address import LATEST, address
 from mcp_server.model.pack import Artifact
 from mcp_server.state import Store
 from mcp_server.state.memory import known_runs, of_run

@@ -5,15 +5,17 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mcp.server.runner import serve_dual_era_loop
 
 from mcp_server.model.menu import Menus
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.transports.door import Admission
-from mcp_server.wire.transports.http import application, serve_http
 from mcp_server.wire.transports.stdio import stdio
+
+if TYPE_CHECKING:
+    from mcp_server.wire.transports.door import Admission
 
 
 async def serve_stdio(server: MenuServer) -> None:
@@ -31,11 +33,12 @@ async def serve_net(
     server: MenuServer,
     menus: Menus,
     notices: Notices,
-    admission: Admission,
+    admission: "Admission",
     bound: socket.socket,
     announce: Callable[[], None],
 ) -> None:
     """`announce` is called when whoever hears of us may come in, and may end us."""
+    from mcp_server.wire.transports.http import application, serve_http
 
     def started(end: Callable[[], None]) -> None:
         def ending() -> None:

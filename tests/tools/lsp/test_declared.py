@@ -5,7 +5,7 @@ import pytest
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints
 from tools.lsp import LSP
-from tools.lsp.asked import COMMANDS
+from tools.lsp.offers import COMMANDS, SERVERS
 from tools.lsp.questions import COMMANDS as QUESTIONS
 from tools.lsp.servers import BY_NAME
 
@@ -18,6 +18,10 @@ def test_the_policy_table() -> None:
 
 def test_every_command_has_its_question() -> None:
     assert tuple(QUESTIONS) == COMMANDS
+
+
+def test_every_server_can_be_named() -> None:
+    assert tuple(BY_NAME) == SERVERS
 
 
 def test_inert_are_those_that_were_seen_to_be() -> None:

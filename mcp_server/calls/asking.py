@@ -1,19 +1,16 @@
-"""What does one call carry? What was asked for, by whom, and the ports its tool is given."""
+"""What was asked for, by whom, in which seat, and what does it mean?"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_server.calls.sessions import Seat
-from mcp_server.model.ending import Ending
-from mcp_server.model.ports.context import Belongings, Client, Desk, Person, Progress
-from mcp_server.model.ports.files import Files
-from mcp_server.model.ports.index import Index
-from mcp_server.model.ports.memory import Memory
-from mcp_server.model.ports.network import Network
-from mcp_server.model.ports.processes import Processes
-from mcp_server.model.ports.records import Records
+from mcp_server.model.posture import Surface
 from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments, Demand, Tool
+from mcp_server.model.tool import Arguments, Tool
+
+if TYPE_CHECKING:
+    from mcp_server.model.ports.context import Client, Progress
 
 
 class Interruption(Exception):
@@ -43,11 +40,12 @@ class Asked:
     arguments: Arguments
     seat: Seat
     principal: str
-    client: Client
-    progress: Progress
+    client: "Client"
+    progress: "Progress"
     transport: str
     moved: Callable[[Seat, Session], Awaitable[None]]
     """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
+    surface: Surface = Surface.HEADLESS
     within: Within | None = None
     """None for what came from a client."""
 
@@ -62,26 +60,3 @@ class Found:
     seat: Seat
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolContext:
-    """What a tool is given; nothing else reaches it."""
-
-    session: Session
-    demand: Demand
-    files: Files
-    processes: Processes
-    network: Network
-    belongings: Belongings
-    progress: Progress
-    client: Client
-    person: Person
-    desk: Desk
-    records: Records
-    index: Index
-    memory: Memory
-    call: Callable[[str, Arguments], Awaitable[Ending]]
-
-    async def through(self, tool: str, arguments: Arguments) -> Ending:
-        return await self.call(tool, arguments)

@@ -1,0 +1,94 @@
+"""What is to be said of this workspace? Its law and limits, its guards, and what is remembered, as plain values."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.paper import when
+from mcp_server.cli.posture.holding import serving
+
+if TYPE_CHECKING:
+    from mcp_server.law import Law
+    from mcp_server.settings import Settings
+    from mcp_server.state import Row
+    from mcp_server.state.reader import Reader
+
+REFUSALS = 5
+
+
+def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
+    from mcp_server.law import ceiling_set_by
+
+    policy = found.policy
+    facts: dict[str, Any] = {
+        "workspace": settings.workspace,
+        "config": settings.config,
+        "ran": state is not None,
+        "ceiling": policy.ceiling,
+        "ceiling_set_by": ceiling_set_by(settings, found.library),
+        "modes": len(policy.menus.modes),
+        "tools": len(policy.tools),
+        "rules": len(policy.rules.every),
+        "guards": guards(settings, found),
+        "review": reviewed_by(found),
+    }
+    return facts | (remembered(settings, state) if state else {})
+
+
+def reviewed_by(found: "Law") -> dict[str, str] | None:
+    """Who is sent what a run came to; it leaves this machine, so the person sees it where they look first."""
+    wish = found.library.config.review
+    return {"model": wish.model, "place": wish.place} if wish else None
+
+
+def guards(settings: "Settings", found: "Law") -> dict[str, str]:
+    """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
+    import asyncio
+
+    from mcp_server.guards.beneath import by_kernel, chosen
+    from mcp_server.guards.processes import Ladder, rungs
+
+    paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
+    shut_in = asyncio.run(Ladder(rungs(settings.search_path), found.library.config.sandbox).described())
+    return {"paths": paths, "search": search_engine(settings), "sandbox": shut_in}
+
+
+def search_engine(settings: "Settings") -> str:
+    import tempfile
+
+    from mcp_server.guards.jail import Jail
+    from mcp_server.guards.search import Finder, find_ripgrep
+    from mcp_server.model.ports.files import Search
+
+    with tempfile.TemporaryDirectory(prefix="menugate-") as folder:
+        (Path(folder) / "one.txt").write_text("one\n")
+        program = find_ripgrep(settings.search_path)
+        engine = Finder(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
+    if engine == "ripgrep":
+        return "ripgrep, shut in"
+    return "plain Python, because ripgrep " + ("cannot be shut in here" if program else "is not installed")
+
+
+def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
+    from mcp_server.state import Wanted
+
+    refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
+    loose, misfit = state.anchoring()
+    size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
+    return {
+        "state": {"file": settings.state / "state.db", "bytes": size, "lost": state.lost() or None},
+        "running": serving(state),
+        "sessions": len(state.sessions()),
+        "ledger": {
+            "rows": state.head(),
+            "not_anchored": loose,
+            "fault": misfit or None,
+            "unfinished": state.unfinished(),
+        },
+        "unread": len([one for one in state.messages() if not one.read]),
+        "refusals": [refusal(row) for row in refusals],
+    }
+
+
+def refusal(row: "Row") -> dict[str, Any]:
+    wanted = ("tool", "code", "layer", "reason", "session")
+    return {"seq": row.seq, "at": when(row.at), **{key: row.fields.get(key) for key in wanted}}

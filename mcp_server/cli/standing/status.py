@@ -1,0 +1,83 @@
+"""`menugate status`: how do things stand here?"""
+
+import argparse
+import time
+from typing import Any
+
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
+from mcp_server.cli.paper import as_json, say, table
+from mcp_server.cli.posture.holding import NOT_YET, holding, in_json, remembering
+from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
+from mcp_server.cli.standing.facts import collected
+from mcp_server.cli.standing.waiting import show_waiting, waiting
+
+EXAMPLES = """
+menugate status                             this folder
+menugate status --workspace ~/code/app      another one
+menugate status --json                      for a program
+"""
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("status", "show how things stand: what waits for you, posture, state, refusals", EXAMPLES, run)
+    add_place(one)
+    add_posture(one)
+    add_json(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    found = law_of(arguments, settings)
+    with remembering(settings) as state:
+        stands = holding(settings, found, state, bool(arguments.profile))
+        waits = waiting(settings, found, state, time.time_ns())
+        facts = collected(settings, found, state) | in_json(stands) | {"waiting": waits.in_json()}
+    if arguments.json:
+        as_json(facts)
+        return 0
+    show_badge(stands.posture)
+    show_to_come(stands)
+    show_waiting(waits, settings.person)
+    tell(facts)
+    entitle(stands.posture, settings.workspace.name)
+    return 0
+
+
+def tell(facts: dict[str, Any]) -> None:
+    rows = [("workspace", str(facts["workspace"])), ("config", str(facts["config"] or "none"))]
+    for number, (axis, one) in enumerate(facts["posture"].items()):
+        value = {True: "on", False: "off"}.get(one["value"], one["value"])
+        rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
+    rows += [
+        ("ceiling", f"{facts['ceiling']}, set by {facts['ceiling_set_by']}"),
+        ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
+        ("paths", facts["guards"]["paths"]),
+        ("search", facts["guards"]["search"]),
+        ("sandbox", facts["guards"]["sandbox"]),
+    ]
+    if one := facts["review"]:
+        rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
+    table(rows + (of_state(facts) if facts["ran"] else [("state", NOT_YET)]))
+    if facts.get("refusals"):
+        say("\nThe last calls that did not run:")
+        table([(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]])
+
+
+def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    state, ledger = facts["state"], facts["ledger"]
+    lives = ", ".join(f"process {one['pid']} since {one['since']}" for one in facts["running"])
+    anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
+    rows = [
+        (
+            "state",
+            f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
+        ),
+        ("running", lives or "nothing at the moment"),
+        ("sessions", f"{facts['sessions']:,}"),
+        ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
+        ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),
+    ]
+    if ledger["unfinished"]:
+        numbers = ", ".join(map(str, ledger["unfinished"][:10]))
+        rows.insert(4, ("", f"without an outcome, because their process ended: {numbers}"))
+    return rows

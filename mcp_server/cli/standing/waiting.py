@@ -1,0 +1,74 @@
+"""What waits for the person here? Runs that are paused and questions, of everybody who works in this workspace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.paper import say, when
+from mcp_server.cli.posture.holding import holding
+from mcp_server.rules.steering.waiting import MOST, paused, unanswered
+
+if TYPE_CHECKING:
+    from mcp_server.law import Law
+    from mcp_server.model.runs.approval import Approval
+    from mcp_server.rules.steering.waiting import Paused
+    from mcp_server.settings import Settings
+    from mcp_server.state.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    paused: "Sequence[Paused]" = ()
+    asked: "Sequence[Approval]" = ()
+
+    def in_json(self) -> dict[str, Any]:
+        return {
+            "paused": [
+                {
+                    "principal": one.principal,
+                    "session": one.session or None,
+                    "by": one.hold.by,
+                    "reason": one.hold.reason,
+                    "since": when(one.hold.at),
+                }
+                for one in self.paused
+            ],
+            "approvals": [
+                {"id": one.id, "tool": one.wanted.tool, "principal": one.wanted.principal, "since": when(one.asked)}
+                for one in self.asked
+            ],
+        }
+
+
+def waiting(settings: "Settings", found: "Law", state: "Reader | None", now: int) -> Waiting:
+    if state is None:
+        return Waiting()
+    runs = paused(state.holds(), lambda whose: holding(settings, found, state, False, whose).posture.run_control)
+    return Waiting(runs, unanswered(state.approvals(), now))
+
+
+def show_waiting(waits: Waiting, reader: str) -> None:
+    """Above everything else: it is what the person came to do."""
+    for one in waits.paused[:MOST]:
+        say((f"paused: {one.run}{_whose(one.principal, reader)}", "yellow"), f", since {when(one.hold.at)}")
+        say(f"  {one.hold.reason}; `menugate next{_for(one, reader)}` lets it go on")
+    _more(len(waits.paused), "menugate status --json")
+    for asked in waits.asked[:MOST]:
+        what = f"waits for your yes: `{asked.wanted.tool}`{_whose(asked.wanted.principal, reader)}"
+        say((what, "yellow"), f", since {when(asked.asked)}")
+        say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `menugate approvals` shows the call")
+    _more(len(waits.asked), "menugate approvals")
+
+
+def _more(count: int, where: str) -> None:
+    if count > MOST:
+        say(f"  and {count - MOST} more; `{where}` shows all of them")
+
+
+def _whose(principal: str, reader: str) -> str:
+    return "" if principal == reader else f" of {principal}"
+
+
+def _for(one: "Paused", reader: str) -> str:
+    whose = "" if one.principal == reader else f" --principal {one.principal}"
+    return f"{whose} --session {one.session}" if one.session else whose

@@ -1,0 +1,163 @@
+"""What stands when everything is built? The house, and how it is kept open.
+
+What is behind the entrance is loaded for the first call: that is most of what there is.
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from mcp_server.calls.keeping.belongings import Keeping
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.law import Law
+from mcp_server.model.ending import Ending, Refusal
+from mcp_server.model.policy import Shelter
+from mcp_server.model.ports.processes import Sandboxing
+from mcp_server.settings import Settings
+from mcp_server.state import Store, glimpse
+from mcp_server.wire.notices import Notices
+from mcp_server.wire.server import MenuServer
+
+if TYPE_CHECKING:
+    from mcp_server.calls.asking import Asked
+    from mcp_server.calls.pipeline import Pipeline
+    from mcp_server.gate import Gate
+
+AFTER_FIRST_LIST = 0.3
+"""Seconds; hosts list at once, and what they call first waits for the state in any case."""
+
+
+@dataclass
+class Entrance:
+    """Where calls come in. What stands behind it is built for the first one: hosts start many servers, list what they
+    have, and never call most of them."""
+
+    build: Callable[[], "Gate"]
+    sandbox: Sandboxing
+    missing: Callable[[], None] = lambda: None
+    """Called when there is found to be none."""
+
+    @cached_property
+    def gate(self) -> "Gate":
+        built = self.build()
+        built.shop.ladder.missing = self.missing
+        return built
+
+    def open(self) -> None:
+        """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
+        _ = self.gate
+
+    async def run(self, asked: "Asked") -> Ending:
+        return await self.gate.pipeline.run(asked)
+
+    def shelter(self) -> Shelter:
+        """As long as nobody looked, a sandbox is hoped to hold."""
+        if self.built:
+            return self.gate.shop.ladder.shelter()
+        return Shelter.MISSING if self.sandbox is Sandboxing.OFF else Shelter.THERE
+
+    def redact(self, text: str) -> str:
+        return self.gate.redactor.redact(text)
+
+    @property
+    def built(self) -> bool:
+        return "gate" in vars(self)
+
+    async def close(self) -> None:
+        if self.built:
+            await self.gate.shop.close()
+
+
+@dataclass
+class House:
+    """Everything, built and connected; `running()` opens what has to be open while it is used."""
+
+    law: Law
+    settings: Settings
+    store: Store
+    sessions: Sessions
+    postures: Postures
+    holds: Holds
+    entrance: Entrance
+    notices: Notices
+    keeping: Keeping
+    server: MenuServer
+    health: HealthGate
+    token: str | None
+    """What a client has to show over HTTP; None where nobody is asked."""
+    last_words: Callable[[], None] | None = None
+    """What telemetry hands over at the end, where it is on."""
+
+    @property
+    def pipeline(self) -> "Pipeline":
+        return self.entrance.gate.pipeline
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        self.store.on_change(changed.set)
+        if self.settings.http is None:
+            # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
+            person = self.settings.person
+            self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
+            loop.call_later(AFTER_FIRST_LIST, self.store.wake)
+        else:
+            await self.store.ready()
+            self.entrance.open()
+        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
+        self.entrance.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await self.keeping.close()
+            await self.entrance.close()
+            self.notices.close()
+            await self.store.close()
+            if self.last_words is not None:
+                await to_thread.run_sync(self.last_words)
+
+    async def _unsheltered(self) -> None:
+        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
+        await self.notices.elsewhere((), self.postures.everybody())
+
+    async def _follow(self, changed: asyncio.Event) -> None:
+        """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
+        await changed.wait()
+        settle()
+        await self._health()
+        while await changed.wait():
+            changed.clear()
+            await self.holds.refresh()
+            moved = await self.sessions.refresh()
+            await self.postures.refresh()
+            await self.notices.elsewhere(moved, self.postures.moved())
+
+    async def _health(self) -> None:
+        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        with suppress(Refusal):
+            condition = await self.store.ready()
+            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
+                await self.health.failed(ill)
+
+
+def settle() -> None:
+    """The house and its engine stand, and stay for good: the collector takes the rubble away and looks at them no more.
+
+    Once they are among what it looks at, it stops everything for tens of milliseconds at moments of its choosing.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, 20, 100)

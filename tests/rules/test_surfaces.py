@@ -1,0 +1,43 @@
+"""Is the surface read off a call as the table says, and out of reach of everything that decides?"""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_server.model.posture import AXES, Posture, Surface
+from mcp_server.rules.steering.surfaces import observed
+
+HOUSE = Path(__file__).parents[2]
+CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_table(case: dict[str, Any]) -> None:
+    seen = {name: case[name] for name in ("terminal", "page", "asks") if name in case}
+    assert observed(case["transport"], **seen) is Surface(case["surface"])
+
+
+def test_the_table_has_each_of_them() -> None:
+    assert {case["surface"] for case in CASES} == {str(one) for one in Surface}
+
+
+def test_the_page_explains_each_of_them() -> None:
+    page = (HOUSE / "docs" / "posture.md").read_text()
+    rows = page.partition("| surface | who calls |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == [str(one) for one in Surface]
+
+
+def test_no_choice_and_no_decision_has_it() -> None:
+    """What a decision is made of cannot hold it, so that none depends on it."""
+    assert "surface" not in AXES
+    assert not hasattr(Posture(), "surface")
+    rules = [path for path in (HOUSE / "mcp_server" / "rules").rglob("*.py") if path.stem != "surfaces"]
+    assert rules
+    for path in rules:
+        names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+        attributes = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        assert not {"Surface", "surface"} & (names | attributes), path

@@ -1,0 +1,67 @@
+"""Is what waits for the person named, and nothing that does not wait?"""
+
+import pytest
+
+from mcp_server.model.posture import Profile, RunControl
+from mcp_server.model.runs.approval import Answer, Approval, Wanted
+from mcp_server.model.session import Hold, Holder
+from mcp_server.model.tool import Effect
+from mcp_server.rules.steering.waiting import DAY_NS, HOUR_NS, MINUTE_NS, MOST, in_words, paused, since, unanswered
+
+WANTED = Wanted("me", "s1", "r1", 3, None, 0, "fs_delete", Effect.DESTROY_LOCAL, Profile.TRUSTED, "", lasting=False)
+
+
+@pytest.mark.parametrize(
+    ("passed", "words"),
+    [
+        (-5 * MINUTE_NS, "for less than a minute"),
+        (0, "for less than a minute"),
+        (MINUTE_NS - 1, "for less than a minute"),
+        (MINUTE_NS, "for 1 minute"),
+        (59 * MINUTE_NS, "for 59 minutes"),
+        (HOUR_NS, "for 1 hour"),
+        (DAY_NS - 1, "for 23 hours"),
+        (DAY_NS, "for 1 day"),
+        (9 * DAY_NS, "for 9 days"),
+    ],
+)
+def test_how_long_is_said_in_round_words(passed: int, words: str) -> None:
+    assert since(100, 100 + passed) == words
+
+
+def test_a_finished_unit_pauses_assisted_alone() -> None:
+    holds = {
+        ("bob", "s2"): Hold(Holder.UNIT, "a unit is done", at=1),
+        ("me", "s1"): Hold(Holder.UNIT, "a unit is done", at=2),
+        ("me", ""): Hold(Holder.PERSON, "lunch", at=3),
+    }
+    control = {"me": RunControl.ASSISTED, "bob": RunControl.AUTONOMOUS}
+    assert [one.run for one in paused(holds, control.__getitem__)] == ["the run of session s1", "every run"]
+    assert [one.hold.reason for one in paused(holds, lambda _: RunControl.MANUAL)] == ["lunch"]
+
+
+@pytest.mark.parametrize(
+    ("now", "answer", "used", "waits"),
+    [
+        (10, Answer.OPEN, 0, True),
+        (19, Answer.OPEN, 0, True),
+        (20, Answer.OPEN, 0, False),
+        (9, Answer.OPEN, 0, False),
+        (10, Answer.YES, 0, False),
+        (10, Answer.YES, 1, False),
+        (10, Answer.NO, 0, False),
+        (10, Answer.CLOSED, 0, False),
+    ],
+)
+def test_only_what_can_still_be_answered_waits(now: int, answer: Answer, used: int, waits: bool) -> None:
+    one = Approval("k7f392qa", WANTED, "may it?", 10, 20, answer, used=used)
+    assert (unanswered([one], now) == [one]) is waits
+
+
+def test_many_are_counted_and_not_named() -> None:
+    runs = paused({("me", f"s{number}"): Hold(Holder.PERSON, "x") for number in range(MOST + 2)}, lambda _: None)  # pyright: ignore[reportArgumentType]  # nobody asks
+    asked = [Approval(f"q{number}", WANTED, "", 0, 9) for number in range(MOST + 3)]
+    lines = list(in_words(runs, asked, 1))
+    assert "Paused: 2 more." in lines
+    assert lines[-1] == "Waits for the user's yes: 3 more, which `menugate approvals` shows."
+    assert list(in_words([], [], 1)) == []

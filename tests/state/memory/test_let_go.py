@@ -1,0 +1,107 @@
+"""Does the summary of a run that is long over say what it still can, and not that there never was more?"""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mcp_server.rules.running.thinking import ReasoningOutcome
+from mcp_server.state import Store, deeds
+from mcp_server.state.memory import Summary, of_run
+from mcp_server.state.opening import FORGOTTEN_NS
+from tests.state.parts import SESSION, Hands, Place, intent, outcome
+
+pytestmark = pytest.mark.anyio
+GONE = "Kept no longer: what was noted of a run is dropped after 30 days."
+DAY_NS = 24 * 3600 * 10**9
+
+
+@pytest.fixture
+async def hands() -> AsyncIterator[Hands]:
+    held = Hands()
+    yield held
+    await held.close()
+
+
+async def lived(store: Store, *said: tuple[str, str], thought: bool = False) -> None:
+    """One call, with what was noted of it."""
+    begun = await store.intend(intent())
+    assert isinstance(begun, int)
+    store.conclude(outcome(begun))
+    await store.write(partial(deeds.note, run=SESSION.run, seq=begun, said=said))
+    if thought:
+        kept = ReasoningOutcome(next_action="look again", known_risks="it may be slow")
+        await store.write(partial(deeds.keep_thought, session=SESSION, outcome=kept))
+
+
+async def summary(store: Store) -> Summary:
+    found = await store.read(partial(of_run, run=SESSION.run))
+    assert found is not None
+    return found
+
+
+async def later(hands: Hands, place: Place, store: Store, days: int) -> Store:
+    """The server is started again after so many days."""
+    await store.close()
+    place.clock.now += days * DAY_NS
+    return await hands.open(place)
+
+
+async def test_it_says_what_the_ledger_has_and_that_the_rest_is_gone(tmp_path: Path, hands: Hands) -> None:
+    place = Place(tmp_path)
+    store = await hands.open(place)
+    await lived(store, ("goal", "mend the parser"), ("file", "src/parser.py"), thought=True)
+    before = await summary(store)
+    assert (before.let_go, GONE in before.text) == (False, False)
+    assert (before.sections["goals"], before.sections["plan"]) == (("mend the parser",), ("look again",))
+    assert (await summary(await later(hands, place, store, 29))).text == before.text
+    store = hands.held[-1]
+    for days in (2, 400):
+        store = await later(hands, place, store, days)
+        after = await summary(store)
+        assert after.let_go
+        assert (after.facts, after.principal) == (before.facts, before.principal)
+        assert after.text.count(GONE) == len([lines for lines in after.sections.values() if not lines]) > 0
+        assert "None was told." not in after.text and "mend the parser" not in after.text
+        assert after.data["let_go"] is True
+        assert await store.read(partial(deeds.noted, run=SESSION.run)) == []
+
+
+async def test_what_was_noted_since_then_stands_beside_it(tmp_path: Path, hands: Hands) -> None:
+    place = Place(tmp_path)
+    store = await hands.open(place)
+    await lived(store, ("decision", "the old way"))
+    store = await later(hands, place, store, 20)
+    await lived(store, ("goal", "the new way"))
+    store = await later(hands, place, store, 20)
+    found = await summary(store)
+    assert found.let_go and found.sections["goals"] == ("the new way",)
+    assert "the old way" not in found.text
+    assert await store.read(partial(deeds.noted, run=SESSION.run)) == [("goal", "the new way")]
+
+
+async def test_a_run_that_only_thought_is_known_to_have(tmp_path: Path, hands: Hands) -> None:
+    place = Place(tmp_path)
+    store = await hands.open(place)
+    await lived(store, thought=True)
+    assert (await summary(await later(hands, place, store, 31))).let_go
+
+
+async def test_a_run_that_noted_nothing_is_not_said_to_have(tmp_path: Path, hands: Hands) -> None:
+    place = Place(tmp_path)
+    store = await hands.open(place)
+    await lived(store)
+    found = await summary(await later(hands, place, store, 31))
+    assert not found.let_go and "None was told." in found.text
+
+
+async def test_one_mark_stands_for_any_number(tmp_path: Path, hands: Hands) -> None:
+    place = Place(tmp_path)
+    store = await hands.open(place)
+    for _ in range(3):
+        await lived(store, *(("goal", f"goal {number}") for number in range(20)))
+        place.clock.now += FORGOTTEN_NS + DAY_NS
+        await store.write(partial(deeds.forget, before_ns=place.clock.now - FORGOTTEN_NS))
+    rows = await store.read(lambda view: view.all("SELECT kind FROM notes"))
+    assert [row["kind"] for row in rows] == ["let go"]

@@ -1,0 +1,1 @@
+"""What do the git tools offer?"""

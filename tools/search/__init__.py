@@ -1,0 +1,7 @@
+"""grep and glob: where something is."""
+
+from tools.search.offers import GLOB, GREP
+
+__all__ = ["SEARCH"]
+
+SEARCH = (GREP, GLOB)
