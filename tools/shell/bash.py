@@ -43,6 +43,10 @@ async def _alone(ctx: Context, args: BashArguments) -> Ending:
     kept = False
     try:
         if await _watched(ctx, shell, limit):
+            if shell.hidden():
+                await shells.forget_oldest(ctx)
+                shells.keep(ctx, shell)
+                kept = True
             return ended(ctx, shell, shell.screen.new())
         await shells.make_room(ctx)
         shells.keep(ctx, shell)
@@ -121,7 +125,7 @@ def seconds(args: BashArguments, usual: float, longest: float) -> float:
 def ended(ctx: Context, shell: Shell, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
     late = "[ended: it ran longer than it may]" if shell.over_time else ""
-    notes = (late, hints(ctx, text) if shell.code else "", obeyed(shell.planted))
+    notes = (late, shell.hidden(), hints(ctx, text) if shell.code else "", obeyed(shell.planted))
     return answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 HEAD = 1 << 20
 TAIL = 1 << 20
-"""Characters of one command that are remembered; between them something may be missing, and that is said."""
+"""Characters of one command that are at hand. What lies between them is put aside, on the disk."""
+WINDOW = 1 << 20
+"""Characters that are had back from there at a time."""
 ENOUGH = 64
 BINARY = 0.3
 """From this part of unprintable characters on, output is not text."""
@@ -25,6 +27,9 @@ class Screen:
     _head_size: int = 0
     _tail: deque[str] = field(default_factory=deque[str])
     _tail_size: int = 0
+    _going: list[str] = field(default_factory=list[str])
+    """Too much to be at hand, and not put aside yet."""
+    _going_size: int = 0
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
     )
@@ -40,16 +45,39 @@ class Screen:
             self._tail.append(text)
             self._tail_size += len(text)
             while self._tail_size - len(self._tail[0]) >= self.tail_room:
-                self._tail_size -= len(self._tail.popleft())
+                self._tail_size -= len(self._tail[0])
+                self._leave(self._tail.popleft())
+
+    def _leave(self, text: str) -> None:
+        self._going.append(text)
+        self._going_size += len(text)
+
+    @property
+    def waiting(self) -> int:
+        """Characters that are to be put aside."""
+        return self._going_size
+
+    @property
+    def overfull(self) -> bool:
+        return self._going_size >= WINDOW
+
+    def taken(self) -> str:
+        """What is to be put aside now."""
+        going, self._going, self._going_size = self._going, [], 0
+        return "".join(going)
+
+    def missing(self, start: int = 0) -> tuple[int, int]:
+        """From where to where it is not at hand, of what comes after this character."""
+        end = max(self.total - self._tail_size, self._head_size)
+        return min(max(start, self._head_size), end), end
 
     def since(self, start: int) -> str:
-        """Everything from this character on; what is not remembered is counted in its place."""
+        """Everything from this character on; what is not at hand is counted in its place."""
         head, tail = "".join(self._head), "".join(self._tail)
-        kept_from = self.total - len(tail)
-        if start >= kept_from:
-            return tail[start - kept_from :]
-        missing = kept_from - max(start, len(head))
-        gap = f"\n[... {missing:,} characters were not kept ...]\n" if missing > 0 else ""
+        first, end = self.missing(start)
+        if start >= end:
+            return tail[start - end :]
+        gap = f"\n[... {end - first:,} characters are not shown, from offset {first} on ...]\n" if end > first else ""
         return head[start:] + gap + tail
 
     def new(self) -> str:

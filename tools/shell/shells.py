@@ -12,9 +12,9 @@ from anyio import to_thread
 
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.processes import Child, Command
+from mcp_server.model.ports.processes import Child, Command, Overflow
 from mcp_server.model.posture import Profile
-from tools.shell.screen import Screen
+from tools.shell.screen import WINDOW, Screen
 
 PREFIX = "bash_"
 MOST = 32
@@ -42,6 +42,8 @@ class Shell:
     id: str
     command: str
     child: Child
+    aside: Overflow
+    """What it printed between its beginning and its end, as far as there is room for that."""
     profile: Profile
     """The person's, when it was started: its sandbox is that one's."""
     seconds: float
@@ -52,6 +54,7 @@ class Shell:
     """What other programs obey and was made since it began, as far as that was looked for."""
     _news: anyio.Event = field(default_factory=anyio.Event)
     _done: anyio.Event = field(default_factory=anyio.Event)
+    _writing: anyio.Lock = field(default_factory=anyio.Lock)
     _task: "asyncio.Task[None] | None" = None
 
     @property
@@ -67,6 +70,8 @@ class Shell:
             with anyio.move_on_after(self.seconds) as limit:
                 async for piece in self.child.output():
                     self._add(piece)
+                    if self.screen.overfull:
+                        await self._put_aside()
                 await self.child.wait()
             self.over_time = limit.cancelled_caught
         finally:
@@ -81,6 +86,30 @@ class Shell:
         self.screen.add(piece, last)
         news, self._news = self._news, anyio.Event()
         news.set()
+
+    async def _put_aside(self) -> None:
+        async with self._writing:
+            await to_thread.run_sync(self.aside.add, self.screen.taken())
+
+    async def window(self, start: int) -> str:
+        """So much of what is not at hand, from this character on; nothing where that is not kept."""
+        await self._put_aside()
+        first, end = self.screen.missing()
+        async with self._writing:
+            most = min(WINDOW, end - start)
+            return await to_thread.run_sync(self.aside.read, start - first, most) if first <= start < end else ""
+
+    def hidden(self) -> str:
+        """Where the rest is, in words for whoever made the call."""
+        first, end = self.screen.missing()
+        if first == end:
+            return ""
+        lost = end - first - self.aside.size - self.screen.waiting
+        gone = f"; of the last {lost:,} of them there was too much to keep" if lost else ""
+        return (
+            f"[{end - first:,} characters in the middle are not among this: "
+            f'bash_output {{"bash_id": "{self.id}", "offset": {first}}} shows them, a part at a time{gone}]'
+        )
 
     async def look_around(self) -> tuple[str, ...]:
         """What it has planted since somebody looked last."""
@@ -114,6 +143,8 @@ class Shell:
         with anyio.CancelScope(shield=True):
             await self.child.kill(grace)
             await self._done.wait()
+            async with self._writing:
+                await to_thread.run_sync(self.aside.close)
 
 
 async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> Shell:
@@ -126,7 +157,9 @@ async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: 
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
     command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
     child = await ctx.processes.start(command, terminal)
-    shell = Shell(PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.profile, seconds)
+    shell = Shell(
+        PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.overflow(), ctx.processes.profile, seconds
+    )
     shell.follow()
     return shell
 
@@ -158,7 +191,11 @@ async def make_room(ctx: Context) -> None:
                 "End one with `kill_shell`: " + ", ".join(f"`{one.id}`" for one in running[:5]) + " ...",
             )
         )
-    ended = [one for one in shells if one.code is not None]
+    await forget_oldest(ctx)
+
+
+async def forget_oldest(ctx: Context) -> None:
+    ended = [one for one in every(ctx) if one.code is not None]
     for one in ended[: max(len(ended) - MOST, 0)]:
         await forget(ctx, one)
 

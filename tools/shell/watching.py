@@ -17,20 +17,23 @@ STEP = 1.0
 
 async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
     shell = shells.named(ctx, args)
-    offset = args.get("offset")
+    offset, end = args.get("offset"), None
     if offset is None:
         start, text = shell.screen.read, shell.screen.new()
         shell.screen.looked()
     else:
         start = max(shell.screen.total + offset, 0) if offset < 0 else offset
-        text = shell.screen.since(start)
+        text = await shell.window(start)
+        end = start + len(text) if text else None
+        text = text or shell.screen.since(start)
     text = readable(text)
     if expression := args.get("filter"):
         text = "\n".join(await shells.matching(expression, text.split("\n")))
-    return said(shell, text, start)
+    return said(shell, text, start, end)
 
 
-def said(shell: Shell, text: str, start: int) -> Done:
+def said(shell: Shell, text: str, start: int, end: int | None = None) -> Done:
+    """`end`, where what is shown does not go to the end of what there is."""
     text = text.strip("\n")
     body = f"{text}\n\n" if text else "[nothing new]\n" if start else "[no output]\n"
     data = {
@@ -39,10 +42,12 @@ def said(shell: Shell, text: str, start: int) -> Done:
         "exit_code": shell.code,
         "bash_id": shell.id,
         "offset": start,
-        "next_offset": shell.screen.total,
+        "next_offset": shell.screen.total if end is None else end,
     }
+    where = shell.hidden() if end is None and start < shell.screen.missing()[1] else ""
+    where = where if end is None else f"[up to offset {end} of {shell.screen.total}]"
     note = f"\n{found}" if shell.code is not None and (found := obeyed(shell.planted)) else ""
-    return Done(f"{body}[{state(shell)}]{note}", data, printed=True)
+    return Done("\n".join(filter(None, (f"{body}[{state(shell)}]{note}", where))), data, printed=True)
 
 
 def state(shell: Shell) -> str:

@@ -17,6 +17,7 @@ from mcp_server.guards.processes.fence import Fence
 from mcp_server.guards.processes.landlock import beside
 from mcp_server.guards.processes.launching import Launch, Sandbox, Start
 from mcp_server.guards.processes.outlet import VARIABLES, Lane, Outlet
+from mcp_server.guards.processes.overflow import Overflow, Room
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground, Reach, contained, reach
 from mcp_server.guards.processes.spawning import spawn
@@ -42,6 +43,7 @@ class Nursery:
 
     children: set[Running] = field(default_factory=set[Running])
     standby: Standby = field(default_factory=Standby)
+    room: Room = field(default_factory=Room)
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def take(self, child: Running) -> None:
@@ -112,6 +114,9 @@ class Granted:
         if found is None or ground.inside(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None
+
+    def overflow(self) -> Overflow:
+        return Overflow(next((one for one in self.shop.ground.private if one.is_dir()), None), self.shop.nursery.room)
 
     def _may_run_open(self, command: Command, within: Reach | None) -> None:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""

@@ -108,6 +108,25 @@ class Child(Protocol):
         ...
 
 
+class Overflow(Protocol):
+    """Room on the disk for what is too much to keep in memory. Its methods block and are called in a thread."""
+
+    @property
+    def size(self) -> int:
+        """Characters in it."""
+        ...
+
+    def add(self, text: str) -> None:
+        """Keep this behind the rest; where there is no room left, neither this nor what comes later."""
+        ...
+
+    def read(self, start: int, most: int) -> str:
+        """At most so many characters from this one on."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Processes(Protocol):
     @property
     def sandbox(self) -> str:
@@ -123,6 +142,10 @@ class Processes(Protocol):
     @property
     def profile(self) -> Profile:
         """The person's, whose sandbox it is."""
+        ...
+
+    def overflow(self) -> Overflow:
+        """For the output of one program; whoever asks for it closes it."""
         ...
 
     def find(self, program: str) -> str | None:

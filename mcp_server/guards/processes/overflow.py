@@ -1,0 +1,71 @@
+"""Where is what was printed and is too much for memory? In a file without a name beside our state, which nobody finds.
+
+It holds what a program said as it said it, and so is read by us alone; what is shown of it goes the way of everything
+that is shown.
+"""
+
+import tempfile
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+MOST, MOST_TOGETHER = 50 << 20, 512 << 20
+"""Bytes of one program, and of all that are kept at a time."""
+
+
+@dataclass
+class Room:
+    left: int = MOST_TOGETHER
+
+
+@dataclass
+class Overflow:
+    """Texts one after the other, found again by how many characters came before."""
+
+    folder: Path | None
+    room: Room
+    size: int = 0
+    """Characters in it. What comes when there is no more room is not kept, and nothing after that."""
+    _bytes: int = 0
+    _full: bool = False
+    _file: IO[bytes] | None = None
+    _starts: list[int] = field(default_factory=list[int])
+    _places: list[int] = field(default_factory=list[int])
+
+    def add(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        self._full = self._full or self._bytes + len(data) > MOST or len(data) > self.room.left
+        if self._full or not data:
+            return
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115  # closed when nobody needs it
+            self._file.seek(self._bytes)
+            self._file.write(data)
+        except OSError:  # the disk is full
+            self._full = True
+            return
+        self._starts.append(self.size)
+        self._places.append(self._bytes)
+        self.size, self._bytes = self.size + len(text), self._bytes + len(data)
+        self.room.left -= len(data)
+
+    def read(self, start: int, most: int) -> str:
+        """At most so many characters from this one on."""
+        if self._file is None or not 0 <= start < self.size:
+            return ""
+        first = bisect_right(self._starts, start) - 1
+        after = bisect_right(self._starts, start + most - 1)
+        end = self._places[after] if after < len(self._places) else self._bytes
+        self._file.seek(self._places[first])
+        text = self._file.read(end - self._places[first]).decode("utf-8", "replace")
+        skipped = start - self._starts[first]
+        return text[skipped : skipped + most]
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self.room.left += self._bytes
+        self.size, self._full = 0, True
