@@ -13,6 +13,7 @@ from mcp_server.cli import main
 from mcp_server.cli.command import parser
 from mcp_server.law import Law, law
 from mcp_server.model.menu import Listing
+from mcp_server.model.posture import Surface
 from mcp_server.settings import read
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -93,3 +94,9 @@ def test_the_table_of_hosts_is_the_table_in_use() -> None:
 def test_a_broken_promise_is_noticed() -> None:
     assert keeps("a…\n…d", "a b\nc\nd")
     assert not keeps("a…\nd", "a b\nc")
+
+
+def test_every_surface_is_explained() -> None:
+    page = (DOCS / "posture.md").read_text()
+    rows = page.partition("| surface | who calls |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == [str(one) for one in Surface]

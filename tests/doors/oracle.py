@@ -32,6 +32,7 @@ class Oracle:
     silent: bool = False
     """It takes the question and says nothing."""
     heard: list[Heard] = field(default_factory=list[Heard])
+    asked: threading.Event = field(default_factory=threading.Event)
     closing: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -51,6 +52,7 @@ def oracle() -> Generator[Oracle]:
             length = int(self.headers.get("Content-Length") or 0)
             headers = {name.lower(): value for name, value in self.headers.items()}
             one.heard.append(Heard(self.path, headers, self.rfile.read(length)))
+            one.asked.set()
             if one.silent:
                 one.closing.wait()
                 return

@@ -48,8 +48,9 @@ class Pipe:
         self.raw(json.dumps(message).encode() + b"\n")
         return self._next
 
-    def notify(self, method: str) -> None:
-        self.raw(json.dumps({"jsonrpc": "2.0", "method": method}).encode() + b"\n")
+    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        about = {} if params is None else {"params": params}
+        self.raw(json.dumps({"jsonrpc": "2.0", "method": method, **about}).encode() + b"\n")
 
     def message(self) -> dict[str, Any]:
         """The next message, whatever it is."""

@@ -29,7 +29,7 @@ from mcp_server.calls.asking import Asked
 from mcp_server.calls.sessions import Seat
 from mcp_server.cli.call import CommandLine
 from mcp_server.house import House
-from mcp_server.model.ending import Done, Ending
+from mcp_server.model.ending import Code, Done, Ending, Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Call, Verdict
 from mcp_server.model.ports.context import Context
@@ -98,7 +98,7 @@ class Walk:
     group: anyio.abc.TaskGroup
     seats: list[tuple[int, Seat]] = field(default_factory=list[tuple[int, Seat]])
     number: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WEIGHTS, 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*WEIGHTS, "turned away"), 0))
 
     async def sit(self) -> None:
         for index, one in enumerate(self.houses):
@@ -110,7 +110,13 @@ class Walk:
     async def step(self) -> None:
         what = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         self.counts[what] += 1
-        await getattr(self, what)()
+        try:
+            await getattr(self, what)()
+        except Refusal as refused:
+            # On a machine with too much to do the state may be held for too long; who is turned away did nothing.
+            if refused.problem.code is not Code.BUSY:
+                raise
+            self.counts["turned away"] += 1
 
     async def begins(self) -> None:
         if len(self.gates.open) >= MOST_RUNNING:

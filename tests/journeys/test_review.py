@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.doors.oracle import Oracle, oracle
 from tests.doors.person import typed
 from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import command, environment
+from tests.doors.served import PATIENCE, command, environment
 
 KEY, CANARY = "key-of-the-endpoint-1", "canary-0123456789abcdef"
 SAYS = {
@@ -93,6 +95,25 @@ def test_a_model_that_fails_keeps_nothing_else_from_the_report(workspace: Path, 
     shown = report(workspace, home)
     assert shown["issues"] and shown["unchecked"][-1] == "a model's review: what the model said is not JSON"
     assert "I am sure" not in json.dumps(shown)
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["taken back", "the client leaves"])
+def test_nobody_waits_for_a_model_that_nobody_waits_for(workspace: Path, home: Path, leaves: bool) -> None:
+    """The run is over all the same: it was delivered before the model was asked."""
+    with oracle() as one:
+        one.silent = True
+        with working(workspace, home, one) as client:
+            client.call("fs_read_file", path="notes.md")
+            number = client.send("tools/call", {"name": "complete", "arguments": {"final_answer": "read"}})
+            assert one.asked.wait(PATIENCE)
+            if not leaves:
+                client.notify("notifications/cancelled", {"requestId": number})
+                assert not client.call("fs_read_file", path="notes.md")["isError"]
+            assert client.bye() == 0
+        assert not one.closing.is_set()
+    shown = report(workspace, home)
+    assert (shown["status"], shown["opinion"]) == ("success", None)
+    assert shown["unchecked"][-1] == "a model's review: taken back while it was asked for"
 
 
 def test_at_restricted_nothing_is_sent(workspace: Path, home: Path) -> None:

@@ -18,8 +18,8 @@ HOST = "https://models.example.org"
             Reviewing(f"{HOST}/v1/chat/completions", "models.example.org", 443, "m"),
         ),
         (
-            "endpoint: 'http://127.0.0.1:11434/v1/chat/completions', model: m, key: 'env:A_KEY', patience: 90",
-            Reviewing("http://127.0.0.1:11434/v1/chat/completions", "127.0.0.1", 11434, "m", "A_KEY", 90),
+            "endpoint: 'http://127.0.0.1:11434/v1/chat/completions', model: m, key: 'env:A_KEY', patience: 45",
+            Reviewing("http://127.0.0.1:11434/v1/chat/completions", "127.0.0.1", 11434, "m", "A_KEY", 45),
         ),
         (f"endpoint: '{HOST}/m?v=1', model: m", Reviewing(f"{HOST}/m?v=1", "models.example.org", 443, "m")),
         ("endpoint: 'http://[::1]:80/v1', model: m", Reviewing("http://[::1]:80/v1", "::1", 80, "m")),
@@ -52,8 +52,8 @@ def test_nobody_is_meant_unless_somebody_is_named(tmp_path: Path) -> None:
         ("endpoint: 'https://me:hunter2@h.example/v1', model: m", "review.endpoint", "holds a name or a password"),
         (f"endpoint: '{HOST}', model: m, key: sk-hunter2", "review.key", "and not the key itself"),
         (f"endpoint: '{HOST}', model: m, key: 'env:hunter2 x'", "review.key", "and not the key itself"),
-        (f"endpoint: '{HOST}', model: m, patience: 0", "review.patience", "from 1 to 120"),
-        (f"endpoint: '{HOST}', model: m, patience: 121", "review.patience", "from 1 to 120"),
+        (f"endpoint: '{HOST}', model: m, patience: 0", "review.patience", "from 1 to 50"),
+        (f"endpoint: '{HOST}', model: m, patience: 51", "review.patience", "from 1 to 50"),
         (f"endpoint: '{HOST}', model: m, prompt: x", "review.prompt", "there is no key `prompt` here"),
     ],
 )

@@ -1,7 +1,6 @@
 """Is the surface read off a call as the table says, and out of reach of everything that decides?"""
 
 import ast
-import re
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,6 @@ def test_the_table(case: dict[str, Any]) -> None:
 
 def test_the_table_has_each_of_them() -> None:
     assert {case["surface"] for case in CASES} == {str(one) for one in Surface}
-
-
-def test_the_page_explains_each_of_them() -> None:
-    page = (HOUSE / "docs" / "posture.md").read_text()
-    rows = page.partition("| surface | who calls |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == [str(one) for one in Surface]
 
 
 def test_no_choice_and_no_decision_has_it() -> None:

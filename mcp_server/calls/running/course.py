@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 import anyio
 
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reporting import ADDRESS
-from mcp_server.calls.running.reviewing import Review
+from mcp_server.calls.running.reviewing import Review, Run
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.ending import Code, Done, Ending, Problem
@@ -20,6 +21,7 @@ from mcp_server.rules.running.staging import DUTIES, FINAL, Duty, reasons, stage
 from mcp_server.rules.running.thinking import HEADINGS, ReasoningOutcome, thought
 from mcp_server.state import Store, deeds
 
+T = TypeVar("T")
 AGAIN = {
     Duty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
     Duty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",
@@ -103,39 +105,55 @@ class Course:
             return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
         self._delivering.add(seat.session.id)
         try:
-            # Taken back halfway, it would be delivered and not over.
-            with anyio.CancelScope(shield=True):
-                return await self._completed(seat, answer, status)
-            raise AssertionError("a scope that nobody cancels swallows nothing")
+            run, report = await kept_on(self._delivered(seat, answer, status))
+            try:
+                # The only part that waits for somebody outside, and so the only one that can be taken back.
+                report = await self.review.heard(run, report)
+            except anyio.get_cancelled_exc_class():
+                await kept_on(self._over(seat, answer, self.review.unheard(report)))
+                raise
+            return await kept_on(self._over(seat, answer, report))
         finally:
             self._delivering.discard(seat.session.id)
 
-    async def _completed(self, seat: Seat, answer: str, status: str) -> Ending:
+    async def _delivered(self, seat: Seat, answer: str, status: str) -> tuple[Run, Report]:
         run = seat.session
         await self._to(seat, Stage.DELIVERY_CHECK, f"complete {status}")
         digest = hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
         fields = {"status": status, "answer_sha256": digest, "answer_bytes": len(answer.encode("utf-8", "replace"))}
         await self.store.write(partial(deeds.deliver, session=run, fields=fields))
         await self._to(seat, Stage.QA_REVIEW, "delivered")
-        report = await self.review.of(run, status, answer, self.posture(run.principal).profile)
+        rows = await self.store.read(partial(deeds.calls_of, session=run))
+        looked_at = Run(run, status, rows, answer, self.posture(run.principal).profile)
+        return looked_at, await self.review.of(looked_at)
+
+    async def _over(self, seat: Seat, answer: str, report: Report) -> Ending:
+        run = seat.session
         await self.store.write(partial(deeds.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
-        learned = await self.learn(run, answer) if status == "success" else ""
-        return replace(completed(status, report, learned), meta={"notes": {"answer": answer}})
+        learned = await self.learn(run, answer) if report.status == "success" else ""
+        return replace(completed(report, learned), meta={"notes": {"answer": answer}})
 
     async def _to(self, seat: Seat, stage: Stage, reason: str) -> None:
         await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
 
 
-def completed(status: str, report: Report, kept: str) -> Done:
+async def kept_on(work: Awaitable[T]) -> T:
+    """To its end, whoever takes the call back: halfway, a run would be delivered and not over."""
+    with anyio.CancelScope(shield=True):
+        return await work
+    raise AssertionError("a scope that nobody cancels swallows nothing")
+
+
+def completed(report: Report, kept: str) -> Done:
     found = [*report.issues, *report.missing_steps]
-    text = f"Recorded as {status}. The run is over.{kept}"
+    text = f"Recorded as {report.status}. The run is over.{kept}"
     if found:
         text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
     if report.opinion and report.opinion.answered:
         # Its words are a stranger's, and are read where they are marked as that.
         text += " A model looked over it too; the report has what it said."
-    return Done(text, {"status": status, "report": f"{ADDRESS}/{report.run}", "findings": found})
+    return Done(text, {"status": report.status, "report": f"{ADDRESS}/{report.run}", "findings": found})
 
 
 def shown(outcome: ReasoningOutcome) -> dict[str, str]:

@@ -5,7 +5,7 @@ cannot do is said in the report and keeps no other from looking, and none of the
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -28,6 +28,7 @@ PATIENCE = 10.0
 """Seconds for everything a check does."""
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
+UNHEARD = "a model's review: taken back while it was asked for"
 LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
@@ -74,11 +75,9 @@ class Review:
             ("risks", risks(self.store)),
         )
 
-    async def of(self, session: Session, status: str, answer: str, profile: Profile) -> Report:
-        rows = await self.store.read(partial(deeds.calls_of, session=session))
-        run = Run(session, status, rows, answer, profile)
+    async def of(self, run: Run) -> Report:
+        session, rows = run.session, run.rows
         seen = [await self._seen(name, check, run) for name, check in self.checks]
-        opinion = await self.asking(run) if self.asking else Seen()
         ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
@@ -86,14 +85,23 @@ class Review:
             run=session.run,
             principal=session.principal,
             session=session.id,
-            status=status,
-            summary=f"Ended as {status} after {ran} calls that ran and {not_run} that did not; {count} findings.",
+            status=run.status,
+            summary=f"Ended as {run.status} after {ran} calls that ran and {not_run} that did not; {count} findings.",
             issues=tuple(text for one in seen for text in one.issues),
             missing_steps=tuple(text for one in seen for text in one.missing),
             suggested_next_actions=tuple(text for one in seen for text in one.suggested),
-            unchecked=tuple(text for one in (*seen, opinion) for text in one.unchecked),
-            opinion=opinion.opinion,
+            unchecked=tuple(text for one in seen for text in one.unchecked),
         )
+
+    async def heard(self, run: Run, report: Report) -> Report:
+        """With what a model has to say, where one is asked."""
+        if self.asking is None:
+            return report
+        seen = await self.asking(run)
+        return replace(report, unchecked=(*report.unchecked, *seen.unchecked), opinion=seen.opinion)
+
+    def unheard(self, report: Report) -> Report:
+        return replace(report, unchecked=(*report.unchecked, UNHEARD))
 
     async def _seen(self, name: str, check: Check, run: Run) -> Seen:
         try:

@@ -63,7 +63,7 @@ REVIEW = Record(
         "endpoint": Key(Words(500), "such as `https://host/v1/chat/completions`", required=True),
         "model": Key(Words(200), "the model's name there", required=True),
         "key": Key(Words(200), "`env:NAME`, the environment variable that holds the key; never the key itself"),
-        "patience": Key(Whole(1, 120), "seconds that `complete` waits for it (20 where left out)"),
+        "patience": Key(Whole(1, 50), "seconds that `complete` waits for it (20 where left out)"),
     },
     "Who is asked about a run that is over.",
 )
