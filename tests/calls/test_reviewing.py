@@ -22,7 +22,7 @@ from mcp_server.calls.running.reviewing import (
 )
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.processes import Child, Command, Ran
+from mcp_server.model.ports.processes import Child, Command, Overflow, Ran
 from mcp_server.model.ports.records import Document, Why
 from mcp_server.model.posture import Profile
 from mcp_server.model.session import Session
@@ -137,6 +137,9 @@ class Here:
         raise AssertionError(f"nothing goes on running: {command}, {terminal}")
 
     def output(self) -> AsyncIterator[bytes]:
+        raise AssertionError
+
+    def overflow(self) -> Overflow:
         raise AssertionError
 
 
