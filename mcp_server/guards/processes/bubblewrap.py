@@ -15,7 +15,7 @@ import anyio
 
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
-from mcp_server.guards.processes.limits import bounds, lay_on
+from mcp_server.guards.processes.limits import NICENESS, bounds, lay_on
 from mcp_server.guards.processes.reach import Reach
 
 NAME = "bubblewrap"
@@ -61,9 +61,11 @@ class Bubblewrap:
 
 
 def leading(terminal: bool) -> tuple[str, ...]:
-    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it."""
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it. It
+    is made nice last: where others compute, whoever is nice waits long, and for the sandbox somebody waits."""
     setsid = shutil.which("setsid", path=os.defpath) if terminal else None
-    return (setsid, "--ctty") if setsid else ()
+    nice = shutil.which("nice", path=os.defpath)
+    return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
 def words(program: str, reach: Reach, fds: list[int]) -> list[str]:

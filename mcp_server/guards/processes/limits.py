@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcp_server.model.ports.processes import Limits
 
-NICENESS = 10
+NICENESS = 5
 """Whoever waits for an answer of ours comes before whoever computes."""
 OPEN_FILES = 4096
 LESS_DEAR = 500
@@ -33,7 +33,5 @@ def lay_on(pid: int, found: dict[int, int]) -> None:
         hard = resource.getrlimit(kind)[1]
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(pid, kind, (bound, bound))
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
     with suppress(OSError):
         Path(f"/proc/{pid}/oom_score_adj").write_text(str(LESS_DEAR))
