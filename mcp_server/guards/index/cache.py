@@ -233,10 +233,20 @@ def _make(path: Path) -> None:
         draft.rename(path)
 
 
-def discard(path: Path) -> None:
-    """Take the cache away; what it held is found out again."""
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file lies there now; None where there is none."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def discard(path: Path, which: tuple[int, int] | None) -> None:
+    """Take this cache away, unless another lies there by now; what it held is found out again."""
     with _alone(path):
-        _unlink(path)
+        if identity(path) == which:
+            _unlink(path)
 
 
 def _unlink(path: Path) -> None:

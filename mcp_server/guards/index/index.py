@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_server.guards.index.cache import discard, opened
+from mcp_server.guards.index.cache import discard, identity, opened
 from mcp_server.guards.index.finding import Look, Scope
 from mcp_server.guards.index.language import defined
 from mcp_server.guards.index.rounds import Round
@@ -19,6 +19,7 @@ from mcp_server.model.ports.index import KINDS, Freshness, Hits, Symbol, Symbols
 from mcp_server.model.ports.words import Query
 
 T = TypeVar("T")
+TRIES = 3
 NO_ROOM = "no room left in the index"
 NOT_WHOLE = "in folders that are too large or cannot be read"
 
@@ -78,7 +79,7 @@ class WorkspaceIndex:
 
     def discard(self) -> None:
         """Throw away what is known; the next look finds it out again."""
-        self._kept(lambda: discard(self._path))
+        self._kept(lambda: discard(self._path, identity(self._path)))
 
     def search(self, wanted: Wanted) -> Hits:
         query = Query.read(wanted.query)
@@ -126,13 +127,16 @@ class WorkspaceIndex:
     def _kept(self, work: Callable[[], T]) -> T:
         """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
         try:
-            try:
-                return work()
-            except sqlite3.Error as error:
-                if "locked" in str(error) or "busy" in str(error):
-                    raise _busy() from None
-                discard(self._path)
-                return work()
+            for _ in range(TRIES):
+                found = identity(self._path)
+                try:
+                    return work()
+                except sqlite3.Error as error:
+                    if "locked" in str(error) or "busy" in str(error):
+                        raise _busy() from None
+                    # Only the one that failed: another process may have put a new one in its place, and be using it.
+                    discard(self._path, found)
+            return work()
         except (sqlite3.Error, OSError) as error:
             raise Refusal(
                 Problem(
