@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mcp_server import rules
 from mcp_server.model.posture import AXES, Posture, Surface
 from mcp_server.rules.steering.surfaces import observed
 
@@ -28,9 +29,9 @@ def test_no_choice_and_no_decision_has_it() -> None:
     """What a decision is made of cannot hold it, so that none depends on it."""
     assert "surface" not in AXES
     assert not hasattr(Posture(), "surface")
-    rules = [path for path in (HOUSE / "mcp_server" / "rules").rglob("*.py") if path.stem != "surfaces"]
-    assert rules
-    for path in rules:
+    sources = [path for path in Path(rules.__file__).parent.rglob("*.py") if path.stem != "surfaces"]
+    assert sources
+    for path in sources:
         names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
         attributes = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
         assert not {"Surface", "surface"} & (names | attributes), path
