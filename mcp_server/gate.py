@@ -11,6 +11,7 @@ from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.folding.memory import RunMemory
+from mcp_server.calls.given.context import Ports
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.records import remembered
 from mcp_server.calls.keeping.belongings import Keeping
@@ -34,8 +35,6 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import Law
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Demand
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
@@ -110,23 +109,33 @@ def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
     return look
 
 
+def ports(found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop], memory: ProjectMemory) -> Ports:
+    (jail, shop), store = guards, rooms.store
+    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
+    return Ports(
+        files=lambda session, demand: files.granted(demand, SeenBy(store, session.id)),
+        processes=shop.granted,
+        network=for_tools(found.library.config.network),
+        belongings=lambda session: rooms.keeping.owned(session.id),
+        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
+        records=partial(remembered, store),
+        index=WorkspaceIndex(jail, settings.index, time.time_ns),
+        memory=memory.of,
+    )
+
+
 def pipeline(
     found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], conversation: str
 ) -> Pipeline:
     jail, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
-    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
-    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
-
     memory = ProjectMemory(store, redactor.redact)
     review = Review(store, shop.granted, second_look(found, store, redactor))
     course = Course(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:
         return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
-
-    def files_of(session: Session, demand: Demand) -> WorkspaceFiles:
-        return files.granted(demand, SeenBy(store, session.id))
 
     return Pipeline(
         policy=policy,
@@ -136,16 +145,9 @@ def pipeline(
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
         showing=Showing(redactor, swept(settings)),
-        files=files_of,
-        processes=lambda _session, demand, profile: shop.granted(demand, profile),
-        network=for_tools(found.library.config.network),
-        belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
+        ports=ports(found, settings, rooms, (jail, shop), memory),
         desk=desk,
         run_memory=RunMemory(store, found.library.config.folding),
-        records=partial(remembered, store),
         phases=PhaseLogs(store, policy),
-        index=WorkspaceIndex(jail, settings.index, time.time_ns),
-        memory=memory,
         failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),
     )

@@ -50,6 +50,7 @@ class Entrance:
     def gate(self) -> "Gate":
         built = self.build()
         built.shop.ladder.missing = self.missing
+        settle()
         return built
 
     def open(self) -> None:

@@ -1,7 +1,10 @@
 """What was asked for, by whom, in which seat, and what does it mean?"""
 
+import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mcp_server.calls.sessions import Seat
@@ -11,6 +14,8 @@ from mcp_server.model.tool import Arguments, Tool
 
 if TYPE_CHECKING:
     from mcp_server.model.ports.context import Client, Progress
+
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class Interruption(Exception):
@@ -50,7 +55,7 @@ class Asked:
     """None for what came from a client."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
     """The tool that was meant, and the seat it is judged in: a carrier is no longer in sight."""
 
@@ -60,3 +65,13 @@ class Found:
     seat: Seat
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
+
+    @cached_property
+    def measure(self) -> tuple[str, int]:
+        return measured(self.arguments)
+
+
+def measured(arguments: Arguments) -> tuple[str, int]:
+    """The digest of the arguments in their one canonical form, and how long that is."""
+    canonical = CANONICAL.encode(arguments).encode()
+    return hashlib.sha256(canonical).hexdigest(), len(canonical)

@@ -18,25 +18,17 @@ from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding, advised, alone
 from mcp_server.calls.folding.address import LATEST, address
 from mcp_server.calls.folding.memory import RunMemory
-from mcp_server.calls.given.context import ToolContext
+from mcp_server.calls.given.context import Ports, ToolContext
 from mcp_server.calls.given.phases import PhaseLogs
 from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, Underway, measured
-from mcp_server.calls.remembering import ProjectMemory
+from mcp_server.calls.recording import Recorder, Underway
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
-from mcp_server.model.ports.context import Belongings, Client, Person
-from mcp_server.model.ports.files import Files
-from mcp_server.model.ports.index import Index
-from mcp_server.model.ports.network import Network
-from mcp_server.model.ports.processes import Processes
-from mcp_server.model.ports.records import Records
-from mcp_server.model.posture import Posture, Profile
-from mcp_server.model.session import Session
+from mcp_server.model.posture import Posture
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
@@ -52,17 +44,10 @@ class Pipeline:
     approvals: Approvals
     course: Course
     showing: Showing
-    files: Callable[[Session, Demand], Files]
-    processes: Callable[[Session, Demand, Profile], Processes]
-    network: Callable[[Demand], Network]
-    belongings: Callable[[Session], Belongings]
-    person: Callable[[Session, Client], Person]
+    ports: Ports
     desk: Callable[[Seat], MenuDesk]
     run_memory: RunMemory
-    records: Callable[[Seat, Session, str], Records]
     phases: PhaseLogs
-    index: Index
-    memory: ProjectMemory
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -105,7 +90,7 @@ class Pipeline:
                     await self.course.holds.refresh()
 
     def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
-        spent = replace(found.seat.spending.so_far, in_phase=in_phase)
+        spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent=spent, within=within)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
@@ -178,13 +163,13 @@ class Pipeline:
 
     async def remember(self, found: Found, underway: Underway, shown: Ending) -> None:
         """What the run came to so far, where it has grown long; whoever follows that summary is told."""
-        size = measured(found.arguments)[1] + len(shown.text)
+        size = found.measure[1] + len(shown.text)
         if await self.run_memory.turned(underway.run, underway.intent, size):
             for run in (underway.run, LATEST):
                 await found.asked.client.changed("resource", address(run))
 
     def spend(self, found: Found, shown: Ending) -> None:
-        found.seat.spending.add(shown, f"{found.tool.name} {measured(found.arguments)[0]}")
+        found.seat.spending.add(shown, f"{found.tool.name} {found.measure[0]}")
         found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
     async def _ended(self, found: Found, context: ToolContext) -> Ending:
@@ -212,24 +197,10 @@ class Pipeline:
             )
 
     def _context(self, found: Found, posture: Posture, decision: Decision, desk: MenuDesk, record: int) -> ToolContext:
-        session, client = found.seat.session, found.asked.client
+        profile = posture.capped(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
-        return ToolContext(
-            session=session,
-            demand=demand,
-            files=self.files(session, demand),
-            processes=self.processes(session, demand, posture.capped(self.policy.ceiling).profile),
-            network=self.network(demand),
-            belongings=self.belongings(session),
-            progress=found.asked.progress,
-            client=client,
-            person=self.person(session, client),
-            desk=desk,
-            records=self.records(found.seat, session, found.tool.name),
-            index=self.index,
-            memory=self.memory.of(session),
-            call=partial(self.through, found, record),
-        )
+        call = partial(self.through, found, record)
+        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk)
 
     async def through(self, found: Found, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""

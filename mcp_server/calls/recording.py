@@ -1,7 +1,5 @@
 """What goes into the ledger about a call? A row before it runs, one after it, and one for every call that does not."""
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +8,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approving.approvals import Yes
-from mcp_server.calls.asking import Asked, Found
+from mcp_server.calls.asking import Asked, Found, measured
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.calls.sessions import Seat, seen_from
 from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
@@ -18,7 +16,7 @@ from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
-from mcp_server.model.tool import READING, Arguments, Demand, Effect
+from mcp_server.model.tool import READING, Demand, Effect
 from mcp_server.rules.running.staging import stage_now
 from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
@@ -119,7 +117,7 @@ class Recorder:
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
-        digest, size = measured(found.arguments)
+        digest, size = found.measure
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
             decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
@@ -185,12 +183,6 @@ def terms(found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
     if yes is None:
         return Terms(unit=unit)
     return Terms(yes.approval.id, wanted(found, intent), yes.carried, unit)
-
-
-def measured(arguments: Arguments) -> tuple[str, int]:
-    """The digest of the arguments in their one canonical form, and how long that is."""
-    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":")).encode()
-    return hashlib.sha256(canonical).hexdigest(), len(canonical)
 
 
 def _code(ending: Ending | None) -> Code | None:

@@ -18,10 +18,9 @@ class Spending:
     failing: str = ""
     """What failed last: the tool and its arguments' digest."""
 
-    @property
-    def so_far(self) -> Spent:
+    def so_far(self, in_phase: int = 0) -> Spent:
         minutes = 0.0 if self.begun_ns is None else (time.monotonic_ns() - self.begun_ns) / 60e9
-        return Spent(self.calls, minutes, self.result_bytes, self.repeated_failures)
+        return Spent(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
 
     def begin(self) -> None:
         if self.begun_ns is None:

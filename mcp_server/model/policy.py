@@ -121,8 +121,6 @@ class Rules:
     def for_call(self, name: str, kind: Kind, words: frozenset[str] | None) -> tuple[Rule, ...]:
         """Those that could speak about a call that holds these words; None where its words cannot be told."""
         shelf = self.shelf(name, kind)
-        if not shelf:
-            return ()
         if words is None:
             return self.for_tool(name, kind)
         if len(shelf) <= 1 and None in shelf:

@@ -26,6 +26,9 @@ WANTED = {
 }
 
 
+PLAIN = (str, bool, int, type(None))
+
+
 def checks(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], str | None]:
     """The check of `Policy.unfit`: what is wrong with these arguments for that tool, or None."""
     compiled: dict[str, Any] = {}
@@ -55,7 +58,7 @@ def not_json(arguments: Arguments) -> str | None:
     waiting: list[tuple[str, int, Any]] = [("", 0, dict(arguments))]
     while waiting:
         where, depth, value = waiting.pop()
-        if isinstance(value, str | bool | int | None):
+        if isinstance(value, PLAIN):
             if isinstance(value, str) and not value.isascii() and _broken(value):
                 return f"{_at(where)} holds half of a surrogate pair, which is not a character."
         elif isinstance(value, float):

@@ -89,6 +89,8 @@ class Case:
 
     def rule(self, kind: Kind) -> Rule | None:
         """The rule of that list that speaks about this call."""
+        if not self.policy.rules.shelf(self.tool.name, kind):
+            return None
         could = self.policy.rules.for_call(self.tool.name, kind, self.words)
         return next((rule for rule in could if self._speaks(rule)), None)
 

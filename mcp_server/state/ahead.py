@@ -1,4 +1,5 @@
-"""Why does a commit not wait for its file to grow? Because the engine's log has its length before it is needed.
+"""What room on the disk is taken before it is needed? The engine's log, so that no commit waits for its file to grow,
+and a reserve for the day when there is no more.
 
 A commit that makes the log longer has to put the new length on the disk too, which costs nearly as much again as the
 row itself. The engine reads its log up to the first frame that was never written, so zeros behind the last one say
@@ -12,6 +13,7 @@ from pathlib import Path
 FRAME = 4096 + 24
 FULL_LENGTH = 32 + 1000 * FRAME
 STEP = 128 * FRAME
+RESERVE_BYTES = 1 << 20
 """What is written at once: little enough that a call which comes meanwhile hardly notices."""
 
 
@@ -34,3 +36,36 @@ def lengthen(database: Path) -> bool:
         return False
     finally:
         os.close(log)
+
+
+class Reserve:
+    """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def keep(self) -> bool:
+        """False where there is no room for it."""
+        if self._path.exists():
+            return True
+        file = None
+        try:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.write(file, bytes(RESERVE_BYTES))
+            kept = os.fstat(file).st_size == RESERVE_BYTES
+        except OSError:
+            kept = False
+        finally:
+            if file is not None:
+                os.close(file)
+        if not kept:
+            self.spend()
+        return kept
+
+    def spend(self) -> bool:
+        """False where there was none."""
+        try:
+            self._path.unlink()
+        except OSError:
+            return False
+        return True

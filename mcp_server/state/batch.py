@@ -2,16 +2,15 @@
 
 import asyncio
 import contextlib
-import os
 import queue
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.ending import Refusal
+from mcp_server.state.ahead import Reserve
 from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import GENESIS, Anchor, AnchorFile, Checkpoint, Key, canonical, chained
 
@@ -25,7 +24,6 @@ TICK_SECONDS = 0.1
 CLOSING_SECONDS = 2.0
 LOCK_SECONDS = 5.0
 MOST_PENDING = 20_000
-RESERVE_BYTES = 1 << 20
 LOST_EPOCH = 1 << 40
 """Where a posture was lost and none was chosen since. No file comes to it by counting, so that whoever still holds what
 was chosen before decides anew."""
@@ -50,6 +48,10 @@ class View:
 
     def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
         return [dict(row) for row in self.link.connection.execute(_statement(sql), values).mappings()]
+
+    def each(self, sql: str, **values: Any) -> Iterator[Any]:
+        """Row by row, for who looks at many and keeps none."""
+        return iter(self.link.connection.execute(_statement(sql), values))
 
     def one(self, sql: str, **values: Any) -> dict[str, Any] | None:
         return next(iter(self.all(sql, **values)), None)
@@ -104,6 +106,10 @@ class Transaction(View):
         self._put_down()
         return super().all(sql, **values)
 
+    def each(self, sql: str, **values: Any) -> Iterator[Any]:
+        self._put_down()
+        return super().each(sql, **values)
+
     def _put_down(self) -> None:
         if self.rows:
             self.link.insert(self.rows)
@@ -135,39 +141,6 @@ def plain(text: str) -> str:
 
 def whole(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-class Reserve:
-    """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def keep(self) -> bool:
-        """False where there is no room for it."""
-        if self._path.exists():
-            return True
-        file = None
-        try:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.write(file, bytes(RESERVE_BYTES))
-            kept = os.fstat(file).st_size == RESERVE_BYTES
-        except OSError:
-            kept = False
-        finally:
-            if file is not None:
-                os.close(file)
-        if not kept:
-            self.spend()
-        return kept
-
-    def spend(self) -> bool:
-        """False where there was none."""
-        try:
-            self._path.unlink()
-        except OSError:
-            return False
-        return True
 
 
 @dataclass(slots=True)

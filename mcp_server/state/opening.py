@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
-from mcp_server.state.batch import Reserve, Transaction, Workspace
+from mcp_server.state.ahead import Reserve
+from mcp_server.state.batch import Transaction, Workspace
 from mcp_server.state.deeds import forget, forget_records, leave_message, settle
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key

@@ -19,7 +19,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.state.batch import LOCK_SECONDS, RESERVE_BYTES
+from mcp_server.state.ahead import RESERVE_BYTES
+from mcp_server.state.batch import LOCK_SECONDS
 
 COURTESY_SECONDS = 0.05
 CACHE_KIB = 256

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -170,17 +170,23 @@ def anchoring(view: View, path: Path) -> tuple[int, str]:
 
 def unfinished(view: View, among: int) -> list[int]:
     """The calls among the last rows that no outcome follows, and whose process is no longer there to write one."""
-    rows = view.all("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among)
-    read: dict[int, Mapping[str, Any]] = {row["seq"]: read_body(row["body"]) for row in rows}
-    concluded = {one.get("intent") for one in read.values() if one.get("kind") == RowKind.OUTCOME}
-    over = {one.get("process") for one in read.values() if one.get("kind") == RowKind.STOP}
-    return sorted(
-        seq
-        for seq, one in read.items()
-        if one.get("kind") == RowKind.INTENT
-        and seq not in concluded
-        and (one.get("process") in over or not running(str(one.get("process", ""))))
-    )
+    concluded: set[object] = set()
+    over: set[object] = set()
+    found: list[int] = []
+    # From the newest on, and one at a time: what follows a call is known when its turn comes.
+    for seq, body in view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among):
+        one = read_body(body)
+        process = one.get("process")
+        match one.get("kind"):
+            case RowKind.OUTCOME:
+                concluded.add(one.get("intent"))
+            case RowKind.STOP:
+                over.add(process)
+            case RowKind.INTENT if seq not in concluded and (process in over or not running(str(process))):
+                found.append(seq)
+            case _:
+                pass
+    return sorted(found)
 
 
 def running(process: str) -> bool:

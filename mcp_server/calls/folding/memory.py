@@ -26,6 +26,9 @@ class _Grown:
     """The newest calls, by the number of their intent: those that stay out, and one more."""
     messages: int = 0
     characters: int = 0
+    times: int = 1
+    """How many times as much as at first it takes until the next time. Putting a run together means reading all of it;
+    done each time it has doubled, that costs every call the same, however long the run gets."""
 
 
 @dataclass
@@ -41,12 +44,12 @@ class RunMemory:
         grown.messages += PER_CALL
         grown.characters += characters
         tokens = grown.characters // CHARACTERS_PER_TOKEN
-        if grown.messages <= self.limits.messages and tokens <= self.limits.tokens:
+        if grown.messages <= grown.times * self.limits.messages and tokens <= grown.times * self.limits.tokens:
             return None
         if len(grown.calls) < (grown.calls.maxlen or 0):
             return None
         why = {"messages": grown.messages, "tokens": tokens}
-        grown.messages, grown.characters = self.limits.keep, 0
+        grown.messages, grown.characters, grown.times = self.limits.keep, 0, 2 * grown.times
         try:
             return await self.store.write(partial(deeds.fold, run=run, upto=grown.calls[0], why=why))
         except Refusal:

@@ -196,11 +196,5 @@ def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
 
 
 def _newest(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
-    """In chunks, because who looks for an open unit finds it within the first few rows."""
-    before, left = 1 << 62, LOOKED_AT
-    while left > 0:
-        rows = view.all("SELECT seq, body FROM ledger WHERE seq < :before ORDER BY seq DESC LIMIT 500", before=before)
-        yield from ((row["seq"], read_body(row["body"])) for row in rows)
-        if not rows:
-            return
-        before, left = rows[-1]["seq"], left - len(rows)
+    rows = view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
+    yield from ((seq, read_body(body)) for seq, body in rows)

@@ -85,7 +85,7 @@ def _parsed(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise NotStrict("the message is not UTF-8") from None
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value = DECODER.decode(text)
     except NotStrict as refused:
         raise NotStrict(refused.reason, _id(text)) from None
     except RecursionError:
@@ -146,3 +146,6 @@ def _id(text: str) -> str | int | None:
 
 def _small(digits: str) -> int | None:
     return int(digits) if len(digits) <= LONGEST_ID else None
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
