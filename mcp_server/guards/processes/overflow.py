@@ -12,6 +12,8 @@ from typing import IO
 
 MOST, MOST_TOGETHER = 50 << 20, 512 << 20
 """Bytes of one program, and of all that are kept at a time."""
+TOGETHER = 256 << 10
+"""Bytes that go to the disk at once: many small writes of many programs would keep the ledger's waiting."""
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Overflow:
     _bytes: int = 0
     _full: bool = False
     _file: IO[bytes] | None = None
+    _elsewhere: bool = False
+    """Somebody read since it was last written to."""
     _starts: list[int] = field(default_factory=list[int])
     _places: list[int] = field(default_factory=list[int])
 
@@ -40,8 +44,10 @@ class Overflow:
             return
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115  # closed when nobody needs it
-            self._file.seek(self._bytes)
+                self._file = tempfile.TemporaryFile(dir=self.folder, buffering=TOGETHER)  # noqa: SIM115  # closed when nobody needs it
+            if self._elsewhere:
+                self._file.seek(self._bytes)
+                self._elsewhere = False
             self._file.write(data)
         except OSError:  # the disk is full
             self._full = True
@@ -58,6 +64,7 @@ class Overflow:
         first = bisect_right(self._starts, start) - 1
         after = bisect_right(self._starts, start + most - 1)
         end = self._places[after] if after < len(self._places) else self._bytes
+        self._elsewhere = True
         self._file.seek(self._places[first])
         text = self._file.read(end - self._places[first]).decode("utf-8", "replace")
         skipped = start - self._starts[first]

@@ -4,6 +4,7 @@ A program that prints without end is slowed down by its own full pipe; the serve
 """
 
 import errno
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -19,11 +20,13 @@ LOUD, AT_ONCE = 64 << 10, 4 << 20
 PER_SECOND, LEAST_PER_SECOND = 8 << 20, 16 << 10
 """And after that: what one brings alone, and what is left to each of many. What is read is what they may print next, so
 that a crowd which prints without end would take the machine from whoever waits for an answer."""
-FORGOTTEN_PER_SECOND, RECENT = 64 << 10, 1.0
-"""Who is quiet for a while may be loud again, and is no longer counted."""
+RECENT = 3.0
+"""Seconds after which who was loud is no longer counted."""
 TURN = 0.05
 """Seconds a stream is left alone at a time. A terminal hands out little at once, and each time costs a wakening."""
 LEAST_CHUNK = 4096
+MANY, APART = 4, 0.03
+"""From so many loud ones on each wakes at a moment of its own, seconds from the next."""
 
 
 @dataclass
@@ -31,12 +34,25 @@ class Pace:
     """Who is loud at the moment, among all that are read here."""
 
     _heard: dict["Source", float] = field(default_factory=dict["Source", float])
+    _taken: set[int] = field(default_factory=set[int])
+    """The moments, in numbers of `APART`, at which somebody wakes."""
 
-    def crowd(self, source: "Source", now: float) -> int:
-        self._heard[source] = now
+    def crowd(self, now: float, loud: "Source | None" = None) -> int:
+        """How many there are, one at least; with this one, where it is loud itself."""
+        if loud is not None:
+            self._heard[loud] = now
         for one in [one for one, at in self._heard.items() if now - at > RECENT]:
             del self._heard[one]
-        return len(self._heard)
+        return max(len(self._heard), 1)
+
+    def moment(self, now: float, due: float) -> float:
+        """From then on the first that nobody else has: a crowd that wakes all at once keeps everybody else waiting."""
+        self._taken = {number for number in self._taken if number * APART > now}
+        number = math.ceil(due / APART)
+        while number in self._taken:
+            number += 1
+        self._taken.add(number)
+        return number * APART
 
     def forget(self, source: "Source") -> None:
         self._heard.pop(source, None)
@@ -49,9 +65,8 @@ class Source:
         os.set_blocking(descriptor, False)
         self._descriptor: int | None = descriptor
         self._pace = pace
-        self._level, self._at = 0.0, 0.0
-        """How much it brought lately, and up to when that is counted."""
-        self._owed = 0.0
+        self._level, self._at = 0.0, time.monotonic()
+        """What it brought beyond its rate, which is forgotten at that rate, and up to when that is reckoned."""
         self._chunk = CHUNK
         self._over = False
 
@@ -75,19 +90,20 @@ class Source:
 
     async def _wait_its_turn(self, brought: int) -> None:
         now = time.monotonic()
-        self._level = max(self._level - (now - self._at) * FORGOTTEN_PER_SECOND, 0) + brought
+        self._level = max(self._level - (now - self._at) * _rate(self._pace.crowd(now)), 0) + brought
         self._at, self._chunk = now, CHUNK
         if self._over or self._level < LOUD:
             return
-        crowd = self._pace.crowd(self, now)
-        if self._level < AT_ONCE / crowd:
+        crowd = self._pace.crowd(now, self)
+        rate, free = _rate(crowd), AT_ONCE / crowd
+        # What it brought while there were fewer is not held against it now that there are more.
+        self._level = min(self._level, free + max(brought, 2 * rate * TURN))
+        owed = (self._level - free) / rate
+        if owed < 0:
             return
-        rate = max(PER_SECOND / crowd**2, LEAST_PER_SECOND)
         self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
-        self._owed += brought / rate
-        if self._owed > TURN:
-            owed, self._owed = self._owed, 0.0
-            await anyio.sleep(owed)
+        if owed > TURN:
+            await anyio.sleep(owed if crowd < MANY else self._pace.moment(now, now + owed) - now)
 
     def hurry(self) -> None:
         """Nobody writes any more: what is still there may come at once."""
@@ -100,6 +116,10 @@ class Source:
             descriptor, self._descriptor = self._descriptor, None
             anyio.notify_closing(descriptor)
             os.close(descriptor)
+
+
+def _rate(crowd: int) -> float:
+    return max(PER_SECOND / crowd**2, LEAST_PER_SECOND)
 
 
 class Sink:

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Generator
+from itertools import pairwise
 from threading import Thread
 
 import pytest
 
 from mcp_server.guards.processes import streams
-from mcp_server.guards.processes.streams import AT_ONCE, LEAST_PER_SECOND, LOUD, PER_SECOND, Pace, Source
+from mcp_server.guards.processes.streams import APART, AT_ONCE, LEAST_PER_SECOND, LOUD, PER_SECOND, RECENT, Pace, Source
 
 pytestmark = pytest.mark.anyio
 MEGABYTE = 1 << 20
@@ -15,13 +16,14 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> Generator[list[float], None, None]:
-    """How long was waited, without waiting."""
+    """How long was waited, without waiting: the clock goes on by what is slept, and by nothing else."""
     found: list[float] = []
 
     async def sleep(seconds: float) -> None:
         found.append(seconds)
 
     monkeypatch.setattr(streams.anyio, "sleep", sleep)
+    monkeypatch.setattr(streams.time, "monotonic", lambda: sum(found))
     yield found
 
 
@@ -67,8 +69,8 @@ async def test_the_more_are_loud_the_less_each_brings(slept: list[float], many: 
     for thread in threads:
         thread.join()
     expected = max(MEGABYTE - AT_ONCE / many, 0) / max(PER_SECOND / many**2, LEAST_PER_SECOND)
-    # Each is counted once it is loud; the first ones are so while there are few.
-    assert sum(slept) / many == pytest.approx(expected, rel=0.4, abs=0.1)
+    # Each is counted once it is loud; the first ones are so while there are few. The clock is the same for all of them.
+    assert sum(slept) == pytest.approx(expected, rel=0.5, abs=0.4)
 
 
 async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]) -> None:
@@ -87,7 +89,16 @@ async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]
 async def test_who_is_quiet_is_no_longer_counted() -> None:
     pace = Pace()
     first, second = (Source(os.open(os.devnull, os.O_RDONLY), pace) for _ in range(2))
-    assert (pace.crowd(first, 1.0), pace.crowd(second, 1.5), pace.crowd(second, 2.4)) == (1, 2, 1)
+    assert (pace.crowd(1.0, first), pace.crowd(1.5, second), pace.crowd(1.0 + RECENT + 0.1)) == (1, 2, 1)
     first.close()
     second.close()
-    assert pace.crowd(first, 2.5) == 1
+    assert pace.crowd(1.5, first) == 1
+
+
+def test_in_a_crowd_everybody_wakes_at_a_moment_of_its_own() -> None:
+    pace = Pace()
+    moments = [pace.moment(10.0, 10.2) for _ in range(30)]
+    assert moments == sorted(moments)
+    assert moments[0] >= 10.2
+    assert min(later - sooner for sooner, later in pairwise(moments)) == pytest.approx(APART)
+    assert pace.moment(20.0, 20.0) < 20.0 + 2 * APART, "what is over takes no room"
