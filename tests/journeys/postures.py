@@ -94,6 +94,7 @@ def pack(gates: Gates) -> Pack:
 class Walk:
     houses: list[House]
     gates: Gates
+    seed: int
     chance: random.Random
     group: anyio.abc.TaskGroup
     seats: list[tuple[int, Seat]] = field(default_factory=list[tuple[int, Seat]])
@@ -148,7 +149,8 @@ class Walk:
             axis, value = self.chance.choice([("work_mode", WorkMode.BUILD), ("profile", Profile.TRUSTED)])
         self.number += 1
         scope = self.chance.choice(list(Scope))
-        change = Change(f"c{self.number}", {axis: value}, scope, "the walk")
+        # Two walks on one folder number their changes alike.
+        change = Change(f"c{self.seed}.{self.number}", {axis: value}, scope, "the walk")
         await self._at_a_door(deeds.steer, change=change)
 
     async def takes_back(self) -> None:
@@ -201,7 +203,7 @@ async def walking(folder: Path, seed: int, houses: int = 2) -> AsyncGenerator[Wa
     async with AsyncExitStack() as stack:
         opened = [await stack.enter_async_context(standing(folder, gates)) for _ in range(houses)]
         group = await stack.enter_async_context(anyio.create_task_group())
-        walk = Walk(opened, gates, random.Random(seed), group)
+        walk = Walk(opened, gates, seed, random.Random(seed), group)
         await walk.sit()
         yield walk
         for gate in tuple(gates.open.values()):
