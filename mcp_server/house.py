@@ -49,7 +49,8 @@ class Entrance:
     @cached_property
     def gate(self) -> "Gate":
         built = self.build()
-        built.shop.ladder.missing = self.missing
+        # Asked for when it comes to that: over a network the gate stands before anybody says who is to hear of it.
+        built.shop.ladder.missing = lambda: self.missing()
         settle()
         return built
 

@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.doors.pipe import pipe
+from tests.doors.within import house
 
 BEHIND = ("mcp_server.gate", "mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
 ELSEWHERE = ("mcp_server.wire.transports.http", "mcp_server.wire.telemetry.spans", "mcp_server.state.reader")
@@ -36,3 +39,13 @@ def test_the_first_call_loads_what_is_behind_the_gate(workspace: Path, home: Pat
     modules = loaded(workspace, home, "menu_list")
     assert {"mcp_server.gate", "mcp_server.calls.pipeline"} <= modules
     assert among(modules, *ELSEWHERE) == []
+
+
+@pytest.mark.anyio
+async def test_a_sandbox_that_is_missing_is_told_of_where_the_gate_stood_before(workspace: Path, home: Path) -> None:
+    async with house(workspace, home) as one:
+        assert one.entrance.built, "over a network it does not wait for the first call"
+        told: list[str] = []
+        one.entrance.missing = lambda: told.append("missing")
+        one.entrance.gate.shop.ladder.missing()
+    assert told == ["missing"]
