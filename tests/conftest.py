@@ -1,8 +1,13 @@
 """What every test may ask for."""
 
+import signal
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Whoever is started in the background ignores it, and so would every program that is interrupted here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ before PROGRAM starts, and so is every process outside. Ends with UNABLE where t
 Nothing of the house is imported here, and of Python only what is there at once: this starts with every command.
 """
 
+import _signal
 import ctypes
 import marshal
 import os
@@ -186,6 +187,14 @@ def lead_out(plan: "dict[str, Any]") -> None:
     plan["connected"], plan["filter"] = True, plan["lane_filter"]
 
 
+def hear_again() -> None:
+    """A program that is not told otherwise ends where nobody reads what it prints, and where somebody interrupts it.
+    Python ignores the first, whoever is started in the background the second, and what is ignored is inherited."""
+    for number in range(1, _signal.NSIG):
+        if _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
+
+
 def become(plan: "dict[str, Any]", words: list[str]) -> None:
     """Ends only where it cannot be done, with the reason."""
     if "start" in plan:
@@ -203,6 +212,7 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
             raise OSError("the walls do not stand")
     if "filter" in plan:
         filter_calls(plan["filter"])
+    hear_again()
     if "env" in plan:
         os.execve(words[0], words, plan["env"])  # noqa: S606  # the point of this program
     os.execv(words[0], words)  # noqa: S606

@@ -107,6 +107,13 @@ async def test_a_terminal_is_the_childs_own(box: Sandbox, work: Path) -> None:
         assert await child.wait() == 130
 
 
+@pytest.mark.parametrize("profile", EVERYWHERE)
+async def test_who_prints_to_nobody_ends_without_a_word(box: Sandbox, work: Path, profile: Profile) -> None:
+    async with opened(work, box) as made:
+        ran = await sh(made, "yes | head -1; echo ${PIPESTATUS[0]}", profile)
+        assert (ran.out, ran.err) == (b"y\n141\n", b"")
+
+
 STARTER = """
 import asyncio, sys
 from pathlib import Path
