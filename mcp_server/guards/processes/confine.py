@@ -8,7 +8,6 @@ before PROGRAM starts, and so is every process outside. Ends with UNABLE where t
 Nothing of the house is imported here, and of Python only what is there at once: this starts with every command.
 """
 
-import _signal
 import ctypes
 import marshal
 import os
@@ -18,7 +17,10 @@ import sys
 
 TYPE_CHECKING = False  # the way to name a type without loading what it is named in
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    import _signal as signal  # without names for the numbers, which take long to load
 
 UNABLE = 97
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -190,9 +192,9 @@ def lead_out(plan: "dict[str, Any]") -> None:
 def hear_again() -> None:
     """A program that is not told otherwise ends where nobody reads what it prints, and where somebody interrupts it.
     Python ignores the first, whoever is started in the background the second, and what is ignored is inherited."""
-    for number in range(1, _signal.NSIG):
-        if _signal.getsignal(number) == _signal.SIG_IGN:
-            _signal.signal(number, _signal.SIG_DFL)
+    for number in range(1, signal.NSIG):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def become(plan: "dict[str, Any]", words: list[str]) -> None:

@@ -17,9 +17,10 @@ from anyio import ClosedResourceError, wait_readable, wait_writable
 CHUNK = 1 << 16
 LOUD, AT_ONCE = 64 << 10, 4 << 20
 """Bytes from which on a stream is one of a crowd, and what the crowd may bring together as fast as it can."""
-PER_SECOND, LEAST_PER_SECOND = 8 << 20, 16 << 10
-"""And after that: what one brings alone, and what is left to each of many. What is read is what they may print next, so
-that a crowd which prints without end would take the machine from whoever waits for an answer."""
+PER_SECOND, FEW, LEAST_PER_SECOND = 8 << 20, 2, 4 << 10
+"""And after that: what one of a few brings, how many are a few, and what is left to each of many. What is read is what
+they may print next, so that a crowd which prints without end would take the machine from whoever waits for an answer.
+Of two dozen each is read once a moment, and no more than is at hand at once."""
 RECENT = 3.0
 """Seconds after which who was loud is no longer counted."""
 TURN = 0.05
@@ -45,8 +46,14 @@ class Pace:
             del self._heard[one]
         return max(len(self._heard), 1)
 
-    def moment(self, now: float, due: float) -> float:
-        """From then on the first that nobody else has: a crowd that wakes all at once keeps everybody else waiting."""
+    def moment(self, now: float, due: float, loud: "Source") -> float:
+        """When it may wake; until then it is one of the crowd. Of many each has a moment of its own: a crowd that wakes
+        all at once keeps everybody else waiting."""
+        wake = due if self.crowd(now) < MANY else self._free(now, due)
+        self._heard[loud] = wake
+        return wake
+
+    def _free(self, now: float, due: float) -> float:
         self._taken = {number for number in self._taken if number * APART > now}
         number = math.ceil(due / APART)
         while number in self._taken:
@@ -103,7 +110,7 @@ class Source:
             return
         self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
         if owed > TURN:
-            await anyio.sleep(owed if crowd < MANY else self._pace.moment(now, now + owed) - now)
+            await anyio.sleep(self._pace.moment(now, now + owed, self) - now)
 
     def hurry(self) -> None:
         """Nobody writes any more: what is still there may come at once."""
@@ -119,7 +126,7 @@ class Source:
 
 
 def _rate(crowd: int) -> float:
-    return max(PER_SECOND / crowd**2, LEAST_PER_SECOND)
+    return max(PER_SECOND / max(crowd / FEW, 1) ** 3, LEAST_PER_SECOND)
 
 
 class Sink:

@@ -1,14 +1,16 @@
 """Is a stream read as fast as a server can bear, and a crowd of them no faster than that?"""
 
+import heapq
 import os
 from collections.abc import Generator
 from itertools import pairwise
 from threading import Thread
 
+import anyio
 import pytest
 
 from mcp_server.guards.processes import streams
-from mcp_server.guards.processes.streams import APART, AT_ONCE, LEAST_PER_SECOND, LOUD, PER_SECOND, RECENT, Pace, Source
+from mcp_server.guards.processes.streams import APART, AT_ONCE, LOUD, PER_SECOND, RECENT, Pace, Source
 
 pytestmark = pytest.mark.anyio
 MEGABYTE = 1 << 20
@@ -56,21 +58,57 @@ async def test_one_alone_brings_all_of_it_in_order_and_is_held_back_after_the_fi
     assert sum(slept) == pytest.approx(2 * MEGABYTE / PER_SECOND, rel=0.4)
 
 
-@pytest.mark.parametrize("many", [4, 24])
-async def test_the_more_are_loud_the_less_each_brings(slept: list[float], many: int) -> None:
-    pace, pipes = Pace(), [os.pipe() for _ in range(many)]
+class Clock:
+    """A clock that goes on, to when the next one wakes, as soon as all who live sleep."""
+
+    def __init__(self, living: int) -> None:
+        self.now, self.living = 0.0, living
+        self._sleeping: list[tuple[float, int, anyio.Event]] = []
+
+    async def sleep(self, seconds: float) -> None:
+        woken = anyio.Event()
+        heapq.heappush(self._sleeping, (self.now + seconds, id(woken), woken))
+        self._go_on()
+        await woken.wait()
+
+    def died(self) -> None:
+        self.living -= 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._sleeping and len(self._sleeping) == self.living:
+            self.now, _, woken = heapq.heappop(self._sleeping)
+            woken.set()
+
+
+@pytest.mark.parametrize(("many", "seconds"), [(1, 0), (2, 0), (4, 0), (8, 4), (24, 180)])
+async def test_the_more_are_loud_the_less_each_brings(
+    monkeypatch: pytest.MonkeyPatch, many: int, seconds: float
+) -> None:
+    """Each brings its megabyte: its share of what they may bring at once, and the rest as slowly as there are many."""
+    clock, pace, everybody = Clock(many), Pace(), anyio.Event()
+    heard: set[int] = set()
+    monkeypatch.setattr(streams.anyio, "sleep", clock.sleep)
+    monkeypatch.setattr(streams.time, "monotonic", lambda: clock.now)
+
+    async def brought(ours: int) -> None:
+        source = Source(ours, pace)
+        first = await source.piece()
+        heard.add(ours)
+        if len(heard) == many:
+            everybody.set()
+        await everybody.wait()
+        assert len(first + await drink(source)) == MEGABYTE
+        clock.died()
+
+    pipes = [os.pipe() for _ in range(many)]
     threads = [fill(theirs, MEGABYTE) for _, theirs in pipes]
-    sources = [Source(ours, pace) for ours, _ in pipes]
-    left = set(sources)
-    while left:
-        for one in list(left):
-            if not await one.piece():
-                left.discard(one)
+    async with anyio.create_task_group() as tasks:
+        for ours, _ in pipes:
+            tasks.start_soon(brought, ours)
     for thread in threads:
         thread.join()
-    expected = max(MEGABYTE - AT_ONCE / many, 0) / max(PER_SECOND / many**2, LEAST_PER_SECOND)
-    # Each is counted once it is loud; the first ones are so while there are few. The clock is the same for all of them.
-    assert sum(slept) == pytest.approx(expected, rel=0.5, abs=0.4)
+    assert clock.now == pytest.approx(seconds, rel=0.2, abs=0.4)
 
 
 async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]) -> None:
@@ -95,10 +133,16 @@ async def test_who_is_quiet_is_no_longer_counted() -> None:
     assert pace.crowd(1.5, first) == 1
 
 
-def test_in_a_crowd_everybody_wakes_at_a_moment_of_its_own() -> None:
+async def test_in_a_crowd_everybody_wakes_at_a_moment_of_its_own_and_is_one_of_it_until_then() -> None:
     pace = Pace()
-    moments = [pace.moment(10.0, 10.2) for _ in range(30)]
+    crowd = [Source(os.open(os.devnull, os.O_RDONLY), pace) for _ in range(30)]
+    for one in crowd:
+        pace.crowd(10.0, one)
+    moments = [pace.moment(10.0, 10.2 + RECENT, one) for one in crowd]
     assert moments == sorted(moments)
-    assert moments[0] >= 10.2
+    assert moments[0] >= 10.2 + RECENT
     assert min(later - sooner for sooner, later in pairwise(moments)) == pytest.approx(APART)
-    assert pace.moment(20.0, 20.0) < 20.0 + 2 * APART, "what is over takes no room"
+    assert pace.crowd(moments[0]) == len(crowd)
+    assert pace.moment(20.0, 20.0, crowd[0]) < 20.0 + 2 * APART, "what is over takes no room"
+    for one in crowd:
+        one.close()
