@@ -30,12 +30,11 @@ KEYWORDS = frozenset(
         "in",
     )
 ) | frozenset("{}!")
-WRAPPERS = frozenset(
-    """
-    sudo doas env nohup nice ionice timeout command exec builtin xargs stdbuf setsid busybox find parallel watch strace
-    chroot flock script unshare time coproc function su runuser trap
-    """.split()
-)
+WRAPPING = """
+sudo doas env nohup nice ionice timeout command exec builtin xargs stdbuf setsid busybox find parallel watch strace
+chroot flock script unshare time coproc function su runuser trap
+"""
+WRAPPERS = frozenset(WRAPPING.split())
 LINE_OPTIONS = frozenset(("-c", "-S", "--command", "--split-string"))
 """What follows one of these behind a wrapper is a line of its own."""
 LINE_TAKERS = frozenset(("trap", "watch", "parallel"))
