@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,12 +36,49 @@ def test_a_rule_holds_by_name_and_through_a_carrier(workspace: Path, home: Path,
             (one.call("menu_enter", mode="swe"), None),
             (one.call("Read", file_path="secret/plan.txt"), "RULE_DENIED"),
             (one.call("Read", file_path=str(workspace / "secret" / "plan.txt")), "RULE_DENIED"),
+            (one.call("Read", file_path=f"{workspace}//secret/plan.txt"), "RULE_DENIED"),
+            (one.call("Read", file_path=f"{workspace}//notes.md"), None),
             (one.call("Read", file_path="notes.md"), None),
         ]:
             assert answer["isError"] is (code is not None)
             text = answer["content"][0]["text"]
             assert "the plan" not in text
             assert code is None or text.startswith(f"Error {code}")
+
+
+READ = {"tool": "Read", "arguments": {"file_path": "notes.md"}}
+SAID: list[tuple[str, dict[str, Any]]] = [
+    ("menu_call", {**READ, "mode": "swe"}),
+    ("menu_read", {**READ, "mode": "swe"}),
+    ("menu_read", {**READ, "mode": "data"}),
+    ("menu_read", {**READ, "mode": "swe", "more": 1}),
+    ("menu_read", {"tool": "menu_list"}),
+    ("menu_read", {"tool": "Write", "arguments": {}}),
+    ("menu_read", {"tool": "Read", "arguments": {"file_path": "secret/plan.txt"}, "mode": "swe"}),
+    ("Write", {"file_path": "{workspace}/new.md", "content": "x"}),
+    ("Write", {"file_path": "{workspace}/.vscode/new.md", "content": "x"}),
+    ("Read", {"file_path": "{workspace}//secret/plan.txt"}),
+]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_what_explain_says_is_what_the_call_then_does(home: Path, tmp_path: Path, config: str, paused: bool) -> None:
+    """In a workspace that itself lies below a protected name, too."""
+    workspace = tmp_path / ".vscode" / "work"
+    workspace.mkdir(parents=True)
+    (workspace / "notes.md").write_text("first")
+    with pipe(workspace, home, "--config", config) as one:
+        one.hello("mcp")
+        if paused:
+            assert typed(workspace, home, "pause").code == 0
+        one.call("menu_enter", mode="swe")
+        for tool, given in SAID:
+            arguments = json.loads(json.dumps(given).replace("{workspace}", str(workspace)))
+            said = typed(workspace, home, "explain", tool, json.dumps(arguments), "--json", "--config", config)
+            code = json.loads(said.out)["code"]
+            text = one.call(tool, **arguments)["content"][0]["text"]
+            assert text.startswith(f"Error {code}:" if code else "") and (code is not None or "Error" not in text)
+            one.call("menu_enter", mode="swe")
 
 
 def test_the_workspaces_own_rules_are_rewritten_only_after_a_yes(workspace: Path, home: Path) -> None:
