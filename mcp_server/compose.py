@@ -173,7 +173,9 @@ def prepare_folders(settings: Settings) -> None:
         raise Unbuildable(
             f"{settings.state} is a link, and menugate keeps its state in a folder that is really there; take it away."
         )
-    for folder in (settings.state, settings.secrets):
+    # What is not there cannot be kept from a program that makes it; a workspace may be a whole home.
+    operators = [settings.operators] if settings.operators.resolve() in settings.own_inside else []
+    for folder in (settings.state, settings.secrets, *operators):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as wrong:

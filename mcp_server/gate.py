@@ -67,11 +67,10 @@ class Gate:
 
 
 def ground(settings: Settings) -> Ground:
-    own = (settings.state, settings.secrets, *([settings.config] if settings.config else []))
     return Ground(
         workspace=settings.workspace,
         home=settings.home,
-        private=tuple(dict.fromkeys(own)),
+        private=settings.own,
         # Last come the programs that were installed together with us.
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
@@ -80,7 +79,7 @@ def ground(settings: Settings) -> Ground:
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
     config = found.library.config
-    jail = Jail(settings.workspace, private=(settings.state,), readable=(settings.state / "spill",))
+    jail = Jail(settings.workspace, private=settings.own_inside, readable=(settings.state / "spill",))
     shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
     redactor = Redactor(rooms.secrets)
     return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
@@ -111,7 +110,7 @@ def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
 
 def ports(found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop], memory: ProjectMemory) -> Ports:
     (jail, shop), store = guards, rooms.store
-    finder = Finder(jail, (settings.state,), find_ripgrep(settings.search_path))
+    finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return Ports(
         files=lambda session, demand: files.granted(demand, SeenBy(store, session.id)),

@@ -34,6 +34,8 @@ class Settings:
     """Where this workspace's state is kept; refused to every tool."""
     secrets: Path
     """Where keys are kept: outside the workspace, so that who can write there cannot forge its record."""
+    operators: Path = Path("/nonexistent")
+    """Where the operator's file usually lies, whether or not there is one."""
     config: Path | None = None
     menus: tuple[Path, ...] = ()
     http: tuple[str, int] | None = None
@@ -76,6 +78,16 @@ class Settings:
         return self.state / "index.db"
 
     @property
+    def own(self) -> tuple[Path, ...]:
+        """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
+        every = (self.state, self.secrets, self.operators, *([self.config] if self.config else []))
+        return tuple(dict.fromkeys(path.resolve() for path in every))
+
+    @property
+    def own_inside(self) -> tuple[Path, ...]:
+        return tuple(path for path in self.own if path.is_relative_to(self.workspace))
+
+    @property
     def url(self) -> str:
         return f"sqlite:///{self.database}"
 
@@ -90,7 +102,8 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
 
     home = Path(env.get("HOME") or Path.home())
     workspace = _workspace(given("workspace"))
-    config = _config(given("config"), Path(env.get("XDG_CONFIG_HOME") or home / ".config"))
+    operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
+    config = _config(given("config"), operators)
     http = _address(given("http"))
     auth = not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0")
     if http and not auth and not loopback(http[0]):
@@ -99,6 +112,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         workspace=workspace,
         state=workspace / STATE_FOLDER,
         secrets=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate",
+        operators=operators,
         config=config,
         menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
         http=http,
@@ -115,10 +129,13 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         search_path=env.get("PATH") or os.defpath,
         home=home,
         variables=_handed_on(env, home),
-        secret_values=tuple(
-            value for name, value in sorted(env.items()) if SECRET_NAME.search(name) and len(value) >= 8
-        ),
+        secret_values=_secrets_in(env),
     )
+
+
+def _secrets_in(env: Mapping[str, str]) -> tuple[str, ...]:
+    named = (value for name, value in sorted(env.items()) if SECRET_NAME.search(name))
+    return tuple(value for value in named if len(value) >= SHORTEST_SECRET)
 
 
 def _handed_on(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
@@ -156,7 +173,7 @@ def _config(given: str | None, folder: Path) -> Path | None:
         if not path.is_file():
             raise Unusable(f"the configuration {path} is not a file; name one with --config, or leave it out.")
         return path
-    usual = folder / "menugate" / "menugate.yaml"
+    usual = folder / "menugate.yaml"
     return usual if usual.is_file() else None
 
 

@@ -10,7 +10,7 @@ from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Policy
-from mcp_server.model.tool import Tool
+from mcp_server.model.tool import Arguments, Tool
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,10 @@ class Finding:
         if isinstance(seat, Problem):
             return seat
         if tool.name in CARRIERS:
-            return self._carried(replace(asked, seat=seat), tool)
+            opened = unpacked(tool, asked.arguments, self.policy, self.root)
+            if isinstance(opened, Problem):
+                return opened
+            return Found(replace(asked, seat=seat), *opened, seat, tool)
         return Found(asked, tool, asked.arguments, seat)
 
     async def _seat(self, asked: Asked) -> Seat | Problem:
@@ -45,23 +48,6 @@ class Finding:
             return asked.seat
         return found
 
-    def _carried(self, asked: Asked, carrier: Tool) -> Found | Problem:
-        # Checked here and not by the decision, which will see the carried tool and its arguments alone.
-        if wrong := self.policy.unfit(carrier.name, asked.arguments):
-            return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
-        name = str(asked.arguments["tool"])
-        tool = self.policy.tools.get(name)
-        if name in (*META_TOOLS, *CARRIERS):
-            return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
-        if tool is None:
-            return unknown(name, self.policy)
-        if carrier.name == "menu_read" and not tool.hints.read_only:
-            return Problem(
-                Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
-            )
-        arguments = tool.located(asked.arguments.get("arguments") or {}, self.root)
-        return Found(asked, tool, arguments, asked.seat, carrier)
-
     async def enter(self, found: Found) -> Problem | None:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
@@ -73,6 +59,24 @@ class Finding:
         if desk.stood is not None:
             await asked.moved(asked.seat, desk.stood)
         return went if isinstance(went, Problem) else None
+
+
+def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
+    """What a carrier carries, with its arguments, if it may carry that at all."""
+    # Checked here and not by the decision, which will see the carried tool and its arguments alone.
+    if wrong := policy.unfit(carrier.name, given):
+        return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
+    name = str(given["tool"])
+    tool = policy.tools.get(name)
+    if name in (*META_TOOLS, *CARRIERS):
+        return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
+    if tool is None:
+        return unknown(name, policy)
+    if carrier.name == "menu_read" and not tool.hints.read_only:
+        return Problem(
+            Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
+        )
+    return tool, tool.located(given.get("arguments") or {}, root)
 
 
 def advised(found: Found, ending: Ending) -> Ending:

@@ -32,7 +32,7 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
-from mcp_server.state import Lapsed, Moved, Paused
+from mcp_server.state import Begun, Lapsed, Moved, Paused
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Pipeline:
                     return self.showing.problem(answer)
                 yes = answer
                 continue
-            begun = await self.recorder.commence(found, posture, decision, yes)
+            begun = await self.begin(found, posture, decision, yes)
             match begun:
                 case int():
                     return await self.act(found, posture, decision, begun)
@@ -88,6 +88,17 @@ class Pipeline:
                     await self.postures.refresh()
                 case Paused():
                     await self.course.holds.refresh()
+
+    async def begin(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
+        """On record, and its place in the budget taken before anything is waited for."""
+        found.seat.spending.take(found.tool)
+        begun: Begun | None = None
+        try:
+            begun = await self.recorder.commence(found, posture, decision, yes)
+            return begun
+        finally:
+            if not isinstance(begun, int):
+                found.seat.spending.give_back(found.tool)
 
     def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
@@ -144,9 +155,11 @@ class Pipeline:
             ending = await self._ended(found, context)
             shown = await self.showing.shown(advised(found, ending), found.tool)
         except Interruption as interruption:
+            found.seat.spending.give_back(found.tool)
             self.recorder.conclude(found, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
+            found.seat.spending.give_back(found.tool)
             self.recorder.conclude(found, underway, "cancelled")
             raise
         before = None

@@ -1,5 +1,6 @@
 """What goes into the ledger about a call? A row before it runs, one after it, and one for every call that does not."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from mcp_server.model.policy import Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
-from mcp_server.model.tool import READING, Demand, Effect
+from mcp_server.model.tool import READING, Arguments, Demand, Effect
 from mcp_server.rules.running.staging import stage_now
 from mcp_server.rules.visibility import visible
 from mcp_server.state import Asked as Questioned
@@ -29,6 +30,9 @@ CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
 MOST_COUNTED = 1000
 LONGEST_NAME = 80
 """A tool name that nobody registered is the caller's text; this much of it is kept."""
+LONGEST_TEXT = 10 * LONGEST_NAME
+"""And this much is looked through for secrets, so that half of one is none that nobody knows."""
+QUOTED = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Recorder:
         refused = Refused(
             session=asked.seat.session,
             posture=posture,
-            tool=asked.tool[:LONGEST_NAME],
+            tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
             decision=decision,
             origin=self._origin(asked, asked.seat),
             tool_count=self.tool_count(asked.seat.session, posture),
@@ -121,6 +125,10 @@ class Recorder:
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
             decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
+        elif why := decision.demand.confirm:
+            # The person is shown which file it is about; the record holds no arguments.
+            told = decision.reason.replace(why.rstrip("."), unnamed(why.rstrip("."), found.arguments))
+            decision = replace(decision, reason=self.redact(told))
         if decision.code is Code.INVALID_ARGUMENTS:
             # What the caller is told repeats their values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
@@ -143,12 +151,28 @@ class Recorder:
     def _origin(self, asked: Asked, seat: Seat) -> Origin:
         return Origin(
             conversation=self.conversation,
-            client=asked.client.name[:LONGEST_NAME],
+            client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
             transport=asked.transport,
             surface=asked.surface,
             passing=seat.passing,
             within=asked.within.record if asked.within else None,
         )
+
+
+def unnamed(why: str, arguments: Arguments) -> str:
+    """A question's words without what they quote of the arguments."""
+    for text in sorted(texts_in(arguments), key=len, reverse=True):
+        why = why.replace(f"`{text}`", "`…`")
+    return QUOTED.sub("`…`", why)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        entries = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else cast(list[Any], value)
+        for one in entries:
+            yield from texts_in(one)
 
 
 def counting(policy: Policy) -> Callable[[Session, Posture], int]:

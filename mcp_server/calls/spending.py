@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 from mcp_server.model.ending import Ending, Problem
 from mcp_server.model.policy import Spent
+from mcp_server.model.tool import Tool
 
 
 @dataclass
 class Spending:
-    """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing."""
+    """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing.
+
+    A call is counted when it is let through and not when it is over: of calls made at once, each sees the others.
+    """
 
     calls: int = 0
     result_bytes: int = 0
@@ -26,8 +30,14 @@ class Spending:
         if self.begun_ns is None:
             self.begun_ns = time.monotonic_ns()
 
+    def take(self, tool: Tool) -> None:
+        self.calls += not tool.meta
+
+    def give_back(self, tool: Tool) -> None:
+        """The call did not run, or comes again from its top. Another run may have begun meanwhile."""
+        self.calls = max(0, self.calls - (not tool.meta))
+
     def add(self, shown: Ending, call: str) -> None:
-        self.calls += 1
         self.result_bytes += len(shown.text)
         failed = isinstance(shown, Problem)
         self.repeated_failures = (self.repeated_failures + 1 if call == self.failing else 1) if failed else 0

@@ -1,8 +1,9 @@
 """`menugate explain`: may this tool run, which layer and rule say so, and what would have to be different?"""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.cli.call import add_call, arguments_in
 from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
@@ -11,9 +12,10 @@ from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMod
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
+    from mcp_server.model.ending import Problem
     from mcp_server.model.policy import Decision, Rule
     from mcp_server.model.posture import Posture
-    from mcp_server.model.session import Session
+    from mcp_server.model.session import Hold, Session
     from mcp_server.model.tool import Tool
     from mcp_server.settings import Settings
 
@@ -25,7 +27,7 @@ menugate explain Edit - --stage warmup --mode swe < c.json  what if it were call
 menugate explain Write @call.json --quiet                   exit 0 allowed, 1 not allowed; prints nothing
 """
 AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
-Given: TypeAlias = dict[str, Any] | None
+Given: TypeAlias = Mapping[str, Any] | None
 COLOUR = {"allow": "green", "ask": "yellow", "deny": "red"}
 ROOT = "ROOT"
 
@@ -87,22 +89,38 @@ class Answer:
 
 
 def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
+    """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
+    from mcp_server.calls.finding import unpacked
+    from mcp_server.model.ending import Problem
     from mcp_server.model.menu import CARRIERS
-    from mcp_server.model.policy import Call
+    from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.session import Session
     from mcp_server.rules.permission import decide
 
-    name, carrier = str(arguments.tool), None
-    if name in CARRIERS and given and isinstance(given.get("tool"), str):
-        # A carrier decides nothing: what it carries is judged as if it had been called by its own name.
-        carrier, name, given = name, given["tool"], cast(dict[str, Any], given.get("arguments") or {})
-    tool = found.policy.tools.get(name)
-    session = Session("", settings.person, mode=mode_for(tool, arguments.mode, found), stage=Stage(arguments.stage))
-    posture = posture_for(arguments, found, settings)
-    decision = decide(tool, Call(name, given), session, posture, found.policy)
-    if tool and carrier == "menu_read" and not tool.hints.read_only:
-        decision = not_read_only(tool)
-    return Answer(name, carrier, given is not None, session, posture, decision, rule_behind(decision, name, found))
+    policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
+    tool, wish = policy.tools.get(name), arguments.mode
+    posture, held = standing_for(arguments, found, settings)
+
+    def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
+        session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
+        made = decision or decide(tool, Call(name, given), session, posture, policy)
+        return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
+
+    if tool is None or given is None:
+        return answer()
+    if name not in CARRIERS:
+        given = tool.located(given, root)
+        return answer()
+    opened, first = unpacked(tool, given, policy, root), answer()
+    if isinstance(opened, Problem):
+        carried = str(given.get("tool", name))
+        carrier, name, tool = (name if carried != name else None), carried, policy.tools.get(carried)
+        return answer(unfound(opened), carrier)
+    if first.decision.verdict is Verdict.DENY:
+        return first
+    carrier, wish, (tool, given) = name, given.get("mode", wish), opened
+    name = tool.name
+    return answer(carrier=carrier)
 
 
 def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
@@ -116,25 +134,24 @@ def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
     return holding[0].name if holding else None
 
 
-def posture_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> "Posture":
-    """What the person chose, with what is asked about put in its place."""
+def standing_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> tuple["Posture", "Hold | None"]:
+    """What the person chose, with what is asked about put in its place, and what pauses all of their runs."""
     from mcp_server.cli.posture.holding import holding, remembering
 
     with remembering(settings) as state:
         usual = holding(settings, found, state, by_flag=True).posture
+        held = state.holds().get((settings.person, "")) if state else None
     axes = AXES | {"profile": Profile}
     wished: dict[str, Any] = {
         axis: values(wish) for axis, values in axes.items() if (wish := getattr(arguments, axis)) is not None
     }
-    return replace(usual, **wished).capped(found.policy.ceiling)
+    return replace(usual, **wished).capped(found.policy.ceiling), held
 
 
-def not_read_only(tool: "Tool") -> "Decision":
-    from mcp_server.model.ending import Code
+def unfound(problem: "Problem") -> "Decision":
     from mcp_server.model.policy import Decision, Layer, Verdict
 
-    way_out = "Call it with `menu_call` and the same arguments."
-    return Decision(Verdict.DENY, Layer.FIND, Code.NOT_READ_ONLY, f"`{tool.name}` does more than read.", way_out)
+    return Decision(Verdict.DENY, Layer.FIND, problem.code, problem.message, problem.way_out)
 
 
 def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":

@@ -140,13 +140,18 @@ class Tool:
         names = self.places
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
-        short = {name: path.removeprefix(inside) or "." for name, path in found.items() if isinstance(path, str)}
+        short = {name: _below(inside, path) or "." for name, path in found.items() if isinstance(path, str)}
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def demands(self, arguments: Arguments) -> Demand:
         if self.demand is None:
             return Demand(self.effect, self.profile)
         return self.demand(arguments)
+
+
+def _below(inside: str, path: str) -> str:
+    # `root//a` lies below the root, and what is left of it must not begin at the top of the disk.
+    return path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
 
 
 WARMUP = frozenset({Stage.WARMUP})

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from mcp_server.model.tool import Arguments, Subject, Tool
-from mcp_server.rules.patterns.command import Line, plain_words, read
-from mcp_server.rules.patterns.globs import Impossible, Path, Text, paths, texts
+from mcp_server.rules.patterns.beginning import lines
+from mcp_server.rules.patterns.globs import Path, Text, paths, texts
 from mcp_server.rules.patterns.leading import words_of
 from mcp_server.rules.syntax import Op, Predicate, Written
 
@@ -55,7 +55,7 @@ def everything(specifier: str) -> bool:
 def _test(specifier: str, kind: Subject, cautious: bool, roots: Sequence[str]) -> Test:
     if kind is Subject.PATH:
         return _on_path(paths(specifier, cautious, roots))
-    return _command(specifier, cautious) if kind is Subject.COMMAND else _on_text(texts(specifier, cautious))
+    return _on_text(lines(specifier, cautious) if kind is Subject.COMMAND else texts(specifier, cautious))
 
 
 def _specified(tool: Tool, arguments: Arguments, tests: Mapping[Subject, Test], cautious: bool) -> bool:
@@ -212,64 +212,3 @@ def _regex(pattern: str, cautious: bool) -> Test:
             return None
 
     return _on_text(search)
-
-
-def _command(pattern: str, cautious: bool) -> Test:
-    begins, wild = pattern.endswith(":*"), None
-    words = plain_words(pattern.removesuffix(":*"))
-    if not words:
-        raise Impossible("it is not one plain command; write a rule for each command.")
-    if not begins and "*" in pattern:
-        wild = texts(" ".join(words).replace("[", "[[]").replace("?", "[?]").replace("{", "[{]"), cautious)
-
-    def one(command: tuple[str, ...]) -> bool | None:
-        if wild:
-            return wild(" ".join(command))
-        if not cautious:
-            return command[: len(words)] == words and (begins or len(command) == len(words))
-        return _leads(command, words, begins)
-
-    def test(found: Any) -> bool | None:
-        line: Line | None = read(found) if isinstance(found, str) else None
-        if line is None:
-            return False if found is MISSING else None
-        if not cautious:
-            return line.plain and one(line.commands[0])
-        return any(one(command) is not False for command in line.commands)
-
-    return _on_text(test) if cautious else test
-
-
-def _leads(command: tuple[str, ...], words: Sequence[str], begins: bool) -> bool | None:
-    """Does the command begin with these words, its options and what may belong to them left out of the count?
-
-    A word that the shell would compute could be any word.
-    """
-    if not command:
-        return False
-    name = command[0].rsplit("/", 1)[-1]
-    if any(mark in command[0] for mark in "$*?[{"):
-        return None
-    if name.casefold() != words[0].rsplit("/", 1)[-1].casefold():
-        return False
-    at = {1}
-    for word in words[1:]:
-        at = {here + 1 for here in _past_options(command, at) if _could_be(command[here], word)}
-    return bool(at) if begins else any(here == len(command) for here in at)
-
-
-def _past_options(command: tuple[str, ...], starts: set[int]) -> set[int]:
-    reached: set[int] = set()
-    waiting = list(starts)
-    while waiting:
-        here = waiting.pop()
-        if here >= len(command) or here in reached:
-            continue
-        reached.add(here)
-        if command[here].startswith("-"):
-            waiting += [here + 1, here + 2]
-    return reached
-
-
-def _could_be(word: str, wanted: str) -> bool:
-    return word.casefold() == wanted.casefold() or any(mark in word for mark in "$*?[{")

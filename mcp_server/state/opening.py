@@ -17,7 +17,7 @@ from mcp_server.state.deeds import forget, forget_records, leave_message, settle
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
-from mcp_server.state.verify import misfit, unfinished
+from mcp_server.state.verify import beyond, misfit, unfinished
 
 OPENING_ROWS = 500
 FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
@@ -277,10 +277,9 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             tx.run("UPDATE workspace SET lost = :lost", lost=lost)
         for notice in (*condition.alarms, *((lost,) if lost else ())):
             leave_message(tx, Message(f"{workspace.process}-{tx.seq}-{len(notice)}", 0, "", _told(notice, bool(lost))))
-        tx.append(
-            RowKind.START,
-            {"pid": os.getpid(), "version": __version__, "reason": lost or None, "unfinished": condition.unfinished},
-        )
+        # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
+        about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
+        tx.append(RowKind.START, {"pid": os.getpid(), "version": __version__, "reason": lost or None, **about})
         settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)

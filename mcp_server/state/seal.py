@@ -7,7 +7,8 @@ edit, a deletion, a swap; it does not show a tail cut off or a chain computed an
   workspace. A MAC and not a signature, because it is written some thousand times a second by the one process that also
   checks it, and needs no library at start. It is one write of one sector in place, after the commit and before anybody
   is told of it: a process killed between the two leaves rows that are committed, not yet anchored, and that nobody was
-  told of. Those, and only those, could be cut or exchanged without a trace until the next process has anchored them;
+  told of. Those could be cut or exchanged without a trace until the next process has anchored them, and rows could be
+  put behind the last; the row of that process's start says how many it found that no anchor named (`unanchored`);
 - **checkpoints**, every thousand rows, every minute and at the end, are Ed25519 signatures over the newest row, each
   including the one before; whoever holds the public key can check them elsewhere.
 

@@ -158,6 +158,13 @@ def misfit(view: View, anchor: bytes | None, key: Key) -> str:
     return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
 
 
+def beyond(view: View, anchor: bytes | None, key: Key) -> int:
+    """How many rows the anchor does not name yet."""
+    known = Anchor.read(anchor[:SLOT], key) if anchor else None
+    last = view.one("SELECT max(seq) AS seq FROM ledger") or {}
+    return max(0, (last["seq"] or 0) - known.seq) if known else 0
+
+
 def anchoring(view: View, path: Path) -> tuple[int, str]:
     """How many rows the anchor does not name yet, and what does not fit it."""
     faults: list[tuple[int, str]] = []

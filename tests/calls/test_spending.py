@@ -22,7 +22,6 @@ def test_only_the_same_call_failing_again_is_counted_as_such() -> None:
     ]:
         spending.add(ending, call)
         assert spending.so_far().repeated_failures == failures
-    assert spending.so_far().calls == 5
     assert spending.so_far().result_bytes == 4 * len(FAILED.text) + len("text")
 
 
@@ -53,3 +52,17 @@ def test_a_spent_budget_refuses_and_the_next_run_has_a_new_one(
         assert not one.call("think", content="still there")["isError"]
         assert not one.call("complete", final_answer="that is all")["isError"]
         assert "BUDGET_SPENT" not in one.call("Read", file_path="notes.md")["content"][0]["text"]
+
+
+def test_calls_made_at_once_share_no_place_in_the_budget(workspace: Path, home: Path, tmp_path: Path) -> None:
+    config = tmp_path / "menugate.yaml"
+    config.write_text("budget:\n  calls: 3\n")
+    with pipe(workspace, home, "--config", str(config), "--mode", "swe") as one:
+        one.hello()
+        asked = [one.send("tools/call", {"name": "Read", "arguments": {"file_path": "notes.md"}}) for _ in range(12)]
+        answers: dict[int, bool] = {}
+        while len(answers) < len(asked):
+            message = one.message()
+            if message.get("id") in asked:
+                answers[message["id"]] = bool(message["result"].get("isError"))
+        assert list(answers.values()).count(False) == 3

@@ -376,3 +376,28 @@ async def test_for_the_session_covers_the_tool_and_no_more(workspace: Path, home
         assert one.call("fs_delete", path="a.txt")["isError"]
         destroying = next(entry for entry in ground.waiting() if entry["tool"] == "fs_delete")
         assert ground.menugate("approve", destroying["id"], "--for-session").code == 1
+        # And the person may think better of it.
+        assert "Taken back" in ground.menugate("deny", waiting["id"]).out
+        assert "APPROVAL_REQUIRED" in one.call("fs_read_file", path="a.txt")["content"][0]["text"]
+        assert ground.menugate("approve", waiting["id"]).code == 1
+        (denied,) = (entry for entry in ground.waiting("--all") if entry["id"] == waiting["id"])
+        assert denied["standing"] == "no"
+
+
+async def test_the_record_of_a_question_says_why_and_quotes_no_argument(workspace: Path, home: Path) -> None:
+    ground = Ground(workspace, home)
+    await choose(workspace, home, profile="trusted")
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        one.hello()
+        for mode, tool, arguments in [
+            ("swe", "Write", {"file_path": ".vscode/canary `one`.json", "content": "x"}),
+            ("data", "fs_delete", {"path": "canary.md"}),
+            ("git", "git_add", {"files": ["notes.md", "canary.pem"]}),
+        ]:
+            one.call("menu_enter", mode=mode)
+            assert "canary" in one.call(tool, **arguments)["content"][0]["text"]
+    asked = ground.kinds("question")
+    assert [row["tool"] for row in asked] == ["Write", "fs_delete", "git_add"]
+    assert "`…` decides what other programs run" in asked[0]["reason"]
+    assert "`…` is deleted into the trash" in asked[1]["reason"]
+    assert "canary" not in ground.menugate("audit", "export").out

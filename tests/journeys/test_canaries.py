@@ -70,6 +70,7 @@ def lived(line: Pipe, plant: Planter, workspace: Path) -> None:
     line.request("prompts/get", {"name": "words", "arguments": {"key": plant.secret("a key of a prompt")}})
     line.request("resources/read", {"uri": f"menugate://run/{plant.secret('a resource')}/summary"})
     line.request(plant.secret("a method"))
+    line.call(f"token={plant.secret('the name of a tool, as a token')}")
     line.call("complete", final_answer=f"password={plant.secret('an answer, as a password')}")
 
 
@@ -109,7 +110,7 @@ def test_no_planted_secret_comes_out(seed: int, workspace: Path, home: Path, mon
         places[f"audit show and why {number}"] = shown(number, workspace, home) if number % 12 == 3 else b""
     places |= dict(written(workspace, {"keys.env", "new.txt", "told.txt", "b.txt"}))
     places |= dict(written(home, set()))
-    assert len(collector.bodies) >= 2 and len(plant.planted) == 17
+    assert len(collector.bodies) >= 2 and len(plant.planted) == 18
     leaks = [f"{where} in {place}" for place, text in places.items() for where in plant.found_in(text)]
     assert leaks == [], "\n".join(leaks)
 

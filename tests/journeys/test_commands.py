@@ -222,6 +222,33 @@ def test_a_client_that_cannot_ask_leaves_it_to_the_terminal(here: Here, era: str
     reset(here, "alice")
 
 
+LENT = {
+    "a trial": (["profile trusted --scope for-next-unit"], {"value": "trusted"}),
+    "another trial": (["profile trusted --scope for-next-unit"], {"value": "trusted", "scope": "for-next-unit"}),
+    "a lowering": (
+        ["profile trusted", "profile normal --scope next-milestone"],
+        {"value": "trusted", "scope": "next-milestone"},
+    ),
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("lent", LENT)
+def test_keeping_a_profile_beyond_its_time_is_raising_it(here: Here, era: str, lent: str) -> None:
+    lines, wish = LENT[lent]
+    for line in lines:
+        typed(here.work, here.home, *line.split(), "--for", "alice")
+    before = here.posture("alice")["to_come"]
+    with here.speaker("alice", era=era, able=FORM) as one:
+        said = words(answered(one, {"name": "permission-profile", "arguments": wish}, {"action": "decline"}))
+        assert "Nothing was changed" in said
+        assert here.posture("alice")["to_come"] == before
+    with here.speaker("alice", era=era) as one:
+        assert "menugate steer --confirm" in words(get(one, "permission-profile", **wish))
+    typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
+    reset(here, "alice")
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_no_prompt_goes_beyond_the_ceiling_or_even_asks(here: Here, era: str) -> None:
     with here.speaker("bob", era=era, able=FORM) as one:

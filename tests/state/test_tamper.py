@@ -145,3 +145,16 @@ async def test_rows_a_killed_process_did_not_anchor_are_counted_and_anchored_by_
     assert (await (await hands.open(place)).ready()).alarms == ()
     with place.reader() as state:
         assert state.verify().unanchored == 0
+
+
+async def test_the_next_start_says_how_many_rows_it_found_behind_the_last(place: Place, hands: Hands) -> None:
+    """Whoever writes the file can put a row behind the last; that nobody vouched for it stays on record."""
+    await ledger_of(place, hands, 3)
+    with place.reader() as reader:
+        last = reader.head()
+    place.sql(f"INSERT INTO ledger (seq, body, hash) SELECT {last + 1}, body, '' FROM ledger WHERE seq = {last}")
+    recompute(place, last + 1, last + 1)
+    await ledger_of(place, hands, 1, 1)
+    with place.reader() as reader:
+        starts = [row.fields.get("unanchored") for row in reader.rows() if row.kind == "start"]
+    assert starts == [None, 1, None]

@@ -113,7 +113,8 @@ class Slash:
         return said(await self._changed(speaker, meant, command))
 
     async def _changed(self, speaker: Speaker, meant: Phrase, command: str) -> str:
-        now, _ = await self.doors.stands(speaker.principal)
+        now, choice = await self.doors.stands(speaker.principal)
+        least = self.doors.least(speaker.principal, now, choice, meant.scope)
         change = Change(
             id=self.doors.new_id(),
             axes=meant.axes,
@@ -122,7 +123,7 @@ class Slash:
             door=Door.PROMPT,
             session=speaker.session if meant.scope is not Scope.NOW else "",
         )
-        if not raises(now, change.axes):
+        if not raises(least, change.axes):
             return await self._asked(speaker, change, now)
         wished = change.axes["profile"]
         assert isinstance(wished, Profile)
@@ -131,7 +132,7 @@ class Slash:
             return self.doors.too_high(speaker.principal, wished, ceiling).text
         if self.out_of_band or not speaker.client.can("elicitation"):
             return await self._asked(speaker, replace(change, unconfirmed=True), now)
-        if not await agreed(speaker.client, now, wished):
+        if not await agreed(speaker.client, least, wished):
             return f"Nothing was changed: the profile stays `{now.profile}`, because nobody typed `{wished}`."
         return await self._asked(speaker, change, now, raised=True)
 

@@ -11,8 +11,8 @@ from functools import partial
 
 from mcp_server.calls.postures import Postures
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl
-from mcp_server.rules.steering.turning import Turn
+from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl, Scope
+from mcp_server.rules.steering.turning import Turn, in_the_end
 from mcp_server.rules.steering.waiting import in_words, paused, unanswered
 from mcp_server.state import Changed, Store, deeds
 
@@ -37,6 +37,11 @@ class Doors:
         """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
         choice = await self.store.read(partial(deeds.choice, principal=principal))
         return self.postures.under(principal, choice), choice
+
+    def least(self, principal: str, now: Posture, choice: Choice | None, scope: Scope) -> Posture:
+        """The lower of what holds and what it comes down to: whoever keeps a profile beyond its time raises it."""
+        later = self.postures.under(principal, in_the_end(choice, scope)) if choice else now
+        return now if later.profile.covers(now.profile) else later
 
     async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
         """What of this principal's alone waits for the person, in words."""

@@ -57,7 +57,7 @@ def index_of(settings: "Settings") -> "WorkspaceIndex":
     from mcp_server.guards.jail import Jail
 
     prepare_folders(settings)
-    return WorkspaceIndex(Jail(settings.workspace, private=(settings.state,)), settings.index, time.time_ns)
+    return WorkspaceIndex(Jail(settings.workspace, private=settings.own_inside), settings.index, time.time_ns)
 
 
 def refreshed(index: "WorkspaceIndex") -> "Freshness":

@@ -71,7 +71,9 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 def standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `expired`, or the answer it got."""
-    if one.used:
+    from mcp_server.model.runs.approval import Answer
+
+    if one.spent and one.answer is Answer.YES:
         return "used"
     if one.lapsed(now):
         return "expired"
@@ -116,7 +118,10 @@ def run_deny(arguments: argparse.Namespace) -> int:
 
     reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
     settled = answered(settings_of(arguments), arguments.id, Answer.NO, reason=reason)
-    say(f"Denied: `{settled.wanted.tool}`. The model is told when it makes the call again.")
+    if settled.used:
+        say(f"Taken back: `{settled.wanted.tool}`. Whatever calls it next asks anew.")
+    else:
+        say(f"Denied: `{settled.wanted.tool}`. The model is told when it makes the call again.")
     return 0
 
 

@@ -1,13 +1,15 @@
 """Which commands does a shell line run, as far as that can be told without running it?
 
 For a rule that narrows, every command that might run counts (after `;` and `&&`, in substitutions, behind `sudo` or
-`sh -c`); for a rule that allows, only a line that is one plain command. This reads words, not meanings: `rm -r -f` is
-not found by `rm -rf`. The profile and the sandbox are the protection.
+`sh -c`); for a rule that allows, only a line that is one plain command. Where something is redirected the command
+counts twice: as it runs, and with the file among its words. This reads words, not meanings: `rm -r -f` is not found by
+`rm -rf`. The profile and the sandbox are the protection.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 LONGEST = 65_536
 DEEPEST = 8
@@ -26,13 +28,17 @@ KEYWORDS = frozenset(
         "case",
         "esac",
         "in",
-        "function",
-        "time",
     )
 ) | frozenset("{}!")
-WRAPPERS = frozenset(
-    ("sudo", "doas", "env", "nohup", "nice", "ionice", "timeout", "command", "exec", "builtin", "xargs", "stdbuf")
-) | frozenset(("setsid", "busybox", "find", "parallel", "watch", "strace", "chroot", "flock", "script", "unshare"))
+WRAPPING = """
+sudo doas env nohup nice ionice timeout command exec builtin xargs stdbuf setsid busybox find parallel watch strace
+chroot flock script unshare time coproc function su runuser trap
+"""
+WRAPPERS = frozenset(WRAPPING.split())
+LINE_OPTIONS = frozenset(("-c", "-S", "--command", "--split-string"))
+"""What follows one of these behind a wrapper is a line of its own."""
+LINE_TAKERS = frozenset(("trap", "watch", "parallel"))
+"""The first word behind these is."""
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "source", "."))
 
 
@@ -60,10 +66,10 @@ def read(text: str) -> Line | None:
         return None
     try:
         reader = _read(text, 0)
-        every = tuple(command for words in reader.commands for command in _behind(words, 0))
+        every = [command for words in reader.commands for command in _behind(words, 0)]
     except (Unreadable, RecursionError):
         return None
-    return Line(every, reader.plain and len(reader.commands) == 1)
+    return Line(tuple(every), reader.plain and len(reader.commands) == 1)
 
 
 @dataclass(slots=True)
@@ -77,20 +83,36 @@ class _Reader:
     words: list[str] = field(default_factory=list[str])
     commands: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     plain: bool = True
+    target: bool = False
+    """The next word is where something is redirected, and no word of the command."""
+    every: list[str] = field(default_factory=list[str])
+    """The words with those among them: `cat < notes` reads what `cat notes` reads."""
 
     def add(self, piece: str) -> None:
         self.word = (self.word or "") + piece
 
     def end_word(self) -> None:
-        if self.word is not None:
+        if self.word is None:
+            return
+        self.every.append(self.word)
+        if not self.target:
             self.words.append(self.word)
-        self.word = None
+        self.word, self.target = None, False
 
     def end_command(self) -> None:
         self.end_word()
-        if self.words:
-            self.commands.append(tuple(self.words))
-        self.words = []
+        self.commands += dict.fromkeys(tuple(words) for words in (self.words, self.every) if words)
+        self.words, self.every, self.target = [], [], False
+
+    def redirect(self) -> None:
+        """The target comes next; a number right before the operator says what is redirected."""
+        if self.word is not None and self.word.isdigit():
+            self.word = None
+        self.end_word()
+        self.plain = False
+        while self.text[self.at : self.at + 1] in tuple("<>&|"):
+            self.at += 1
+        self.target = True
 
     def until(self, mark: str) -> str:
         """The text up to the next mark, which is passed over."""
@@ -144,15 +166,12 @@ def _step(reader: _Reader, char: str) -> None:
     elif char == "#" and reader.word is None:
         end = reader.text.find("\n", reader.at)
         reader.at = len(reader.text) if end < 0 else end
+    elif char in "<>" or (char == "&" and reader.text.startswith(">", reader.at)):
+        reader.redirect()
     elif char in ";&|\n()":
         # A line that ends in a newline is still one command; a second one shows in the count.
         reader.plain = reader.plain and char == "\n"
         reader.end_command()
-    elif char in "<>":
-        reader.end_word()
-        reader.plain = False
-        while reader.text[reader.at : reader.at + 1] in tuple("<>&|"):
-            reader.at += 1
     else:
         reader.add(char)
 
@@ -203,14 +222,28 @@ def _behind(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
     if not words:
         return
     name, rest = words[0].rsplit("/", 1)[-1], words[1:]
-    if words[0] in KEYWORDS or ("=" in words[0] and words[0].split("=")[0].isidentifier()):
+    if words[0] in KEYWORDS or ("=" in words[0] and words[0].split("=")[0].removesuffix("+").isidentifier()):
         yield from _behind(rest, depth)
     elif name in WRAPPERS:
         for start, word in enumerate(rest[:64]):
             if not word.startswith("-"):
                 yield from _behind(rest[start:], depth + 1) if word.rsplit("/", 1)[-1] in SHELLS else (rest[start:],)
+        yield from _within(_lines(name, rest), depth)
     elif name in SHELLS:
         lines = [" ".join(rest)] if name == "eval" else [word for word in rest if not word.startswith("-")]
-        for line in lines:
-            for command in _read(line, depth + 1).commands:
-                yield from _behind(command, depth + 1)
+        yield from _within(lines, depth)
+
+
+def _lines(name: str, rest: tuple[str, ...]) -> list[str]:
+    """What a wrapper takes as a line and not as words. Behind a shell among them its own options are looked at."""
+    if any(word.rsplit("/", 1)[-1] in SHELLS for word in rest):
+        return []
+    found = [word for before, word in pairwise(rest) if before in LINE_OPTIONS]
+    first = next((word for word in rest if not word.startswith("-")), None)
+    return [*found, first] if first is not None and name in LINE_TAKERS else found
+
+
+def _within(lines: Iterable[str], depth: int) -> Iterator[tuple[str, ...]]:
+    for line in lines:
+        for command in _read(line, depth + 1).commands:
+            yield from _behind(command, depth + 1)

@@ -169,6 +169,17 @@ def confirmable(choice: Choice, id: str, now: int) -> Change | None:
     return found if fresh else None
 
 
+def in_the_end(choice: Choice, scope: Scope) -> Choice:
+    """What a choice comes down to by itself: its trials over, and what waits in force. What is asked for at once leaves
+    a lowering that waits as it is, so there only the trials are over."""
+    for trial in choice.trials:
+        choice = reverted(choice, trial)
+    if scope is not Scope.NOW:
+        for change in choice.waiting:
+            choice = choice if change.unconfirmed else replace(choice, axes={**choice.axes, **change.axes})
+    return choice
+
+
 def raises(posture: Posture, axes: Mapping[str, Value]) -> bool:
     """Would more be allowed by the profile than is now?"""
     wished = axes.get("profile")

@@ -62,11 +62,14 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
 def answer(tx: Transaction, reply: Reply) -> Approval | None:
     """The approval as it stands then; None where there is none, or none that can still be answered.
 
-    Only the person takes an answer back; what came through a client stands.
+    Only the person takes an answer back; what came through a client stands. A yes for a session can be taken back as
+    long as it lets calls through: what comes next asks anew.
     """
     now = tx.clock.now_ns()
     found = approval(tx, reply.id)
-    if found is None or found.lapsed(now) or found.used:
+    if found is None or found.lapsed(now) or found.spent:
+        return None
+    if found.used and (reply.way is Way.CLIENT or reply.answer is not Answer.NO):
         return None
     if found.answer is not Answer.OPEN and reply.way is Way.CLIENT:
         return found
