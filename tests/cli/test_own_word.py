@@ -44,7 +44,9 @@ def test_trusted_it_counts_and_is_on_record(own: Path, home: Path, menugate: Typ
     shown = json.loads(menugate("trust --show --json").out)
     assert (shown["trusted"], shown["allow"], shown["prompts"]) == (False, ["Write(docs/**)"], ["base/system"])
     assert menugate(WRITE).code == 1, "showing is not trusting"
-    assert menugate("trust").code == 0
+    given = menugate("trust --json")
+    assert (given.code, json.loads(given.out)) == (0, {**shown, "trusted": True})
+    assert menugate("trust --show").out.startswith(f"{own}: trusted\n")
     assert menugate(WRITE).code == 0
     assert "set aside" not in menugate("rules list").out
     assert words(own, home) == "The workspace's own words."
