@@ -147,11 +147,16 @@ def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
-def ceiling_set_by(settings: Settings, library: Library) -> str:
+def ceiling_set_by(found: Law, settings: Settings) -> str:
     """Who says how high the profile may go, in words for the person."""
-    if settings.max_profile is not None and settings.max_profile.covers(library.config.max_profile) is False:
+    ceiling, written = found.policy.ceiling, found.library.config.max_profile
+    if ceiling is Profile.UNRESTRICTED:
+        return "nobody: it is the highest there is"
+    if ceiling is written:
+        return f"`max_profile` in {settings.config}"
+    if ceiling is settings.max_profile:
         return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
-    return f"`max_profile` in {settings.config}" if settings.config else "nobody: it is the highest there is"
+    return f"`max_profile` in {settings.workspace / FILE}, the workspace's own"
 
 
 def lowest(one: Profile, other: Profile | None) -> Profile:
