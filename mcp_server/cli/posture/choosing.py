@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_json, add_place, law_of, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, say
-from mcp_server.cli.posture.holding import Holding, holding, in_json, principal_meant, remembering, serving
+from mcp_server.cli.posture.holding import (
+    Holding,
+    holding,
+    in_json,
+    principal_meant,
+    remembering,
+    serving,
+    session_meant,
+)
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
 
@@ -167,7 +175,8 @@ def changed(
 
     whose = principal_meant(arguments.whom, settings, found)
     reason = arguments.reason or "typed at a terminal"
-    change = Change(short_id(), axes, scope, reason, session=arguments.session if scope is not Scope.NOW else "")
+    session = session_meant(arguments.session, settings) if arguments.session else ""
+    change = Change(short_id(), axes, scope, reason, session=session if scope is not Scope.NOW else "")
 
     async def asked() -> "Choice | Problem":
         async with doors_open(found, settings) as doors:
