@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_server import __version__
 from mcp_server.cli.paper import Trouble
@@ -32,7 +32,7 @@ menugate audit tail                           what happened
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Mixed(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
         epilog=shown(EXAMPLES),
@@ -61,6 +61,20 @@ class Mixed(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixing = False
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A slip of the pen is told apart from a list of thirty words."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as wrong:
+            from mcp_server.rules.wording import nearest
+
+            if near := nearest(str(value), map(str, action.choices or ())):
+                raise argparse.ArgumentError(action, f"{wrong.message}; did you mean '{near}'?") from None
+            raise
+
+    def error(self, message: str) -> NoReturn:
+        super().error(f"{message}\n`{self.prog} --help` shows what can be typed, with examples.")
 
 
 def shown(examples: str) -> str:
