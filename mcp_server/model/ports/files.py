@@ -90,14 +90,16 @@ class Found:
 
 OBEYED_FOLDERS = """
 .git .hg .svn .jj .claude .codex .gemini .cursor .windsurf .vscode .idea .husky .devcontainer .ssh .gnupg
+menugate.prompts
 """
 OBEYED_FILES = """
 .mcp.json .claude.json .gitconfig .gitmodules .gitattributes .envrc .direnvrc .ripgreprc .npmrc .yarnrc .yarnrc.yml
 .profile .login .logout .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .zshrc .zshenv .zprofile .zlogin
 .zlogout .kshrc .cshrc .tcshrc config.fish .inputrc .xprofile .xinitrc .xsessionrc .tmux.conf .screenrc .vimrc .gvimrc
-.exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc
+.exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc menugate.yaml
 """
-"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first."""
+"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first. What a
+workspace says of itself to menugate is among it, or a model could take away the rules that it is to follow."""
 
 SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
 SENSITIVE_FILES = """
