@@ -55,7 +55,7 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
         "choose what may run without asking, or show it",
         """
 menugate profile                                 what holds, and the ceiling
-menugate profile trusted                         builds, commits and the like may run
+menugate profile trusted                         commits and any command run unasked, commands shut in
 menugate profile trusted --scope for-next-unit   for one unit of work; then back by itself
 menugate profile restricted --for alice          for somebody who comes in with a token
 """,
