@@ -119,6 +119,23 @@ def test_a_fault_in_it_is_told_with_its_line(text: str, says: str, place: Path, 
     assert (said.code, says in said.out) == (1, True), said.out
 
 
+@pytest.mark.parametrize("text", ["oops: [", "rules: {deny: [Raed]}", "max_profile: god"])
+def test_a_fault_in_it_keeps_nobody_from_choosing(text: str, own: Path, home: Path, menugate: Type) -> None:
+    """A server that runs goes on under what it read; whoever can write there must not lock the person out."""
+    with pipe(own, home) as line:
+        line.hello()
+        line.call("menu_enter", mode="swe")
+        assert "Write" in line.names()
+        (own / "menugate.yaml").write_text(text + "\n")
+        said = menugate("profile restricted")
+        assert (said.code, said.out.splitlines()[0]) == (0, "profile restricted: in force")
+        assert "has faults and is left aside here; `menugate check` shows them" in said.err
+        assert line.message()["method"] == "notifications/tools/list_changed"
+        assert "Write" not in line.names()
+        assert menugate("steer mode plan").code == menugate("mode").code == 0
+        assert menugate("check").code == menugate("explain Read").code == 1
+
+
 def test_the_lower_limit_counts(place: Path, menugate: Type) -> None:
     (place / "menugate.yaml").write_text("max_profile: restricted\nbudget: {calls: 1}\n")
     (place / "more.yaml").write_text("budget: {calls: 5, minutes: 9}\n")

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_json, add_place, law_of, settings_of
+from mcp_server.cli.command import Commands, add_json, add_place, law_to_choose_by, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, say
 from mcp_server.cli.posture.holding import (
     Holding,
@@ -128,7 +128,7 @@ def add_whom(one: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
-    found = law_of(arguments, settings)
+    found = law_to_choose_by(arguments, settings)
     axes = axes_in(arguments)
     if not axes:
         if arguments.scope:
