@@ -4,6 +4,7 @@ Looking changes nothing. A cure is here only where there is one that anybody wou
 """
 
 import asyncio
+import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,21 +49,20 @@ class Finding:
     grade: Grade = Grade.GOOD
     cure: str = ""
     """What mends it, in words; empty where nothing is certain to."""
-    mend: Callable[[], None] | None = None
+    mend: Callable[[], object] | None = None
 
 
 def examine(
     settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
 ) -> list[Finding]:
     """`told` hears how far the check of the ledger is."""
+    shut = list(of_shut_folders(settings))
     return [
         *of_law(settings, packs),
-        *of_folder(settings),
-        *of_lock(settings),
-        *of_state(settings, told),
+        *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, told))),
         *of_guards(settings),
         *of_sandbox(settings, packs),
-        *of_leftovers(settings),
+        *(() if shut else of_leftovers(settings)),
     ]
 
 
@@ -126,6 +126,15 @@ def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
     policy = found.policy
     counted = f"{len(policy.menus.modes)} modes, {len(policy.tools)} tools, {len(policy.rules.every)} rules"
     yield Finding("menus and rules", counted)
+
+
+def of_shut_folders(settings: Settings) -> Iterator[Finding]:
+    """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
+    for folder in (settings.state, settings.secrets):
+        there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+        if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
+            says = f"{there} is not a folder that you may read and write; menugate keeps its state in {folder}."
+            yield Finding("state file", says, Grade.FAULT)
 
 
 def of_folder(settings: Settings) -> Iterator[Finding]:
@@ -231,15 +240,11 @@ def opened(settings: Settings) -> None:
 
 
 def of_guards(settings: Settings) -> Iterator[Finding]:
-    if chosen() is by_kernel:
-        yield Finding("paths", "openat2")
-    else:
-        yield Finding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
+    slowly = Finding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
+    yield Finding("paths", "openat2") if chosen() is by_kernel else slowly
     program = find_ripgrep(settings.search_path)
-    if program:
-        yield Finding("search", str(program))
-    else:
-        yield Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
+    slowly = Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
+    yield Finding("search", str(program)) if program else slowly
 
 
 def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
@@ -256,10 +261,11 @@ def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
 
 def of_leftovers(settings: Settings) -> Iterator[Finding]:
     """What servers that were killed could not take away."""
+    spill = Spill(settings.state / "spill")
     old = [path for path in found_in(settings.state / "spill", f"*{ENDING}") if aged(path)]
     if old:
         says = f"{len(old)} results from more than a day ago are still kept."
-        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: swept(settings))
+        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns()))
     drafts = [path for path in half_written(settings) if aged(path)]
     if drafts:
         says = f"{len(drafts)} files were left half written in {settings.state} and {settings.secrets}."
@@ -292,7 +298,3 @@ def aged(path: Path) -> bool:
 def taken_away(paths: Sequence[Path]) -> None:
     for path in paths:
         path.unlink()
-
-
-def swept(settings: Settings) -> None:
-    Spill(settings.state / "spill").sweep(ONE_DAY_NS, time.time_ns())

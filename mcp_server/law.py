@@ -57,9 +57,9 @@ def installed_packs() -> tuple[Pack, ...]:
     return tuple(found)
 
 
-def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> Law | Faults:
+def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False, unheard: bool = False) -> Law | Faults:
     """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
-    parties installed here."""
+    parties installed here, `unheard` what the workspace says of itself."""
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     if twice := registered_twice(every):
@@ -68,7 +68,7 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False) -> L
     library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
     if isinstance(library, Faults):
         return library
-    own = own_word(settings)
+    own = Own() if unheard else own_word(settings)
     if isinstance(own, Faults):
         return own
     trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
@@ -147,11 +147,16 @@ def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
-def ceiling_set_by(settings: Settings, library: Library) -> str:
+def ceiling_set_by(found: Law, settings: Settings) -> str:
     """Who says how high the profile may go, in words for the person."""
-    if settings.max_profile is not None and settings.max_profile.covers(library.config.max_profile) is False:
+    ceiling, written = found.policy.ceiling, found.library.config.max_profile
+    if ceiling is Profile.UNRESTRICTED:
+        return "nobody: it is the highest there is"
+    if ceiling is written:
+        return f"`max_profile` in {settings.config}"
+    if ceiling is settings.max_profile:
         return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
-    return f"`max_profile` in {settings.config}" if settings.config else "nobody: it is the highest there is"
+    return f"`max_profile` in {settings.workspace / FILE}, the workspace's own"
 
 
 def lowest(one: Profile, other: Profile | None) -> Profile:

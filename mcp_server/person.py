@@ -34,7 +34,7 @@ async def doors_open(found: Law, settings: Settings) -> AsyncGenerator[Doors]:
 def doors_of(found: Law, settings: Settings, store: Store) -> Doors:
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
     postures = Postures(store, found.posture, found.policy.ceiling, ceilings)
-    return Doors(store, postures, short_id, ceiling_set_by(settings, found.library))
+    return Doors(store, postures, short_id, ceiling_set_by(found, settings))
 
 
 def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:

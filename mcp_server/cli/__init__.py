@@ -1,5 +1,6 @@
 """What a person types; one file per noun."""
 
+import errno
 import io
 import os
 import sys
@@ -10,6 +11,9 @@ from mcp_server.cli.paper import Trouble, complain
 from mcp_server.model.pack import Pack
 
 __all__ = ["main"]
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Of what is printed into a file; such a failure names none."""
 
 
 def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
@@ -28,8 +32,28 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         return trouble.code
     except BrokenPipeError:
         # `menugate audit tail | head` closes its end early, and that is fine.
-        # The interpreter would complain about it once more while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 0
+    except OSError as wrong:
+        if wrong.filename is None and wrong.errno not in FULL:
+            raise
+        complain(unusable(wrong))
+        return 1
     except KeyboardInterrupt:
         return 130
+
+
+def unusable(wrong: OSError) -> str:
+    """What this machine did not let be read or written, which is the person's to mend and no fault of ours."""
+    if wrong.filename is None:
+        silence()
+        return f"what was to be printed cannot be written ({wrong.strerror})."
+    way_out = "."
+    if isinstance(wrong, PermissionError):
+        way_out = "; see to whom it belongs, with `ls -ld`, and run menugate as that person or have it given to you."
+    return f"{os.fsdecode(wrong.filename)} cannot be used ({wrong.strerror}){way_out}"
+
+
+def silence() -> None:
+    """Nothing more is printed: the interpreter would complain of it once again while it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

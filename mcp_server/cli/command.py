@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_server import __version__
-from mcp_server.cli.paper import Trouble
+from mcp_server.cli.paper import Trouble, note
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ menugate audit tail                           what happened
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Mixed(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
         epilog=shown(EXAMPLES),
@@ -61,6 +61,20 @@ class Mixed(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixing = False
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A slip of the pen is told apart from a list of thirty words."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as wrong:
+            from mcp_server.rules.wording import nearest
+
+            if near := nearest(str(value), map(str, action.choices or ())):
+                raise argparse.ArgumentError(action, f"{wrong.message}; did you mean '{near}'?") from None
+            raise
+
+    def error(self, message: str) -> NoReturn:
+        super().error(f"{message}\n`{self.prog} --help` shows what can be typed, with examples.")
 
 
 def shown(examples: str) -> str:
@@ -120,17 +134,30 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
         raise Trouble(str(wrong)) from None
 
 
-def law_of(arguments: argparse.Namespace, settings: "Settings") -> "Law":
-    """What holds, or the faults as `menugate check` shows them."""
+def law_of(arguments: argparse.Namespace, settings: "Settings", unheard: bool = False) -> "Law":
+    """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word."""
     from mcp_server.law import Unbuildable, law
     from mcp_server.library import Faults
 
     try:
-        found = law(settings, arguments.packs)
+        found = law(settings, arguments.packs, unheard=unheard)
     except Unbuildable as wrong:
         raise Trouble(str(wrong)) from None
     if isinstance(found, Faults):
         raise Trouble(faulty(found.faults))
+    return found
+
+
+def law_to_choose_by(arguments: argparse.Namespace, settings: "Settings") -> "Law":
+    """What holds for a choice of the person's, which a fault in the workspace's own file does not keep from being made.
+
+    Servers that run go on under what they read at their start: whoever can write there must not lock the person out.
+    """
+    try:
+        return law_of(arguments, settings)
+    except Trouble:
+        found = law_of(arguments, settings, unheard=True)
+    note("What this folder says of itself has faults and is left aside here; `menugate check` shows them.")
     return found
 
 

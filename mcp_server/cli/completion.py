@@ -50,7 +50,7 @@ complete -c menugate -f -a '(__menugate)'""",
 def add(commands: Commands) -> None:
     one = commands.add("completion", "print the script with which a shell completes menugate's words", EXAMPLES, run)
     what = one.add_mutually_exclusive_group(required=True)
-    what.add_argument("shell", nargs="?", choices=tuple(SCRIPTS), help="bash, zsh or fish")
+    what.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="bash, zsh or fish")
     what.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 

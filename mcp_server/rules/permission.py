@@ -8,8 +8,8 @@ the first refusal, in the order of LAYERS, is the one reported.
   arguments are known to fit. A tool of which some calls only read therefore declares the reading effect as its own.
 - Rules: block > deny > ask > allow. An allow rule answers beforehand what menugate asks by default: before a write in
   work mode chat, and a demand's question that says it is waivable (which a profile may answer too, where the demand
-  names one). It lifts nothing else: no block, deny or ask rule,
-  no mode, stage or profile, nothing that destroys or changes production, and not the person's `manual`.
+  names one). It lifts nothing else: no block, deny or ask rule, no mode, stage or profile, nothing that destroys or
+  changes production, and not the person's `manual`.
 - Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
 """
 

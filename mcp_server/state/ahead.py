@@ -13,8 +13,8 @@ from pathlib import Path
 FRAME = 4096 + 24
 FULL_LENGTH = 32 + 1000 * FRAME
 STEP = 128 * FRAME
-RESERVE_BYTES = 1 << 20
 """What is written at once: little enough that a call which comes meanwhile hardly notices."""
+RESERVE_BYTES = 1 << 20
 
 
 def lengthen(database: Path) -> bool:

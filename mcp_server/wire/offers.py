@@ -20,6 +20,9 @@ from mcp_server.model.pack import Artifact, Command, Pack, Prompt, Resource, Spe
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
+PLACEHOLDER = re.compile(r"\$\d+")
+"""What opencode sends for every argument, to put what was typed into the answer: for a text that is right, but it tells
+a command that acts nothing."""
 NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 
@@ -89,6 +92,8 @@ class Offers:
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
         given = dict(params.arguments or {})
+        if isinstance(found, Command):
+            given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
         missing = [one.name for one in found.arguments if one.required and one.name not in given]
         if missing:
             raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})

@@ -44,7 +44,9 @@ def test_trusted_it_counts_and_is_on_record(own: Path, home: Path, menugate: Typ
     shown = json.loads(menugate("trust --show --json").out)
     assert (shown["trusted"], shown["allow"], shown["prompts"]) == (False, ["Write(docs/**)"], ["base/system"])
     assert menugate(WRITE).code == 1, "showing is not trusting"
-    assert menugate("trust").code == 0
+    given = menugate("trust --json")
+    assert (given.code, json.loads(given.out)) == (0, {**shown, "trusted": True})
+    assert menugate("trust --show").out.startswith(f"{own}: trusted\n")
     assert menugate(WRITE).code == 0
     assert "set aside" not in menugate("rules list").out
     assert words(own, home) == "The workspace's own words."
@@ -115,6 +117,23 @@ def test_a_fault_in_it_is_told_with_its_line(text: str, says: str, place: Path, 
     (place / "menugate.yaml").write_text(text)
     said = menugate("check")
     assert (said.code, says in said.out) == (1, True), said.out
+
+
+@pytest.mark.parametrize("text", ["oops: [", "rules: {deny: [Raed]}", "max_profile: god"])
+def test_a_fault_in_it_keeps_nobody_from_choosing(text: str, own: Path, home: Path, menugate: Type) -> None:
+    """A server that runs goes on under what it read; whoever can write there must not lock the person out."""
+    with pipe(own, home) as line:
+        line.hello()
+        line.call("menu_enter", mode="swe")
+        assert "Write" in line.names()
+        (own / "menugate.yaml").write_text(text + "\n")
+        said = menugate("profile restricted")
+        assert (said.code, said.out.splitlines()[0]) == (0, "profile restricted: in force")
+        assert "has faults and is left aside here; `menugate check` shows them" in said.err
+        assert line.message()["method"] == "notifications/tools/list_changed"
+        assert "Write" not in line.names()
+        assert menugate("steer mode plan").code == menugate("mode").code == 0
+        assert menugate("check").code == menugate("explain Read").code == 1
 
 
 def test_the_lower_limit_counts(place: Path, menugate: Type) -> None:

@@ -68,6 +68,35 @@ def test_status_says_what_is_to_come_and_who_set_the_ceiling(menugate: Type) -> 
     assert "transition time to look: waiting nothing -> work_mode review, next-milestone" in menugate("audit tail").out
 
 
+@pytest.mark.parametrize(
+    ("operators", "workspaces", "flag", "says"),
+    [
+        ("listing: auto", "", "", "unrestricted, set by nobody: it is the highest there is"),
+        ("max_profile: trusted", "", "", "trusted, set by `max_profile` in {operators}"),
+        ("max_profile: trusted", "", "--max-profile unrestricted", "trusted, set by `max_profile` in {operators}"),
+        ("max_profile: trusted", "max_profile: normal", "", "normal, set by `max_profile` in {workspaces}"),
+        (
+            "listing: auto",
+            "max_profile: normal",
+            "--max-profile trusted",
+            "normal, set by `max_profile` in {workspaces}",
+        ),
+        ("max_profile: trusted", "max_profile: trusted", "--max-profile normal", "normal, set by `--max-profile`"),
+    ],
+)
+def test_whoever_set_the_ceiling_is_named(
+    operators: str, workspaces: str, flag: str, says: str, place: Path, home: Path, menugate: Type
+) -> None:
+    files = {"operators": home / ".config" / "menugate" / "menugate.yaml", "workspaces": place / "menugate.yaml"}
+    files["operators"].parent.mkdir(parents=True)
+    files["operators"].write_text(operators + "\n")
+    files["workspaces"].write_text(workspaces + "\n")
+    wanted = says.format(**files)
+    assert f"ceiling    {wanted}" in menugate(f"status {flag}").out
+    if not flag and "nobody" not in says:
+        assert wanted.partition("set by ")[2] in menugate("profile unrestricted").err
+
+
 def test_choosing_one_axis_leaves_the_others_to_the_operator(menugate: Type) -> None:
     """What a server was started with is not undone by a word about something else."""
     menugate("mode plan")

@@ -97,6 +97,14 @@ def test_a_planted_fault_is_found_and_mended_only_where_the_cure_is_certain(
     assert bool(json.loads(fixed.out)["mended"]) is mends
 
 
+def test_where_no_server_could_keep_its_state_things_are_not_in_order(menugate: Type, place: Path) -> None:
+    (place / ".menugate").write_text("no folder")
+    said = menugate("doctor fix --json")
+    assert said.code == 1
+    (found,) = findings(said.out)["state file"]
+    assert f"{place / '.menugate'} is not a folder that you may read and write" in found["says"]
+
+
 LEFT: list[tuple[str, Plant]] = [
     ("results from more than a day ago", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
     ("left half written", lambda work, _: old(work / ".menugate" / ".http.token-0123")),

@@ -27,6 +27,9 @@ class Change:
 
 def compare(path: str, before: str, after: str) -> Change:
     old, new = before.split("\n"), after.split("\n")
+    if not before or not after:
+        # What is empty has no line; split, it would be one empty line, taken away where a file is made.
+        old, new = (text.removesuffix("\n").split("\n") if text else [] for text in (before, after))
     head = _same(old, new)
     tail = _same(old[head:][::-1], new[head:][::-1])
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]

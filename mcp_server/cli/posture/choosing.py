@@ -4,9 +4,17 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_json, add_place, law_of, settings_of
+from mcp_server.cli.command import Commands, add_json, add_place, law_to_choose_by, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, say
-from mcp_server.cli.posture.holding import Holding, holding, in_json, principal_meant, remembering, serving
+from mcp_server.cli.posture.holding import (
+    Holding,
+    holding,
+    in_json,
+    principal_meant,
+    remembering,
+    serving,
+    session_meant,
+)
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
 
@@ -47,7 +55,7 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
         "choose what may run without asking, or show it",
         """
 menugate profile                                 what holds, and the ceiling
-menugate profile trusted                         builds, commits and the like may run
+menugate profile trusted                         commits and any command run unasked, commands shut in
 menugate profile trusted --scope for-next-unit   for one unit of work; then back by itself
 menugate profile restricted --for alice          for somebody who comes in with a token
 """,
@@ -120,7 +128,7 @@ def add_whom(one: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
-    found = law_of(arguments, settings)
+    found = law_to_choose_by(arguments, settings)
     axes = axes_in(arguments)
     if not axes:
         if arguments.scope:
@@ -167,7 +175,8 @@ def changed(
 
     whose = principal_meant(arguments.whom, settings, found)
     reason = arguments.reason or "typed at a terminal"
-    change = Change(short_id(), axes, scope, reason, session=arguments.session if scope is not Scope.NOW else "")
+    session = session_meant(arguments.session, settings) if arguments.session else ""
+    change = Change(short_id(), axes, scope, reason, session=session if scope is not Scope.NOW else "")
 
     async def asked() -> "Choice | Problem":
         async with doors_open(found, settings) as doors:

@@ -106,6 +106,20 @@ def principal_meant(wish: str | None, settings: "Settings", found: "Law") -> str
     raise Trouble(f"nobody here is called {quoted(wish)}; there are {', '.join(known)}.{hint}")
 
 
+def session_meant(wish: str, settings: "Settings") -> str:
+    """A session that is on record here, or is held; of any other something would be said in vain."""
+    from mcp_server.state import Wanted
+
+    with remembering(settings) as state:
+        held = {session for _, session in state.holds()} if state else set[str]()
+        if wish in held or (state and any(state.rows(Wanted(session=wish, tail=1)))):
+            return wish
+    raise Trouble(
+        f"there is no session `{wish}` on record here; `menugate summary` names the one of the newest run, "
+        "`menugate audit show N` that of row N."
+    )
+
+
 def in_json(stands: Holding) -> dict[str, Any]:
     from mcp_server.rules.steering.badge import badge, to_come
 

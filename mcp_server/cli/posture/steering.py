@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.command import Commands, law_of, settings_of
+from mcp_server.cli.command import Commands, law_to_choose_by, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say
 from mcp_server.cli.posture.choosing import add_whom, changed
 from mcp_server.cli.posture.holding import holding, in_json, principal_meant, remembering
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
-    found = law_of(arguments, settings)
+    found = law_to_choose_by(arguments, settings)
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
         raise Trouble("steer, cancel or confirm: one at a time.", code=2)

@@ -1,6 +1,7 @@
 """`menugate trust` and `menugate untrust`: does what this folder says about itself count?"""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_json, add_place, law_of, settings_of
@@ -31,17 +32,15 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     found = law_of(arguments, settings)
-    if arguments.json:
-        as_json(facts(found, settings))
-    else:
-        tell(found, settings)
     if arguments.show:
+        show(arguments, found, settings)
         return 0
     if not found.own.texts:
         raise Trouble("there is nothing to trust: this folder says nothing about itself.")
     from mcp_server.state.trust import Trusted
 
     Trusted(settings.secrets).give(settings.workspace, found.own.digest)
+    show(arguments, replace(found, trusted=True), settings)
     recorded(settings, True, found.own.digest)
     note("Trusted as it is now. A byte that changes ends it; running servers take it up at their next start.")
     return 0
@@ -57,6 +56,13 @@ def run_untrust(arguments: argparse.Namespace) -> int:
     recorded(settings, False, "")
     say("Not trusted any more. Running servers take it up at their next start.")
     return 0
+
+
+def show(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> None:
+    if arguments.json:
+        as_json(facts(found, settings))
+    else:
+        tell(found, settings)
 
 
 def facts(found: "Law", settings: "Settings") -> dict[str, object]:
@@ -81,8 +87,9 @@ def tell(found: "Law", settings: "Settings") -> None:
         return
     rows = [("files", name) for name in own.texts]
     rows += [("holds in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing]
-    rows += [("counts if trusted", f"allow: {rule.text}  ({rule.source})") for rule in own.widening]
-    rows += [("counts if trusted", f"prompt: {key}") for key in own.prompts]
+    by_trust = "counts by trust" if found.trusted else "counts if trusted"
+    rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening]
+    rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     table(rows)
 
 

@@ -10,7 +10,7 @@ from mcp_server.cli.runs.place import add_whom, whom, written
 PAUSE = """
 menugate pause                              every run of yours waits; it keeps its state
 menugate pause --reason "back at two"       and whoever calls is told why
-menugate pause --session SESSION            one alone; `menugate audit tail` names them
+menugate pause --session SESSION            one alone; `menugate summary` names it
 """
 NEXT = """
 menugate next                               go on; in `assisted`, for one unit

@@ -4,7 +4,9 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from mcp_server.cli.command import law_to_choose_by
 from mcp_server.cli.paper import Trouble
+from mcp_server.cli.posture.holding import principal_meant, session_meant
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -19,8 +21,12 @@ def add_whom(one: argparse.ArgumentParser) -> None:
 
 
 def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
-    """The principal, and the one session where one is named."""
-    return arguments.principal or settings.person, arguments.session
+    """The principal, and the one session where one is named. Nobody is told that a run stopped which is not there."""
+    session = session_meant(arguments.session, settings) if arguments.session is not None else None
+    if arguments.principal in (None, settings.person):
+        # What stops everything needs no law: it works beside a file with faults, too.
+        return settings.person, session
+    return principal_meant(arguments.principal, settings, law_to_choose_by(arguments, settings)), session
 
 
 def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:

@@ -8,7 +8,7 @@ from mcp_server.cli.posture.holding import remembering
 
 EXAMPLES = """
 menugate report                             about the run that ended last
-menugate report RUN                         about that one; `complete` names it
+menugate report RUN                         about that one; `menugate summary --list` names them
 menugate report --json                      for a program
 """
 

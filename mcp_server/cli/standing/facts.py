@@ -24,7 +24,7 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,
-        "ceiling_set_by": ceiling_set_by(settings, found.library),
+        "ceiling_set_by": ceiling_set_by(found, settings),
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),

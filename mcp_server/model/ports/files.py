@@ -98,7 +98,8 @@ OBEYED_FILES = """
 .zlogout .kshrc .cshrc .tcshrc config.fish .inputrc .xprofile .xinitrc .xsessionrc .tmux.conf .screenrc .vimrc .gvimrc
 .exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc menugate.yaml
 """
-"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first."""
+"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first. What a
+workspace says of itself to menugate is among it, or a model could take away the rules that it is to follow."""
 
 SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
 SENSITIVE_FILES = """
