@@ -128,6 +128,9 @@ def test_a_pattern_that_never_ends_is_stopped_and_others_go_on(at: Pipe) -> None
     assert text(answer["result"]).startswith("Error TIMEOUT")
     assert quick < (time.monotonic() - begun) / 2
     assert "no regular expression" in text(at.call("bash_output", bash_id=name, filter="("))
+    for bomb in ("(?:a{20000}){1000}", "(?:" * 330, "(?R)"):
+        assert "is not looked for: it" in text(at.call("bash_output", bash_id=name, offset=0, filter=bomb)), bomb
+        assert "is not looked for: it" in text(at.call("wait", seconds=1, bash_id=name, until=bomb)), bomb
     at.call("kill_shell", bash_id=name)
 
 
