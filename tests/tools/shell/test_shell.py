@@ -186,6 +186,17 @@ def test_progress_is_told_while_a_command_runs(at: Pipe) -> None:
     assert [one for one in before if one.get("method") == "notifications/progress"]
 
 
+def test_progress_tells_no_more_than_the_answer_shows(at: Pipe) -> None:
+    secret = "ghp_" + "a1B2c3D4" * 5
+    arguments = {"command": f"printf 'a\\n\\033[31mtoken {secret[:9]}''{secret[9:]}\\n'; sleep 2.5"}
+    answer, before = at.until(
+        at.send("tools/call", {"name": "bash", "arguments": arguments, "_meta": {"progressToken": "p"}})
+    )
+    told = [one["params"]["message"] for one in before if one.get("method") == "notifications/progress"]
+    assert set(told) == {"token [redacted]"}
+    assert "token [redacted]" in text(answer["result"])
+
+
 def test_below_trusted_what_is_not_known_is_asked_about(folders: tuple[Path, Path]) -> None:
     with served(*folders) as client:
         assert text(client.call("bash", command="cat a.txt")) == "one\ntwo"
