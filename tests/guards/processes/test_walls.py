@@ -47,6 +47,37 @@ async def test_git_works_though_what_the_person_told_it_is_out_of_sight(box: San
             assert (said.code, b"what-is-here" in said.out) == (0, False), said
 
 
+async def test_what_is_out_of_sight_or_obeyed_is_not_put_where_nobody_looks(box: Sandbox, work: Path) -> None:
+    """What is installed is not looked through, and whatever lies in a folder goes with it."""
+    for folder in ("deep/er/.git/hooks", "node_modules", "src/keep/sub"):
+        (work / folder).mkdir(parents=True)
+    (work / "deep" / "er" / ".git" / "config").write_text("what-is-here\n")
+    (work / "src" / "keep" / ".env").write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        for folder in ("keys", "deep", "deep/er", "src", "src/keep"):
+            assert (await sh(made, f"mv {folder} node_modules/")).code != 0, folder
+            said = await sh(made, "cat node_modules/*/id_rsa node_modules/*/.env node_modules/*/*/.env")
+            assert b"what-is-here" not in said.out, folder
+        assert (
+            await sh(made, "mkdir src/keep/sub/a && echo x > src/keep/sub/a/x && mv src/keep/sub/a src/keep/sub/b")
+        ).code == 0
+    assert (work / "deep" / "er" / ".git" / "config").exists()
+
+
+async def test_one_file_of_a_folder_that_others_obey_is_opened_and_the_rest_is_not(work: Path) -> None:
+    box = sandbox("bubblewrap")
+    if box is None:
+        pytest.skip("Landlock lets nothing be made there")
+    for name in ("tasks.json", "settings.json"):
+        (work / ".vscode" / name).write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
+        line = "rm .vscode/tasks.json; echo new > .vscode/tasks.json; rm .vscode/settings.json"
+        await processes.run(Command(("bash", "-c", line), writable=(".", ".vscode/tasks.json")))
+    assert (work / ".vscode" / "tasks.json").read_text() == "new\n"
+    assert (work / ".vscode" / "settings.json").read_text() == "what-is-here\n"
+
+
 async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work: Path) -> None:
     async with opened(work, box) as made:
         for profile, effect in ((Profile.RESTRICTED, Effect.EXEC), (Profile.TRUSTED, Effect.READ_LOCAL)):
