@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards.processes import Sandbox
+from mcp_server.guards.processes.places import MOST_PLACES
 from mcp_server.guards.processes.reach import HOMES
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.processes import Command
@@ -113,6 +114,46 @@ async def test_at_trusted_a_repository_is_written_but_for_what_git_obeys(box: Sa
 
 
 PLANT = "cd src; mkdir .idea d; echo x > .idea/x; echo x > .mcp.json; mkdir -p d/.git/hooks; echo x > d/.git/config"
+
+
+async def test_too_many_secrets_hide_none_of_the_others(box: Sandbox, work: Path) -> None:
+    for folder in ("certs", "app"):
+        (work / folder).mkdir()
+    for number in range(MOST_PLACES + 1):
+        (work / "certs" / f"{number}.pem").write_text("what-is-here\n")
+    for path in ("app/.env", "certs/a.txt"):
+        (work / path).write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        said = await sh(made, "cat app/.env certs/* .env keys/id_rsa; cat src/a.py")
+        assert (said.code, said.out) == (0, b"what-is-here\n")
+    for number in range(MOST_PLACES + 1):
+        (work / f"{number}.pem").write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        with pytest.raises(Refusal, match="nothing ran"):
+            await sh(made, "true")
+
+
+@pytest.mark.parametrize("way", ["file", "link", "worktree"])
+async def test_a_repository_that_is_kept_elsewhere_is_a_repository(box: Sandbox, work: Path, way: str) -> None:
+    kept, place = work / "deep" / "kept", work / "src" / ".git"
+    (kept / "hooks").mkdir(parents=True)
+    for name in ("HEAD", "config"):
+        (kept / name).write_text("what-is-here\n")
+    if way == "link":
+        place.symlink_to("../deep/kept")
+    elif way == "file":
+        place.write_text("gitdir: ../deep/kept\n")
+    else:
+        (kept / "worktrees" / "src").mkdir(parents=True)
+        (kept / "worktrees" / "src" / "HEAD").write_text("what-is-here\n")
+        (kept / "worktrees" / "src" / "commondir").write_text("../..\n")
+        place.write_text(f"gitdir: {kept}/worktrees/src\n")
+    async with opened(work, box) as made:
+        for path in ("config", "hooks/new", "HEAD"):
+            assert (await sh(made, f"echo x >> deep/kept/{path}")).code != 0, path
+        for path in ("config", "hooks/new"):
+            assert (await sh(made, f"echo x >> deep/kept/{path}", Profile.TRUSTED)).code != 0, path
+    assert (kept / "config").read_text() == "what-is-here\n"
 
 
 async def test_what_others_obey_and_a_command_made_anew_is_named(box: Sandbox, work: Path) -> None:
