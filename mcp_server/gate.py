@@ -24,7 +24,7 @@ from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
-from mcp_server.calls.showing import Showing
+from mcp_server.calls.showing import Showing, telling
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
@@ -108,8 +108,10 @@ def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
     return look
 
 
-def ports(found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop], memory: ProjectMemory) -> Ports:
-    (jail, shop), store = guards, rooms.store
+def ports(
+    found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], memory: ProjectMemory
+) -> Ports:
+    (jail, shop, redactor), store = guards, rooms.store
     finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return Ports(
@@ -121,13 +123,14 @@ def ports(found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Work
         records=partial(remembered, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.of,
+        progress=partial(telling, redactor),
     )
 
 
 def pipeline(
     found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], conversation: str
 ) -> Pipeline:
-    jail, shop, redactor = guards
+    _, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     memory = ProjectMemory(store, redactor.redact)
     review = Review(store, shop.granted, second_look(found, store, redactor))
@@ -144,7 +147,7 @@ def pipeline(
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
         showing=Showing(redactor, swept(settings)),
-        ports=ports(found, settings, rooms, (jail, shop), memory),
+        ports=ports(found, settings, rooms, guards, memory),
         desk=desk,
         run_memory=RunMemory(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),

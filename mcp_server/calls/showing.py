@@ -10,9 +10,11 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import marked, sanitize
 from mcp_server.guards.spill import Spill, limit
 from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Question, Raw
+from mcp_server.model.ports.context import Progress
 from mcp_server.model.tool import Tool
 
 MOST_PROBLEM_CHARS = 4_000
+MOST_TOLD_CHARS = 500
 
 
 class Unsound(TypeError):
@@ -45,6 +47,16 @@ def _said(block: object) -> object:
             return raw
         case _:
             raise Unsound(f"{block!r} is no block")
+
+
+def telling(redactor: Redactor, progress: Progress) -> Progress:
+    """How far a call is, told with no more than its ending would show."""
+
+    async def tell(done: float, /, total: float | None = None, message: str | None = None) -> None:
+        shown = None if message is None else redactor.cut(sanitize(message), MOST_TOLD_CHARS)
+        await progress(done, total, shown)
+
+    return tell
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ class WorkspaceFiles:
                 raise ours(old)
             self._make_folders(new.rpartition("/")[0] or ".")
             with self.jail.place(new, follow=False) as there:
-                self.grant.may_change(new, there)
+                self.grant.may_put(new, there, here)
                 try:
                     rename_to_free((here.folder, here.name), (there.folder, there.name))
                 except OSError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp_server.guards.jail import Place
 from mcp_server.guards.refusals import not_granted, unconfirmed
-from mcp_server.model.ports.files import protected, secret
+from mcp_server.model.ports.files import installed, protected, secret
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Demand, Effect
 
@@ -30,6 +30,11 @@ class Grant:
         self.may_write(asked)
         if self.demand.confirm is None and (protected(asked) or protected(place.path)):
             raise unconfirmed(asked, place.path, "decides what other programs run and is changed")
+
+    def may_put(self, asked: str, place: Place, source: Place) -> None:
+        self.may_change(asked, place)
+        if self.demand.confirm is None and installed(place.path) and not installed(source.path):
+            raise unconfirmed(asked, place.path, "lies among what is installed, where no secret is hidden, and is made")
 
     def may_destroy(self) -> None:
         if self.demand.effect is not Effect.DESTROY_LOCAL:

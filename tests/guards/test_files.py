@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -282,6 +282,18 @@ def test_things_move_and_nothing_gives_way(files: WorkspaceFiles, root: Path, re
     mover.move("link", "new/link")
     assert tree(root) == {"lib": "", "lib/a.txt": "one\n", "new": "", "new/c.txt": "two", "new/link": ""}
     assert (root / "new" / "link").is_symlink()
+
+
+def test_nothing_is_put_unasked_where_no_secret_is_hidden(files: WorkspaceFiles, root: Path) -> None:
+    (root / "node_modules" / "here").mkdir(parents=True)
+    (root / "other").symlink_to("node_modules")
+    mover = files.granted(WRITE)
+    for new in ("node_modules/src", "other/src", "venv"):
+        assert problem(lambda new=new: mover.move("src", new)).code is Code.PATH_REFUSED
+    assert mover.move("node_modules/here", "node_modules/there").path == "node_modules/there"
+    assert mover.move("node_modules/there", "there").path == "there"
+    asked = files.granted(replace(WRITE, confirm="why"))
+    assert asked.move("src", "node_modules/src").path == "node_modules/src"
 
 
 def test_nothing_moves_over_the_edge(files: WorkspaceFiles, root: Path) -> None:

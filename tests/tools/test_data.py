@@ -196,6 +196,7 @@ def test_folders_moves_and_deletions(bench: Workbench) -> None:
     assert code(bench, "fs_move", source="f", destination="g") is Code.ALREADY_EXISTS
     assert code(bench, "fs_move", source="f", destination="../f") is Code.PATH_REFUSED
     assert "to `x/y/f`" in text(bench, "fs_move", source="f", destination="x/y/f")
+    assert code(bench, "fs_move", source="x", destination="node_modules/x") is Code.APPROVAL_REQUIRED
     assert code(bench, "fs_delete", path="g") is Code.APPROVAL_REQUIRED
     told = text(bench, "fs_delete", yes=True, path="g")
     assert Path(told.split("`")[-2]).read_text() == "2"

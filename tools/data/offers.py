@@ -162,7 +162,7 @@ class MoveArguments(TypedDict):
 
 
 def demand_moving(args: Arguments) -> Demand:
-    why = consent.to_change(args["source"], args["destination"])
+    why = consent.to_move(args["source"], args["destination"])
     return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, why)
 
 

@@ -15,3 +15,11 @@ def to_change(*paths: str) -> str | None:
         if protected(path):
             return f"`{path}` decides what other programs run, also after this session."
     return next((why for path in paths if (why := to_read(path))), None)
+
+
+def to_move(source: str, destination: str) -> str | None:
+    from mcp_server.model.ports.files import installed
+
+    if installed(destination) and not installed(source):
+        return f"`{destination}` lies among what is installed, where secrets are not hidden from commands."
+    return to_change(source, destination)

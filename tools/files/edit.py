@@ -10,7 +10,7 @@ from mcp_server.model.ports.files import Entry, Files, Snapshot, Stamp
 from tools.files.changes import nearest, told
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
 from tools.files.offers import EditArguments
-from tools.files.read import with_neighbours
+from tools.files.read import picture, with_neighbours
 from tools.files.replacing import Matches, carries_numbers, matches, replaced
 
 MOST_NAMED = 20
@@ -107,6 +107,9 @@ def unfit(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None
     if text and (what := not_text(snapshot.data)):
         return Problem(Code.NOT_TEXT, f"`{path}` is {what}; nothing was changed.")
     seen = files.recall(path)
+    if seen is None and (what := not_text(snapshot.data)) and not picture(snapshot.data):
+        message = f"`{path}` is {what}, which `Read` does not show; nothing was written."
+        return Problem(Code.NOT_READ, message, "`fs_write_file` replaces it whole, without having seen it.")
     if seen is None and snapshot.data:
         return Problem(
             Code.NOT_READ, f"`{path}` was not read in this session yet.", f'Call Read(file_path="{path}") first.'

@@ -68,11 +68,15 @@ def with_neighbours(files: Files, path: str, problem: Problem) -> Problem:
     return Problem(problem.code, problem.message, f"Did you mean {' or '.join(near)}?")
 
 
-def _picture(snapshot: Snapshot) -> Ending | None:
-    data = snapshot.data
-    kind = next((kind for start, kind in PICTURES if data.startswith(start)), None)
+def picture(data: bytes) -> str | None:
+    """Which kind of picture it is, None where it is none."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
+        return "image/webp"
+    return next((kind for start, kind in PICTURES if data.startswith(start)), None)
+
+
+def _picture(snapshot: Snapshot) -> Ending | None:
+    data, kind = snapshot.data, picture(snapshot.data)
     if kind is None:
         return None
     said = f"`{visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."

@@ -25,6 +25,9 @@ OFFLINE = re.compile(
     "|Failed to establish a new connection|Connection refused|no route to host",
     re.IGNORECASE,
 )
+LAST = 4000
+"""Characters in which its last line is looked for."""
+BUSY = "Device or resource busy"
 EARLY = 0.4
 """Seconds a command in the background has to say that it failed at once."""
 MOST_NAMED = 10
@@ -110,9 +113,15 @@ async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
     while (left := limit - (time.monotonic() - begun)) > 0:
         if await shell.ended(min(STEP, left)):
             return True
-        last = readable(shell.screen.since(max(shell.screen.total - 300, 0))).strip().rpartition("\n")[2]
-        await ctx.progress(round(time.monotonic() - begun, 1), limit, last[-200:] or "running")
+        await ctx.progress(round(time.monotonic() - begun, 1), limit, last_line(shell) or "running")
     return False
+
+
+def last_line(shell: Shell) -> str:
+    """Whole, or not at all: of a secret that begins before it nobody would know the rest."""
+    start = max(shell.screen.total - LAST, 0)
+    before, _, last = readable(shell.screen.since(start)).strip().rpartition("\n")
+    return last if before or not start else ""
 
 
 def seconds(args: BashArguments, usual: float, longest: float) -> float:
@@ -144,6 +153,10 @@ def hints(ctx: Context, text: str) -> str:
         found.append(
             "[shut in by Landlock, which lets nothing new be made directly in a folder with something protected, such "
             "as the workspace's top folder; where the person installs bubblewrap, that is lifted]"
+        )
+    if ctx.processes.sandbox == "bubblewrap" and BUSY in text:
+        found.append(
+            "[for commands a folder stays where it is while a secret, or what other programs obey, lies in it]"
         )
     return "\n".join(found)
 

@@ -25,6 +25,23 @@ def alone(words: Sequence[str]) -> bool:
     return not words
 
 
+def prints(words: Sequence[str]) -> bool:
+    """Given an option, the shell writes into a variable, and runs what stands in the brackets behind its name."""
+    return not (words and words[0].startswith("-"))
+
+
+def prints_lines(words: Sequence[str]) -> bool:
+    """Its language can start programs and write files, and it takes more of it from any option that follows."""
+    if len(words) < 2 or words[0] != "-n" or not re.fullmatch(r"[0-9]+(?:,(?:[0-9]+|\$))?p", words[1]):
+        return False
+    return not any(word.startswith("-") and word != "-" for word in words[2:])
+
+
+def says(*ways: str) -> Fits:
+    """Which version it is, asked in one of these ways."""
+    return lambda words: len(words) == 1 and words[0] in ways
+
+
 def first(table: dict[str, Fits]) -> Fits:
     """The first word chooses, and what follows has to fit."""
     return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
@@ -43,16 +60,16 @@ GIT_SHOWS = only(
 )
 READS: dict[str, Fits] = {
     **dict.fromkeys(("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), any_words),
-    **dict.fromkeys(
-        ("ls", "pwd", "echo", "printf", "true", "false", "stat", "du", "df", "basename", "dirname"), any_words
-    ),
+    **dict.fromkeys(("ls", "pwd", "echo", "true", "false", "stat", "du", "df", "basename", "dirname"), any_words),
+    "printf": prints,
     **dict.fromkeys(("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), any_words),
-    **dict.fromkeys(("test", "which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), any_words),
+    # To ask whether a variable is set, the shell runs what stands in the brackets behind its name.
+    "test": only(r"-[bcdefghknoprstuwxzaLOGSN]", "-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)"),
+    **dict.fromkeys(("which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), any_words),
     **dict.fromkeys(("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), any_words),
     **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), alone),
     "cd": lambda words: len(words) == 1 and not words[0].startswith("-"),
-    # Its language can start programs and write files; these are the forms that print some lines.
-    "sed": lambda words: len(words) > 1 and words[0] == "-n" and bool(re.fullmatch(r"[0-9]+(?:,[0-9$]+)?p", words[1])),
+    "sed": prints_lines,
     "file": only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
     # Without a sign in front, a word would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
@@ -72,17 +89,20 @@ READS: dict[str, Fits] = {
     "git": first(
         {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
-            **dict.fromkeys(("shortlog", "ls-tree", "cat-file", "merge-base", "rev-list", "reflog"), GIT_SHOWS),
+            **dict.fromkeys(("shortlog", "ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
+            # Another first word would be what is done to it.
+            "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
             "branch": lambda words: all(word in BRANCH for word in words),
             "tag": lambda words: list(words) in ([], ["-l"], ["--list"]),
             "remote": lambda words: list(words) in ([], ["-v"]),
             "stash": lambda words: list(words) == ["list"],
         }
     ),
-    **dict.fromkeys(
-        ("python", "python3", "node", "npm", "pip", "cargo", "rustc", "go", "make", "gcc"),
-        lambda words: list(words) in (["--version"], ["-V"], ["version"], ["-v"]),
-    ),
+    # Each in its own way: what is no option is a file to run or a target to make, and Python runs what it is piped.
+    **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), says("--version", "-V")),
+    **dict.fromkeys(("node", "npm", "make"), says("--version", "-v")),
+    "go": says("version"),
+    "gcc": says("--version"),
 }
 BRANCH = {"-a", "-r", "-v", "-vv", "--list", "--all", "--show-current", "--remotes"}
 

@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
+from mcp_server.model.ports.patterns import unbearable
 from mcp_server.model.ports.processes import Child, Command, Overflow
 from mcp_server.model.posture import Profile
 from tools.shell.screen import WINDOW, Screen
@@ -23,6 +24,7 @@ GRACE = 2.0
 IDLE = 7200.0
 PATIENCE = 1.0
 """Seconds a pattern may take, on all that was printed."""
+MOST_NAMED = 200
 VARIABLES = {
     "TERM": "xterm-256color",
     "PAGER": "cat",
@@ -258,24 +260,25 @@ async def matching(expression: str, texts: Sequence[str]) -> list[str]:
 def _matching(expression: str, texts: Sequence[str]) -> list[str]:
     import regex
 
+    if why := unbearable(expression):
+        raise no_pattern(expression, f"is not looked for: {why}")
     try:
         pattern = regex.compile(expression)
-    except regex.error as fault:
-        raise Refusal(
-            Problem(
-                Code.INVALID_ARGUMENTS,
-                f"`{expression}` is no regular expression: {fault}.",
-                "Mend it, or leave it out.",
-            )
-        ) from None
+    except (regex.error, RecursionError, OverflowError, MemoryError) as fault:
+        raise no_pattern(expression, f"is no regular expression: {fault}") from None
     until = time.monotonic() + PATIENCE
     try:
         # Letting others run meanwhile is what keeps the server answering.
         return [
             one for one in texts if pattern.search(one, timeout=max(until - time.monotonic(), 0.001), concurrent=True)
         ]
-    except TimeoutError:
+    except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
         raise too_slow(expression) from None
+
+
+def no_pattern(text: str, why: str) -> Refusal:
+    named = text if len(text) <= MOST_NAMED else f"{text[:MOST_NAMED]}…"
+    return Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{named}` {why}.", "Mend it, or leave it out."))
 
 
 def too_slow(text: str) -> Refusal:

@@ -37,6 +37,7 @@ class Ports:
     records: Callable[[Seat, Session, str], Records]
     index: Index
     memory: Callable[[Session], Memory]
+    progress: Callable[[Progress], Progress]
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class ToolContext:
     def client(self) -> Client:
         return self._found.asked.client
 
-    @property
+    @made_once
     def progress(self) -> Progress:
-        return self._found.asked.progress
+        return self._ports.progress(self._found.asked.progress)
 
     @made_once
     def files(self) -> Files:

@@ -82,8 +82,9 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
         # Of places inside of each other the outer one first, or it would cover the inner one again.
-        for one in sorted((*reach.held, *reach.guarded)):
-            found += ["--bind-try" if one in reach.held else "--ro-bind-try", one, one]
+        for one in sorted({*reach.pinned, *reach.held, *reach.guarded}):
+            kept = one in reach.guarded and one not in reach.held
+            found += ["--ro-bind-try" if kept else "--bind-try", one, one]
     found += list(_hiding(reach.hidden))
     return [*found, "--chdir", reach.folder, "--"]
 

@@ -6,7 +6,9 @@ folder says that it did not change, so that a walk before and after every comman
 
 import os
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +16,8 @@ from threading import Lock
 
 import anyio.to_thread
 
-from mcp_server.model.ports.files import protected, secret
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.files import INSTALLED, protected, secret
 
 FRESH, MOST_FRESH = 20.0, 5.0
 """So many times as long as it took a walk is believed, and at most so many seconds: looking before every command never
@@ -22,15 +25,15 @@ takes more than a twentieth of the time."""
 COARSE_NS = 50_000_000
 """A folder that was changed so recently may be changed again and look the same."""
 MOST_FOLDERS = 50_000
+MOST_POINTER = 4096
 MOST_PLACES = 400
+"""Building a sandbox takes time with the square of these."""
 GIT = ".git"
 OBEYED_BY_GIT = ("hooks", "config", "config.worktree", "commondir")
 """Below `.git`: what decides which programs git runs, and where it looks for that."""
 OTHERS_IN_GIT = ("modules", "worktrees")
 DEEPEST_MODULE = 8
 """The same of submodules and linked worktrees, each a repository of its own."""
-INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
-"""Folders of other people's packages: what looks like a secret there came with them, and there is too much of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Places:
     """What is a repository for itself inside of such a folder: of a submodule, of a linked worktree."""
     secret: tuple[str, ...] = ()
     """Not even read."""
+    overfull: bool = False
+    """There are more than a sandbox can hold back."""
 
     def obeyed(self) -> Iterator[str]:
         """Everything there is that other programs obey; of repositories what git does."""
@@ -75,7 +80,7 @@ def listed(root: Path, folder: str, private: frozenset[str], known: Folder | Non
             return known
         settled = time.time_ns() - found.st_ctime_ns > COARSE_NS
         with os.scandir(root / folder) as entries:
-            parts = _sorted_out(folder, list(entries), private)
+            parts = _sorted_out(root, folder, list(entries), private)
     except OSError:
         return None
     return Folder(stamp, settled, *map(tuple, parts))
@@ -87,7 +92,9 @@ def meant(name: str) -> tuple[bool, bool]:
     return secret(name), protected(name)
 
 
-def _sorted_out(folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]) -> tuple[list[str], ...]:
+def _sorted_out(
+    root: Path, folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]
+) -> tuple[list[str], ...]:
     """`private` are our own places: they are hidden whole, and not looked into."""
     guarded: list[str] = []
     repositories: list[str] = []
@@ -95,6 +102,8 @@ def _sorted_out(folder: str, entries: list["os.DirEntry[str]"], private: frozens
     folders: list[str] = []
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.name == GIT and not entry.is_dir(follow_symlinks=False):
+            repositories.extend(pointed(root, Path(entry.path)))
         if path in private or entry.is_symlink():
             # What a link leads to is found where it is; the link itself cannot be held by a mount.
             continue
@@ -116,9 +125,10 @@ def walk(root: Path, private: frozenset[str], known: dict[str, Folder]) -> Place
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
-    todo = [""]
-    while todo and len(found) < MOST_FOLDERS and len(guarded) + len(hidden) <= MOST_PLACES:
-        path = todo.pop()
+    # What lies high up first: that is where people keep theirs, however many folders somebody else brings along.
+    todo = deque([""])
+    while todo and len(found) < MOST_FOLDERS:
+        path = todo.popleft()
         one = listed(root, path, private, known.get(path))
         if one is not None:
             found[path] = one
@@ -128,8 +138,50 @@ def walk(root: Path, private: frozenset[str], known: dict[str, Folder]) -> Place
             todo += one.folders
     known.clear()
     known.update(found)
+    repositories = list(dict.fromkeys(repositories))
     inner = [inside for one in repositories for inside in inner_repositories(root, one)]
-    return Places(*(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)))
+    hidden = folded(hidden, len(guarded) + len(hidden) - MOST_PLACES)
+    overfull = len(guarded) + len(hidden) > MOST_PLACES
+    return Places(*(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)), overfull=overfull)
+
+
+def folded(hidden: list[str], too_many: int) -> list[str]:
+    """With so many less of them, by hiding the folders whole in which there are most."""
+    by_folder: dict[str, int] = Counter(one.rpartition("/")[0] for one in hidden)
+    by_folder.pop("", None)
+    whole: set[str] = set()
+    for folder, number in sorted(by_folder.items(), key=lambda one: (-one[1], one[0])):
+        if too_many <= 0:
+            break
+        whole.add(folder)
+        too_many -= number - 1
+    return [*(one for one in hidden if one.rpartition("/")[0] not in whole), *whole]
+
+
+def pointed(root: Path, git: Path) -> Iterator[str]:
+    """The repository that is not in the folder itself, but where a link or the words of a file say; of a linked
+    worktree the one it belongs to. What lies in another one's `.git` is found there."""
+    try:
+        target = git.resolve() if git.is_symlink() else (git.parent / _said(git, "gitdir: ")).resolve()
+        with suppress(FileNotFoundError):
+            target = (target / _said(target / "commondir")).resolve()
+        inside = str(target.relative_to(root))
+        if GIT not in inside.split("/") and inside != "." and (target / "HEAD").exists():
+            yield inside
+    except (OSError, ValueError, RuntimeError):  # it says nothing, or leads elsewhere
+        return
+
+
+def _said(file: Path, mark: str = "") -> str:
+    """What stands behind the mark in such a file, which is never waited for."""
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        said = os.fsdecode(os.read(opened, MOST_POINTER)).rstrip("\n")
+    finally:
+        os.close(opened)
+    if not said.startswith(mark):
+        raise ValueError(file)
+    return said.removeprefix(mark)
 
 
 def inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
@@ -168,6 +220,15 @@ class Watch:
     async def places(self) -> Places:
         if time.monotonic() > self._until:
             await anyio.to_thread.run_sync(self._look, time.monotonic())
+        if self._known.overfull:
+            raise Refusal(
+                Problem(
+                    Code.TOO_LARGE,
+                    f"More than {MOST_PLACES} places of this workspace usually hold secrets or are obeyed by other "
+                    "programs, and no sandbox holds so many back; nothing ran.",
+                    "Have the person serve a smaller folder, or put files such as keys for tests into one folder.",
+                )
+            )
         return self._known
 
     async def now(self) -> Places:

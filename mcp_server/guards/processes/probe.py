@@ -65,6 +65,7 @@ class Trial:
             caches=(),
             guarded=(f"{work}/guarded",),
             held=(),
+            pinned=(),
             entrusted=(),
             hidden=(f"{work}/hidden",),
         )

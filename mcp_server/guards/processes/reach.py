@@ -12,7 +12,7 @@ A call that was granted reading writes nowhere, whoever makes it.
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,6 +79,9 @@ class Reach:
     """Below the workspace: read, not changed, not moved."""
     held: tuple[str, ...]
     """Below the workspace: changed, and not moved away."""
+    pinned: tuple[str, ...]
+    """The same for the folders that any of this lies in: elsewhere it would be looked for by another name, or not at
+    all, and another one could be put in its place."""
     entrusted: tuple[str, ...]
     """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
@@ -93,8 +96,10 @@ def contained(profile: Profile, command: Command) -> bool:
 def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, command: Command, folder: str) -> Reach:
     writable = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
     trusted = profile.covers(Profile.TRUSTED)
-    guarded, held = _kept(places, command.writable, trusted)
+    guarded, held = _kept(ground, places, command.writable, trusted)
     whole = f"{ground.workspace}/".__add__
+    unseen = [] if command.sees_secrets else list(places.secret)
+    unseen += [inside for one in ground.private if (inside := ground.inside(one))]
     homes = tuple(dict.fromkeys([*(one for one in HOMES if Path(one).is_dir()), str(ground.home)]))
     caches = tuple(_below(ground.home, CACHES)) if trusted and writable else ()
     return Reach(
@@ -107,15 +112,16 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
+        pinned=tuple(map(whole, _above((*guarded, *held, *unseen), guarded))),
         entrusted=tuple(str(ground.workspace / one) for one in command.writable) if writable else (),
         hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
     )
 
 
-def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[str], list[str]]:
+def _kept(ground: Ground, places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[str], list[str]]:
     """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
     what runs next time, and open to nobody."""
-    guarded = [one for one in places.guarded if one not in opened]
+    guarded = [part for one in places.guarded for part in _but(opened, ground.workspace, one)]
     held: list[str] = []
     for one in places.repositories:
         if trusted or one in opened:
@@ -130,6 +136,24 @@ def _kept(places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[
             held.append(one)
             guarded += [f"{one}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
     return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
+
+
+def _but(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
+    """What stays of a place without what is opened in it: a file can only be put anew in a folder that is written."""
+    if one in opened:
+        return
+    if not any(inner.startswith(f"{one}/") for inner in opened):
+        yield one
+        return
+    for entry in sorted((workspace / one).iterdir()) if (workspace / one).is_dir() else ():
+        yield from _but(opened, workspace, f"{one}/{entry.name}")
+
+
+def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
+    """Every folder that one of these lies in, but not those that are read and not changed as they are."""
+    whole = {one for path in paths for one in map(str, Path(path).parents) if one != "."}
+    fixed = tuple(f"{one}/" for one in guarded)
+    return sorted(one for one in whole if not f"{one}/".startswith(fixed))
 
 
 def _hidden(ground: Ground, places: Places) -> Iterator[str]:

@@ -11,6 +11,7 @@ from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line
 from mcp_server.guards.search.walking import Walk
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.files import Search
+from mcp_server.model.ports.patterns import unbearable
 
 if TYPE_CHECKING:
     import regex
@@ -29,6 +30,8 @@ MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 def expression(search: Search) -> "regex.Pattern[str]":
     import regex  # a megabyte that a server nobody searches with does not spend
 
+    if why := unbearable(search.pattern):
+        raise bad_pattern(search.pattern, why)
     flags = regex.MULTILINE
     flags |= regex.IGNORECASE if search.ignore_case else 0
     flags |= regex.DOTALL if search.multiline else 0
@@ -109,7 +112,7 @@ class Reading:
         text = _decoded(data)
         try:
             self._multiline(text, path) if self._search.multiline else self._by_line(text, path)
-        except TimeoutError:
+        except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
             self._into.complete, self._into.timed_out = False, True
 
     def _by_line(self, text: str, path: str) -> None:

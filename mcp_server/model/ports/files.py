@@ -114,6 +114,9 @@ HARMLESS = re.compile(
 )
 """Examples without the values, and source code about secrets."""
 
+INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
+"""Folders of other people's packages: what looks like a secret there came with them, and there is too much of it."""
+
 
 def protected(path: str) -> bool:
     """Is this a place that is written only after the person said yes? Looks at the words of the path alone."""
@@ -130,6 +133,11 @@ def secret(path: str) -> bool:
         not HARMLESS.search(name) and any(fnmatchcase(name, glob) for glob in SENSITIVE_FILES.split())
         for name in names[-1:]
     )
+
+
+def installed(path: str) -> bool:
+    """Is this a place in which no command is kept from what looks like a secret?"""
+    return not INSTALLED.isdisjoint(path.split("/"))
 
 
 def _names(path: str) -> list[str]:

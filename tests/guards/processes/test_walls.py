@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards.processes import Sandbox
+from mcp_server.guards.processes.places import MOST_PLACES
 from mcp_server.guards.processes.reach import HOMES
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.processes import Command
@@ -47,6 +48,37 @@ async def test_git_works_though_what_the_person_told_it_is_out_of_sight(box: San
             assert (said.code, b"what-is-here" in said.out) == (0, False), said
 
 
+async def test_what_is_out_of_sight_or_obeyed_is_not_put_where_nobody_looks(box: Sandbox, work: Path) -> None:
+    """What is installed is not looked through, and whatever lies in a folder goes with it."""
+    for folder in ("deep/er/.git/hooks", "node_modules", "src/keep/sub"):
+        (work / folder).mkdir(parents=True)
+    (work / "deep" / "er" / ".git" / "config").write_text("what-is-here\n")
+    (work / "src" / "keep" / ".env").write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        for folder in ("keys", "deep", "deep/er", "src", "src/keep"):
+            assert (await sh(made, f"mv {folder} node_modules/")).code != 0, folder
+            said = await sh(made, "cat node_modules/*/id_rsa node_modules/*/.env node_modules/*/*/.env")
+            assert b"what-is-here" not in said.out, folder
+        assert (
+            await sh(made, "mkdir src/keep/sub/a && echo x > src/keep/sub/a/x && mv src/keep/sub/a src/keep/sub/b")
+        ).code == 0
+    assert (work / "deep" / "er" / ".git" / "config").exists()
+
+
+async def test_one_file_of_a_folder_that_others_obey_is_opened_and_the_rest_is_not(work: Path) -> None:
+    box = sandbox("bubblewrap")
+    if box is None:
+        pytest.skip("Landlock lets nothing be made there")
+    for name in ("tasks.json", "settings.json"):
+        (work / ".vscode" / name).write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
+        line = "rm .vscode/tasks.json; echo new > .vscode/tasks.json; rm .vscode/settings.json"
+        await processes.run(Command(("bash", "-c", line), writable=(".", ".vscode/tasks.json")))
+    assert (work / ".vscode" / "tasks.json").read_text() == "new\n"
+    assert (work / ".vscode" / "settings.json").read_text() == "what-is-here\n"
+
+
 async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work: Path) -> None:
     async with opened(work, box) as made:
         for profile, effect in ((Profile.RESTRICTED, Effect.EXEC), (Profile.TRUSTED, Effect.READ_LOCAL)):
@@ -82,6 +114,46 @@ async def test_at_trusted_a_repository_is_written_but_for_what_git_obeys(box: Sa
 
 
 PLANT = "cd src; mkdir .idea d; echo x > .idea/x; echo x > .mcp.json; mkdir -p d/.git/hooks; echo x > d/.git/config"
+
+
+async def test_too_many_secrets_hide_none_of_the_others(box: Sandbox, work: Path) -> None:
+    for folder in ("certs", "app"):
+        (work / folder).mkdir()
+    for number in range(MOST_PLACES + 1):
+        (work / "certs" / f"{number}.pem").write_text("what-is-here\n")
+    for path in ("app/.env", "certs/a.txt"):
+        (work / path).write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        said = await sh(made, "cat app/.env certs/* .env keys/id_rsa; cat src/a.py")
+        assert (said.code, said.out) == (0, b"what-is-here\n")
+    for number in range(MOST_PLACES + 1):
+        (work / f"{number}.pem").write_text("what-is-here\n")
+    async with opened(work, box) as made:
+        with pytest.raises(Refusal, match="nothing ran"):
+            await sh(made, "true")
+
+
+@pytest.mark.parametrize("way", ["file", "link", "worktree"])
+async def test_a_repository_that_is_kept_elsewhere_is_a_repository(box: Sandbox, work: Path, way: str) -> None:
+    kept, place = work / "deep" / "kept", work / "src" / ".git"
+    (kept / "hooks").mkdir(parents=True)
+    for name in ("HEAD", "config"):
+        (kept / name).write_text("what-is-here\n")
+    if way == "link":
+        place.symlink_to("../deep/kept")
+    elif way == "file":
+        place.write_text("gitdir: ../deep/kept\n")
+    else:
+        (kept / "worktrees" / "src").mkdir(parents=True)
+        (kept / "worktrees" / "src" / "HEAD").write_text("what-is-here\n")
+        (kept / "worktrees" / "src" / "commondir").write_text("../..\n")
+        place.write_text(f"gitdir: {kept}/worktrees/src\n")
+    async with opened(work, box) as made:
+        for path in ("config", "hooks/new", "HEAD"):
+            assert (await sh(made, f"echo x >> deep/kept/{path}")).code != 0, path
+        for path in ("config", "hooks/new"):
+            assert (await sh(made, f"echo x >> deep/kept/{path}", Profile.TRUSTED)).code != 0, path
+    assert (kept / "config").read_text() == "what-is-here\n"
 
 
 async def test_what_others_obey_and_a_command_made_anew_is_named(box: Sandbox, work: Path) -> None:

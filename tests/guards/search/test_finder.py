@@ -203,6 +203,13 @@ class TestGrep:
         assert message.startswith(f"`{pattern[:200]}") and "is not a regular expression" in message
         assert len(message) < 600 and "rg:" not in message and "regex." not in message
 
+    @pytest.mark.parametrize(
+        "pattern", ["(?=a)(?:a{20000}){1000}", "(?=a)(a(?R)?)", "(?=a)(?x)a", "(?=a)" + "(?:" * 330]
+    )
+    def test_a_pattern_that_would_take_all_memory_is_not_tried(self, find: Finder, plant: Plant, pattern: str) -> None:
+        plant({"f": "aaa"})
+        assert "is not a regular expression that can be searched for: it" in refused(lambda: find.grep(Search(pattern)))
+
     def test_looking_around_works(self, find: Finder, plant: Plant) -> None:
         plant({"f": "foobar\nfoobaz\n"})
         assert find.grep(Search("foo(?!bar)", want="content")).lines == ("f:2:foobaz",)

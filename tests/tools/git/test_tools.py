@@ -365,3 +365,25 @@ def test_git_keeps_its_folder_and_its_settings_stay(tmp_path: Path, opened: Open
     assert not os.path.lexists(root / ".git" / "hooks" / "post-commit")
     assert not (root / ".git" / "modules" / "sub" / "hooks" / "x").exists()
     assert not (root / ".git" / "commondir").exists()
+
+
+@pytest.mark.parametrize(
+    "setting", ["log.showRoot=false", *(f"log.diffMerges={way}" for way in ("cc", "off", "remerge"))]
+)
+def test_what_a_commit_changed_is_told_whatever_the_repository_wants_left_out(
+    tmp_path: Path, opened: Opened, setting: str
+) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    git(root, "init", "-q")
+    for branch, name in (("main", "first"), ("side", "beside"), ("main", "again")):
+        git(root, "switch", "-q", *(("-c", branch) if branch == "side" else (branch,)), ok=name != "first")
+        (root / name).write_text("a\n")
+        git(root, "add", name)
+        git(root, "commit", "-qm", name)
+    git(root, "merge", "-q", "--no-ff", "-m", "merge", "side")
+    git(root, "config", *setting.split("="))
+    bench = opened(root)
+    bench.bare = cast(Processes, Bare(root))
+    assert paths(bench.done("git_show", revision="HEAD")) == ["beside"]
+    assert paths(bench.done("git_show", revision="HEAD~2")) == ["first"]

@@ -128,6 +128,9 @@ def test_a_pattern_that_never_ends_is_stopped_and_others_go_on(at: Pipe) -> None
     assert text(answer["result"]).startswith("Error TIMEOUT")
     assert quick < (time.monotonic() - begun) / 2
     assert "no regular expression" in text(at.call("bash_output", bash_id=name, filter="("))
+    for bomb in ("(?:a{20000}){1000}", "(?:" * 330, "(?R)"):
+        assert "is not looked for: it" in text(at.call("bash_output", bash_id=name, offset=0, filter=bomb)), bomb
+        assert "is not looked for: it" in text(at.call("wait", seconds=1, bash_id=name, until=bomb)), bomb
     at.call("kill_shell", bash_id=name)
 
 
@@ -181,6 +184,17 @@ def test_progress_is_told_while_a_command_runs(at: Pipe) -> None:
     params = {"name": "wait", "arguments": {"seconds": 1.2}, "_meta": {"progressToken": "p"}}
     _, before = at.until(at.send("tools/call", params))
     assert [one for one in before if one.get("method") == "notifications/progress"]
+
+
+def test_progress_tells_no_more_than_the_answer_shows(at: Pipe) -> None:
+    secret = "ghp_" + "a1B2c3D4" * 5
+    arguments = {"command": f"printf 'a\\n\\033[31mtoken {secret[:9]}''{secret[9:]}\\n'; sleep 2.5"}
+    answer, before = at.until(
+        at.send("tools/call", {"name": "bash", "arguments": arguments, "_meta": {"progressToken": "p"}})
+    )
+    told = [one["params"]["message"] for one in before if one.get("method") == "notifications/progress"]
+    assert set(told) == {"token [redacted]"}
+    assert "token [redacted]" in text(answer["result"])
 
 
 def test_below_trusted_what_is_not_known_is_asked_about(folders: tuple[Path, Path]) -> None:
