@@ -8,7 +8,7 @@ from mcp_server.compose import build
 from mcp_server.settings import read
 from mcp_server.wire.transports.door import Limits
 
-TIGHT = Limits(head_seconds=0.3, body_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
+TIGHT = Limits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
 
 
 async def serve(workspace: str, address: str) -> None:

@@ -57,6 +57,23 @@ def test_over_http(speaker: Speaker, row: dict[str, Any]) -> None:
     assert speaker.call("think", content="still there?")["isError"] is False
 
 
+def test_a_key_twice_behind_many_others_keeps_nobody_waiting(speaker: Speaker) -> None:
+    keys = ",".join(f'"key{number}":1' for number in (*range(200_000), 199_999))
+    answer = speaker.post(f'{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{{keys}}}}}'.encode())
+    assert seen(answer.message) == {"id": 7, "code": -32700}
+    assert "`key199999` appears twice" in answer.message["error"]["message"]
+
+
+@pytest.mark.parametrize(("last", "code"), [('{"jsonrpc":"2.0","id":7,"method":"ping"}', None), ('{"jsonrpc"', -32700)])
+def test_the_last_line_may_end_with_the_stream(ground: Ground, last: str, code: int | None) -> None:
+    with pipe(ground.work, ground.home) as one:
+        one.hello("somebody")
+        one.raw(last.encode())
+        assert one.bye() == 0
+        answer = one.message()
+    assert answer.get("error", {}).get("code") == code
+
+
 def test_a_line_that_never_ends_is_answered_and_not_kept(ground: Ground) -> None:
     with pipe(ground.work, ground.home) as one:
         one.hello("somebody")

@@ -1,10 +1,11 @@
 """Who is turned away at the door, before anything is read or run?"""
 
 import json
+import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from tests.doors.clients import ERAS
 from tests.doors.line import ACCEPT, Line, Speaker, request
-from tests.doors.served import Served, served
+from tests.doors.served import PATIENCE, Served, served
 from tests.doors.tight import TIGHT
 from tests.wire.conftest import GUEST, Ground
 
@@ -141,6 +142,48 @@ def test_health_needs_no_token_and_says_nothing(house: Served) -> None:
         assert line.answer().status == 421
 
 
+def test_who_looks_for_metadata_finds_none_and_needs_no_token(house: Served) -> None:
+    """Clients that were refused look there for whoever gives tokens, and here is nobody who does."""
+    for name in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
+        with Line(house.url) as line:
+            line.send(request("GET", f"/.well-known/{name}", [("host", house.url.split("/")[2])]))
+            assert line.answer().status == 404
+
+
+def test_who_asks_for_what_was_missed_gets_a_stream_that_begins_anew(house: Served) -> None:
+    speaker = Speaker(house).hello()
+    with speaker.open() as line:
+        line.send(request("GET", "/mcp", speaker.headers(b"", content_length=None, last_event_id="5")))
+        assert line.head()[0] == 200
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:{port}", "https://page.example", "http://elsewhere.example"])
+def test_a_page_may_read_what_it_may_ask(tmp_path: Path, origin: str) -> None:
+    for name in ("work", "home"):
+        (tmp_path / name).mkdir()
+    flags = ("--allowed-origins", "https://page.example")
+    with served(tmp_path / "work", tmp_path / "home", *flags) as one:
+        page = origin.format(port=one.url.split(":")[2].partition("/")[0])
+        speaker = Speaker(one, ERAS[1])
+        wanted = "authorization, content-type, mcp-method, mcp-protocol-version"
+        asking = {"access_control_request_method": "POST", "access_control_request_headers": wanted}
+        with speaker.open() as line:
+            headers = speaker.headers(b"", authorization=None, origin=page, **asking)
+            line.send(request("OPTIONS", "/mcp", headers))
+            asked = line.answer()
+        called = speaker.ask("server/discover", origin=page)
+        unknown = speaker.ask("server/discover", origin=page, authorization="Bearer wrong")
+    if "elsewhere" in page:
+        assert [answer.status for answer in (asked, called, unknown)] == [403, 403, 403]
+        assert "access-control-allow-origin" not in called.headers
+        return
+    assert [answer.status for answer in (asked, called, unknown)] == [204, 200, 401]
+    assert asked.headers["access-control-allow-headers"] == wanted
+    for answer in (asked, called, unknown):
+        assert answer.headers["access-control-allow-origin"] == page
+        assert "mcp-session-id" in answer.headers["access-control-expose-headers"]
+
+
 def test_somebody_elses_session_is_not_there(house: Served) -> None:
     mine = Speaker(house).hello()
     guest = Speaker(house, token=GUEST, session=mine.session)
@@ -255,6 +298,26 @@ def test_a_connection_is_used_again_after_a_pause(tight: Served) -> None:
             line.send(request("POST", "/mcp", speaker.headers(PING), PING))
             assert line.answer().status == 200
             time.sleep(2 * TIGHT.head_seconds)
+
+
+def test_an_answer_that_nobody_reads(tight: Served) -> None:
+    """Who takes nothing of it is let go; the place and the memory are for others."""
+    speaker = Speaker(tight, ERAS[1]).hello()
+    body = speaker.body("tools/list")
+    one = request("POST", "/mcp", speaker.headers(body, mcp_method="tools/list"), body)
+    assert tight.process is not None
+    opened = Path(f"/proc/{tight.process.pid}/fd")
+    before = len(list(opened.iterdir()))
+    with speaker.open() as line:
+        line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with suppress(ConnectionError):
+            # More than the system keeps for the two of them.
+            line.send(one * 2000)
+        until = time.monotonic() + PATIENCE
+        while len(list(opened.iterdir())) > before and time.monotonic() < until:
+            time.sleep(0.02)
+        assert len(list(opened.iterdir())) <= before
+    assert speaker.ask("server/discover").status == 200
 
 
 def test_too_many_requests_at_once(tight: Served) -> None:

@@ -18,12 +18,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.caller import MODERN
 from mcp_server.wire.outright import replacing
+from mcp_server.wire.transports.pages import asks_first, permit, shown
 from mcp_server.wire.transports.strict import NotStrict, message
 
 LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
 ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 OPEN = frozenset({"/healthz", "/readyz"})
+METADATA = "/.well-known/"
+"""Where clients without a token look for somebody who gives them one. They are told that there is nobody."""
 
 
 @dataclass(eq=False)
@@ -40,6 +43,8 @@ class Limits:
 
     head_seconds: float = 10.0
     body_seconds: float = 10.0
+    unread_seconds: float = 30.0
+    """In which nothing of an answer is taken."""
     requests: int = 512
     """That are being read or answered at once."""
     streams: int = 2000
@@ -88,7 +93,11 @@ class Door:
             return
         try:
             headers = self._checked(scope)
-            if scope["path"] in OPEN:
+            send = shown(headers.get("origin"), send)
+            if asks_first(scope, headers):
+                await permit(headers, send)
+                return
+            if scope["path"] in OPEN or scope["path"].startswith(METADATA):
                 await self.app(scope, receive, send)
                 return
             self._known(scope, headers)
@@ -111,8 +120,9 @@ class Door:
             headers[plain] = value.strip().decode("latin-1")
         if size > LONGEST_HEADERS:
             raise Refused(431, "the headers are too large")
-        # The parser leaves blanks around a value, which are no part of it.
-        scope["headers"] = [(name, value.strip()) for name, value in raw]
+        # The parser leaves blanks around a value, which are no part of it. Nothing that was said is kept to be said
+        # again, and the SDK has no answer at all for who asks for that: such a stream begins anew.
+        scope["headers"] = [(name, value.strip()) for name, value in raw if name != b"last-event-id"]
         if headers.get("host", "").lower() not in self.admission.hosts:
             raise Refused(421, "this server does not answer to that Host")
         if (origin := headers.get("origin")) is not None and origin.lower() not in self.admission.origins:

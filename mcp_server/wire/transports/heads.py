@@ -1,37 +1,41 @@
-"""How long may the head of a request be, and how long may it take? What uvicorn's parser leaves open.
+"""How long may the head of a request be, how long may it take, and how long may its answer lie unread?
 
-It keeps a head of any length and waits for its end for ever, for anybody who can connect: the door behind it, which
-asks for the token, only sees heads that are complete.
+What uvicorn leaves open. It keeps a head of any length and waits for its end for ever, for anybody who can connect: the
+door behind it, which asks for the token, only sees heads that are complete. And it waits for ever for a client that
+takes nothing of its answer, whose place at the door nobody else has meanwhile.
 """
 
 import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mcp_server.wire.transports.door import LONGEST_HEADERS
+from mcp_server.wire.transports.door import LONGEST_HEADERS, Limits
 
 MOST_UNREAD = 2 * LONGEST_HEADERS
 """Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
 
 
 class Bounded(HttpToolsProtocol):
-    seconds: float
+    limits: Limits
     _length = 0
     _deadline: asyncio.TimerHandle | None = None
     _in_head = True
+    _patience: asyncio.TimerHandle | None = None
+    _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.seconds, self._late)
+        self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()
+        self._taken()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             self._length += len(data)
-            self._deadline = self._deadline or self.loop.call_later(self.seconds, self._late)
+            self._deadline = self._deadline or self.loop.call_later(self.limits.head_seconds, self._late)
         super().data_received(data)
         if self._length > MOST_UNREAD:
             self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
@@ -45,9 +49,33 @@ class Bounded(HttpToolsProtocol):
         self._in_head, self._length = True, 0
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self) -> None:
+        self._taken()
+        super().resume_writing()
+
+    def _wait_for_reader(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._patience = self.loop.call_later(self.limits.unread_seconds, self._unread)
+
+    def _unread(self) -> None:
+        if self.transport.get_write_buffer_size() < self._unsent:
+            # Slow, but it reads.
+            self._wait_for_reader()
+        else:
+            self.transport.abort()
+
+    def _taken(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
     def _late(self) -> None:
         self._deadline = None
-        self._refuse(b"408 Request Timeout", f"the request did not arrive within {self.seconds:g} s")
+        self._refuse(b"408 Request Timeout", f"the request did not arrive within {self.limits.head_seconds:g} s")
 
     def _settle(self) -> None:
         if self._deadline is not None:
@@ -66,6 +94,6 @@ class Bounded(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded(seconds: float) -> type[HttpToolsProtocol]:
+def bounded(limits: Limits) -> type[HttpToolsProtocol]:
     """The class uvicorn makes one of for every connection."""
-    return type("Bounded", (Bounded,), {"seconds": seconds})
+    return type("Bounded", (Bounded,), {"limits": limits})

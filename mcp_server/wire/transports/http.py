@@ -136,7 +136,7 @@ async def serve_http(
     """`started` is called with what ends it."""
     config = uvicorn.Config(
         Door(AuthContextMiddleware(app), admission),
-        http=bounded(admission.limits.head_seconds),
+        http=bounded(admission.limits),
         loop="asyncio",
         ws="none",
         lifespan="on",

@@ -92,10 +92,11 @@ class Incoming:
     async def receive(self) -> SessionMessage | Exception:
         while not self._ready:
             chunk = await _chunk(self._reader)
-            if not chunk:
-                raise anyio.EndOfStream
-            for line in self._lines.feed(chunk):
+            # The last line may end with the stream, as what a script writes often does.
+            for line in self._lines.feed(chunk or b"\n"):
                 await self._take(line)
+            if not chunk and not self._ready:
+                raise anyio.EndOfStream
         return self._ready.popleft()
 
     async def _take(self, line: bytes | Overlong) -> None:
