@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()
     import asyncio
 
+    from mcp_server.cli.log import aside
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.settings import Settings, Unusable, read
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     except Unusable as wrong:
         raise Trouble(str(wrong)) from None
     try:
-        asyncio.run(serve(settings))
+        with aside():
+            asyncio.run(serve(settings))
     except Unbuildable as wrong:
         raise unbuilt(arguments, settings, wrong) from None
     except Refusal as refused:

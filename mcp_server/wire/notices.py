@@ -18,8 +18,9 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged
-from mcp_types import ToolListChangedNotification
+from mcp_types import INVALID_PARAMS, ToolListChangedNotification
 
 from mcp_server.calls.sessions import Seat
 from mcp_server.model.menu import Listing
@@ -38,6 +39,8 @@ EVENTS: dict[str, Callable[[], ServerEvent]] = {
 Ear: TypeAlias = tuple[str, str | None]
 MOST_STREAMS = 2000
 MOST_LEARNED = 1000
+MOST_FOLLOWED = 1000
+LONGEST_URI = 2000
 TELLING = 1.0
 """Seconds a client has to take a notice in."""
 
@@ -68,6 +71,19 @@ class Watch:
         self.shows = shows
         for event in self.awaited:
             event.set()
+
+    def follow(self, uri: str) -> None:
+        followable({*self.uris, uri})
+        self.uris.add(uri)
+
+
+def followable(uris: Collection[str]) -> None:
+    """What a client follows is kept as long as it stays."""
+    if len(uris) > MOST_FOLLOWED or any(len(uri) > LONGEST_URI for uri in uris):
+        limits = f"{MOST_FOLLOWED} resources, whose addresses have at most {LONGEST_URI} characters"
+        raise MCPError(
+            INVALID_PARAMS, f"one client can follow at most {limits}; unsubscribe from what you need no more"
+        )
 
 
 class Notices:

@@ -27,7 +27,7 @@ from mcp_server.rules.steering.surfaces import observed
 from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notices import Notices, Watch, aside, teller
+from mcp_server.wire.notices import Notices, Watch, aside, followable, teller
 from mcp_server.wire.offers import Offers, one_page
 from mcp_server.wire.outright import leave
 from mcp_server.wire.translate import result, whole
@@ -185,13 +185,14 @@ class Front:
         return await self.offers.complete(params, caller(ctx, self.owner).principal)
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        followable(params.notifications.resource_subscriptions or ())
         who = caller(ctx, self.owner)
         watch = self.watch(ctx, who)
         await self.postures.seen(who.principal)
         return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        self.watch(ctx, caller(ctx, self.owner)).uris.add(str(params.uri))
+        self.watch(ctx, caller(ctx, self.owner)).follow(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:

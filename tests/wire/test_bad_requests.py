@@ -9,7 +9,8 @@ import yaml
 
 from mcp_server.model.menu import CARRIERS
 from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe
+from tests.doors.pipe import Pipe, pipe
+from tests.wire.conftest import Ground
 from tests.wire.test_bad_messages import INSIDES, seen
 
 TABLES = Path(__file__).parents[1] / "tables"
@@ -64,6 +65,23 @@ def test_a_wrong_request_over_stdio(line: Pipe, row: dict[str, Any]) -> None:
     answer, before = line.until(good)
     assert [seen(message) for message in before] == [{"id": sent, "code": expected}]
     assert answer["result"]["isError"] is False
+
+
+def test_what_one_client_follows_is_bounded(ground: Ground) -> None:
+    uris = [f"x://{number}" for number in range(1001)]
+    with pipe(ground.work, ground.home) as older:
+        older.hello("somebody")
+        answers = [older.request("resources/subscribe", {"uri": uri}) for uri in uris]
+        assert ["error" in answer for answer in answers] == [False] * 1000 + [True]
+        assert "unsubscribe" in answers[-1]["error"]["message"]
+        assert "result" in older.request("resources/subscribe", {"uri": uris[0]})
+        older.request("resources/unsubscribe", {"uri": uris[0]})
+        assert "result" in older.request("resources/subscribe", {"uri": uris[-1]})
+    with pipe(ground.work, ground.home) as newer:
+        newer.hello("somebody", "2026-07-28")
+        for asked in (uris, ["x" * 2001]):
+            answer = newer.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": asked}})
+            assert seen(answer) == {"id": answer["id"], "code": -32602}
 
 
 @pytest.mark.parametrize("row", rows(REQUESTS, "http"))

@@ -68,6 +68,14 @@ def test_what_a_tool_raises_is_in_the_log(place: tuple[Path, Path]) -> None:
     assert "the tool raise_it failed" in said
 
 
+def test_a_log_that_nobody_reads_holds_nobody_up(place: tuple[Path, Path]) -> None:
+    with pipe(*place, "--mode", MODE, run=RUN) as line:
+        line.hello("somebody")
+        for _ in range(80):
+            call(line.request, "raise_it", kind="group")
+        assert line.bye() == 0
+
+
 @pytest.mark.parametrize("kind", RETURNED)
 def test_what_is_no_result_is_not_shown(ask: Ask, kind: str) -> None:
     result = call(ask, "return_it", kind=kind)
