@@ -130,7 +130,7 @@ def ports(
 def pipeline(
     found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], conversation: str
 ) -> Pipeline:
-    _, shop, redactor = guards
+    jail, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     memory = ProjectMemory(store, redactor.redact)
     review = Review(store, shop.granted, second_look(found, store, redactor))
@@ -142,7 +142,7 @@ def pipeline(
     return Pipeline(
         policy=policy,
         postures=postures,
-        finding=Finding(policy, sessions, desk, str(settings.workspace)),
+        finding=Finding(policy, sessions, desk, str(settings.workspace), jail.leads),
         recorder=Recorder(store, counting(policy), conversation, redactor.redact, rooms.noticed),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,

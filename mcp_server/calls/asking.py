@@ -65,6 +65,8 @@ class Found:
     seat: Seat
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
+    led: Arguments | None = None
+    """The arguments with every path as where its links lead; None where they lead nowhere else."""
 
     @cached_property
     def measure(self) -> tuple[str, int]:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import Any, cast
 
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
-from mcp_server.model.policy import Policy
+from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.tool import Arguments, Tool
 
 
@@ -20,13 +21,16 @@ class Finding:
     desk: Callable[[Seat], MenuDesk]
     root: str
     """The workspace, as a caller may write it in front of every path."""
+    leads: Callable[[str], str]
+    """Where the links of a path lead."""
 
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
-            return Found(asked, tool, tool.located(asked.arguments, self.root), asked.seat)
+            arguments = tool.located(asked.arguments, self.root)
+            return Found(asked, tool, arguments, asked.seat, led=led(tool, arguments, self.policy, self.leads))
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
@@ -34,7 +38,9 @@ class Finding:
             opened = unpacked(tool, asked.arguments, self.policy, self.root)
             if isinstance(opened, Problem):
                 return opened
-            return Found(replace(asked, seat=seat), *opened, seat, tool)
+            carried, arguments = opened
+            there = led(carried, arguments, self.policy, self.leads)
+            return Found(replace(asked, seat=seat), carried, arguments, seat, tool, there)
         return Found(asked, tool, asked.arguments, seat)
 
     async def _seat(self, asked: Asked) -> Seat | Problem:
@@ -77,6 +83,20 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
     return tool, tool.located(given.get("arguments") or {}, root)
+
+
+def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str]) -> Arguments | None:
+    """What rules about places are asked about as well: a link would be a name that no rule knows."""
+    if not any(policy.rules.shelf(tool.name, kind) for kind in Kind):
+        return None
+    there = {name: _led(given[name], leads) for name in tool.places if name in given}
+    return {**given, **there} if any(there[name] != given[name] for name in there) else None
+
+
+def _led(value: Any, leads: Callable[[str], str]) -> Any:
+    if isinstance(value, list):
+        return [_led(one, leads) for one in cast(list[Any], value)]
+    return leads(value) if isinstance(value, str) else value
 
 
 def advised(found: Found, ending: Ending) -> Ending:

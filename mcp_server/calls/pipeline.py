@@ -103,7 +103,7 @@ class Pipeline:
     def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
-        call = Call(found.tool.name, found.arguments, approved, spent=spent, within=within)
+        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Ending | None:

@@ -90,7 +90,8 @@ class Answer:
 
 def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
     """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
-    from mcp_server.calls.finding import unpacked
+    from mcp_server.calls.finding import led, unpacked
+    from mcp_server.guards.jail import Jail
     from mcp_server.model.ending import Problem
     from mcp_server.model.menu import CARRIERS
     from mcp_server.model.policy import Call, Verdict
@@ -100,10 +101,12 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
     tool, wish = policy.tools.get(name), arguments.mode
     posture, held = standing_for(arguments, found, settings)
+    jail = Jail(settings.workspace, private=settings.own_inside)
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
-        made = decision or decide(tool, Call(name, given), session, posture, policy)
+        meant = led(tool, given, policy, jail.leads) if tool and given else None
+        made = decision or decide(tool, Call(name, given, led=meant), session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 
     if tool is None or given is None:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from mcp_server.guards.beneath import FOLDER, MOST_LINKS, Resolve, chosen, link_target
 from mcp_server.guards.refusals import dangling, hardlinked, leaves, not_plain, ours, refused, told
+from mcp_server.model.ending import Refusal
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a thing is, however its path is spelt."""
@@ -104,6 +105,15 @@ class Jail:
                 yield here
             finally:
                 os.close(here.folder)
+
+    def leads(self, path: str) -> str:
+        """Where its links lead, below the workspace; the path as it was written where there are none on the way, and
+        where it may not be opened: whoever opens it is told so."""
+        try:
+            with self.place(path, reading=True) as place:
+                return path if place.path == self._lexical(path) else place.path
+        except (Refusal, OSError):
+            return path
 
     def _find(self, path: str, follow: bool) -> Place:
         wanted = path

@@ -218,3 +218,5 @@ class Call:
     spent: Spent = field(default_factory=Spent)
     within: str | None = None
     """The tool that makes this call on its caller's behalf, where one does: its mode was asked about already."""
+    led: Arguments | None = None
+    """The arguments with every path as where its links lead; None where they lead nowhere else."""

@@ -20,7 +20,7 @@ from functools import cached_property
 from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.session import Hold, Holder, Session
-from mcp_server.model.tool import ASKING, READING, Demand, Effect, Tool
+from mcp_server.model.tool import ASKING, READING, Arguments, Demand, Effect, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
 from mcp_server.rules.running import phases
@@ -77,15 +77,21 @@ class Case:
     def effects(self) -> tuple[Effect, ...]:
         return (self.tool.effect, self.demand.effect) if self.demand else (self.tool.effect,)
 
+    @property
+    def readings(self) -> tuple[Arguments, ...]:
+        """The arguments as they were written and, where links make that something else, as what they mean."""
+        return tuple(one for one in (self.call.arguments, self.call.led) if one is not None)
+
     @cached_property
     def words(self) -> frozenset[str] | None:
         """What rules about this call are found by; None where every rule has to be asked."""
         if self.call.arguments is None:
             return None
         try:
-            return words(self.tool, self.call.arguments)
+            found = [words(self.tool, one) for one in self.readings]
         except Exception:  # arguments of a kind nobody thought of
             return None
+        return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
 
     def rule(self, kind: Kind) -> Rule | None:
         """The rule of that list that speaks about this call."""
@@ -100,7 +106,8 @@ class Case:
         if self.call.arguments is None:
             return False
         try:
-            return rule.applies(self.tool, self.call.arguments)
+            spoken = [rule.applies(self.tool, one) for one in self.readings]
+            return all(spoken) if rule.kind is Kind.ALLOW else any(spoken)
         except Exception:  # a rule that cannot be judged narrows
             return rule.kind is not Kind.ALLOW
 

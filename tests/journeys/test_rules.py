@@ -26,6 +26,8 @@ def config(tmp_path: Path) -> str:
 def test_a_rule_holds_by_name_and_through_a_carrier(workspace: Path, home: Path, config: str) -> None:
     (workspace / "secret").mkdir()
     (workspace / "secret" / "plan.txt").write_text("the plan")
+    (workspace / "link").symlink_to("secret")
+    (workspace / "plan").symlink_to("link/plan.txt")
     with pipe(workspace, home, "--config", config) as one:
         one.hello("mcp")
         assert "think" not in one.names()
@@ -37,6 +39,8 @@ def test_a_rule_holds_by_name_and_through_a_carrier(workspace: Path, home: Path,
             (one.call("Read", file_path="secret/plan.txt"), "RULE_DENIED"),
             (one.call("Read", file_path=str(workspace / "secret" / "plan.txt")), "RULE_DENIED"),
             (one.call("Read", file_path=f"{workspace}//secret/plan.txt"), "RULE_DENIED"),
+            (one.call("Read", file_path="link/plan.txt"), "RULE_DENIED"),
+            (one.call("Read", file_path="plan"), "RULE_DENIED"),
             (one.call("Read", file_path=f"{workspace}//notes.md"), None),
             (one.call("Read", file_path="notes.md"), None),
         ]:
@@ -58,6 +62,8 @@ SAID: list[tuple[str, dict[str, Any]]] = [
     ("Write", {"file_path": "{workspace}/new.md", "content": "x"}),
     ("Write", {"file_path": "{workspace}/.vscode/new.md", "content": "x"}),
     ("Read", {"file_path": "{workspace}//secret/plan.txt"}),
+    ("Read", {"file_path": "link/plan.txt"}),
+    ("Read", {"file_path": "link/../notes.md"}),
 ]
 
 
@@ -67,6 +73,9 @@ def test_what_explain_says_is_what_the_call_then_does(home: Path, tmp_path: Path
     workspace = tmp_path / ".vscode" / "work"
     workspace.mkdir(parents=True)
     (workspace / "notes.md").write_text("first")
+    (workspace / "secret").mkdir()
+    (workspace / "secret" / "plan.txt").write_text("the plan")
+    (workspace / "link").symlink_to("secret")
     with pipe(workspace, home, "--config", config) as one:
         one.hello("mcp")
         if paused:

@@ -29,7 +29,7 @@ CASES: list[tuple[str, Mapping[str, Any]]] = [
 ]
 KEYS = {"mode", "pinned", "stage", "work", "control", "profile", "ai", "tool", "args", "see", "approved", "rules"} | {
     *("ceiling", "budget", "spent", "answer", "layer", "code", "rule", "says", "phase", "within", "flat", "own"),
-    *("reasoning", "reasoned", "held", "run", "why"),
+    *("reasoning", "reasoned", "held", "run", "why", "led"),
 }
 
 
@@ -54,7 +54,14 @@ def answer(case: Mapping[str, Any]) -> Decision:
         held=hold(case["held"]) if "held" in case else None,
     )
     arguments = None if case.get("see") else case.get("args", example(name))
-    call = Call(name, arguments, case.get("approved", False), Spent(**case.get("spent", {})), case.get("within"))
+    call = Call(
+        name,
+        arguments,
+        case.get("approved", False),
+        Spent(**case.get("spent", {})),
+        case.get("within"),
+        case.get("led"),
+    )
     ceiling = Profile(case.get("ceiling", "unrestricted"))
     own = case.get("own", False)
     house = policy(case.get("rules"), ceiling, Budget(**case.get("budget", {})), own, case.get("why", ""))
