@@ -105,8 +105,9 @@ def _explain(error: Any, schema: Schema, given: Arguments) -> Iterator[str]:
         yield f"{_inside(where, details['property'])} is missing"
     elif kind.name == "additionalProperties":
         known = _keys(schema, path)
-        for key in details["unexpected"]:
-            near = nearest(key, known)
+        for number, key in enumerate(sorted(details["unexpected"])):
+            # Looked for where it can be shown: there may be hundreds of thousands of them.
+            near = nearest(key, known) if number < MOST_FAULTS else None
             yield f"{_inside(where, key)} is not an argument" + (f" (did you mean {quoted(near)}?)" if near else "")
     else:
         yield f"{_at(where)} is {_shown(_found(given, path))}, {_wanted(kind.name, details)}"

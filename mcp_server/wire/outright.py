@@ -35,6 +35,12 @@ def leave(request: Request | None, request_id: str | int, answer: dict[str, Any]
     return answer | {"tools": []}
 
 
+def begun(scope: Scope) -> bool:
+    """Has the answer to this request begun?"""
+    slot = scope.get(SLOT)
+    return isinstance(slot, Slot) and slot.begun
+
+
 def replacing(scope: Scope, send: Send) -> Send:
     """Send what was left in the slot in place of what the SDK made of the short answer."""
     slot = scope[SLOT] = Slot()

@@ -300,6 +300,8 @@ def test_a_signal_ends_a_server_over_http(workspace: Path, home: Path, mark: Pat
         here.process.send_signal(signum)
         assert here.process.wait(PATIENCE) == 0
         assert time.monotonic() - since < 5
+        assert here.process.stdout is not None
+        assert "ASGI" not in here.process.stdout.read(), "that somebody was there is no fault"
     told = rows(workspace)
     assert [row["ending"] for row in told if row["kind"] == "outcome"] == ["cancelled", "cancelled"]
     assert told[-1]["kind"] == "stop"

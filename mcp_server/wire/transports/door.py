@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -17,7 +17,7 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.caller import MODERN
-from mcp_server.wire.outright import replacing
+from mcp_server.wire.outright import begun, replacing
 from mcp_server.wire.transports.pages import asks_first, permit, shown
 from mcp_server.wire.transports.strict import NotStrict, message
 
@@ -86,6 +86,16 @@ class Door:
         self.admission = admission
         self._requests = Places(admission.limits.requests)
         self._streams = Places(admission.limits.streams)
+        self._kept: set[asyncio.Task[None] | None] = set()
+        """Whose stream stays open until somebody leaves."""
+        self._ending = False
+
+    def end(self) -> None:
+        """Nothing stays open from now on. Whoever waits for an answer has a moment more."""
+        self._ending = True
+        for task in self._kept:
+            if task is not None:
+                task.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -103,10 +113,25 @@ class Door:
             self._known(scope, headers)
             # Before the body, because half a body holds memory too.
             with self._places(scope, headers).one():
-                received = await self._body(headers, receive) if scope["method"] == "POST" else receive
-                await self.app(scope, received, replacing(scope, send))
+                if scope["method"] == "GET":
+                    await self._keep(scope, receive, send)
+                else:
+                    received = await self._body(headers, receive) if scope["method"] == "POST" else receive
+                    await self.app(scope, received, replacing(scope, send))
         except Refused as refused:
             await _answer(send, refused)
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            await _cut(scope, send)
+
+    async def _keep(self, scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        self._kept.add(task)
+        try:
+            await self.app(scope, receive, replacing(scope, send))
+        finally:
+            self._kept.discard(task)
 
     def _checked(self, scope: Scope) -> dict[str, str]:
         raw: list[tuple[bytes, bytes]] = scope["headers"]
@@ -188,6 +213,15 @@ def _again(body: bytes, receive: Receive) -> Receive:
         return first.pop() if first else await receive()
 
     return replay
+
+
+async def _cut(scope: Scope, send: Send) -> None:
+    """The end of the server takes this request back."""
+    if not begun(scope):
+        await _answer(send, Refused(503, "this server has ended"))
+        return
+    with suppress(RuntimeError):  # it had just ended by itself
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _answer(send: Send, refused: Refused) -> None:

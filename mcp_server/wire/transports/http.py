@@ -134,8 +134,9 @@ async def serve_http(
     app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
 ) -> None:
     """`started` is called with what ends it."""
+    door = Door(AuthContextMiddleware(app), admission)
     config = uvicorn.Config(
-        Door(AuthContextMiddleware(app), admission),
+        door,
         http=bounded(admission.limits),
         loop="asyncio",
         ws="none",
@@ -147,7 +148,12 @@ async def serve_http(
         timeout_keep_alive=75,
     )
     server = Endable(config)
-    started(server.end)
+
+    def end() -> None:
+        server.end()
+        door.end()
+
+    started(end)
     await server.serve(sockets=[bound])
 
 
