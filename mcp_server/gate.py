@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.approving.approvals import Approvals, trust
+from mcp_server.calls.approving.binding import Binding
 from mcp_server.calls.desk import MenuDesk
 from mcp_server.calls.finding import Finding
 from mcp_server.calls.folding.memory import RunMemory
@@ -143,7 +144,9 @@ def pipeline(
         policy=policy,
         postures=postures,
         finding=Finding(policy, sessions, desk, str(settings.workspace), jail.leads),
-        recorder=Recorder(store, counting(policy), conversation, redactor.redact, rooms.noticed),
+        recorder=Recorder(
+            store, counting(policy), conversation, redactor.redact, rooms.noticed, Binding(jail, redactor)
+        ),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
         showing=Showing(redactor, swept(settings)),

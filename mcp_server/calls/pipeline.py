@@ -131,8 +131,8 @@ class Pipeline:
 
     async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
-        wanted, judged = self.recorder.asking(found, posture, decision)
-        answer = await self.approvals.ask(found, wanted, decision, judged)
+        wanted, judged, leads = self.recorder.asking(found, posture, decision)
+        answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.unasked(found, posture, answer)
         return answer

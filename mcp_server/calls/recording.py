@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approving.approvals import Yes
+from mcp_server.calls.approving.binding import Binding
 from mcp_server.calls.asking import Asked, Found, measured
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.calls.sessions import Seat, seen_from
@@ -55,22 +56,25 @@ class Recorder:
     """Takes secrets out of what is kept beside the ledger."""
     noticed: Callable[[Judged], None]
     """Told of every decision; for telemetry, where that is on."""
+    binding: Binding
+    """What a yes is about."""
 
     async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
         intent = self._judged(Intent, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(intent, terms(found, intent, yes))
+            return await self.store.intend(intent, self._terms(found, intent, yes))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
         await self.store.record(self._judged(Refused, found, posture, decision))
 
-    def asking(self, found: Found, posture: Posture, decision: Decision) -> tuple[Wanted, Questioned]:
-        """What a yes has to be about, and the row for the question."""
+    def asking(self, found: Found, posture: Posture, decision: Decision) -> tuple[Wanted, Questioned, Arguments]:
+        """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
         judged = self._judged(Questioned, found, posture, decision)
-        return wanted(found, judged), judged
+        leads = self.binding.destinations(found)
+        return self.binding.wanted(found, judged, leads), judged, leads
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
@@ -119,6 +123,19 @@ class Recorder:
         if underway.effect in CHANGING_FILES:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
+
+    def _terms(self, found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
+        """What the call needs besides its record; None for nearly every call."""
+        changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
+        counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
+        if yes is None and not counted:
+            return None
+        unit = ("" if found.seat.passing else intent.session.id) if counted else None
+        if yes is None:
+            return Terms(unit=unit)
+        # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
+        wanted = self.binding.wanted(found, intent, self.binding.destinations(found))
+        return Terms(yes.approval.id, wanted, yes.carried, unit)
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = found.measure
@@ -188,25 +205,6 @@ def counting(policy: Policy) -> Callable[[Session, Posture], int]:
         return known[key]
 
     return counted
-
-
-def wanted(found: Found, judged: Judged) -> Wanted:
-    """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
-    session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
-    demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
-    return Wanted.by(session, judged.posture, found.tool.name, demand, judged.arguments_sha256)
-
-
-def terms(found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
-    """What the call needs besides its record; None for nearly every call."""
-    changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
-    counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
-    if yes is None and not counted:
-        return None
-    unit = ("" if found.seat.passing else intent.session.id) if counted else None
-    if yes is None:
-        return Terms(unit=unit)
-    return Terms(yes.approval.id, wanted(found, intent), yes.carried, unit)
 
 
 def _code(ending: Ending | None) -> Code | None:

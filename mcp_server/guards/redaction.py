@@ -141,6 +141,17 @@ class Redactor:
             return self._exact.sub(REDACTED, text)
         return text
 
+    def pieces(self, text: str) -> Iterator[tuple[str, bool]]:
+        """The text in its parts, and which of them are values known to be secret."""
+        at = 0
+        for found in self._exact.finditer(text) if self._exact is not None else ():
+            if found.start() > at:
+                yield text[at : found.start()], False
+            yield found[0], True
+            at = found.end()
+        if at < len(text):
+            yield text[at:], False
+
     def redact(self, text: str) -> str:
         text = self.exactly(text)
         lower = text.lower()

@@ -118,6 +118,8 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
+    incidental: tuple[str, ...] = ()
+    """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
     shut_in: bool = False
     """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
     timeout: float = 60.0

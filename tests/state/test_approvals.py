@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.ending import Refusal
 from mcp_server.model.posture import Posture, Profile, Stage
-from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way, read
 from mcp_server.model.session import Hold, Holder
 from mcp_server.model.tool import Demand, Effect
 from mcp_server.rules.running.thinking import ReasoningOutcome
@@ -154,6 +154,66 @@ async def test_for_the_session_covers_other_arguments_and_no_greater_effect(plac
         assert isinstance(await begin(store, greater), Lapsed)
 
 
+async def test_for_the_session_covers_of_what_runs_commands_this_one_alone(place: Place, store: Store) -> None:
+    call = replace(wanted(READING), exact=True)
+    await asked(store, place, call)
+    await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    for _ in range(2):
+        assert isinstance(await begin(store, call), int)
+    for other in (
+        replace(call, arguments_sha256="1" * 64),
+        replace(call, arguments_sha256="1" * 64, exact=False),
+        replace(call, effect=Effect.EXEC),
+        replace(call, profile=Profile.TRUSTED),
+        replace(call, lasting=False),
+    ):
+        assert isinstance(await begin(store, other), Lapsed)
+
+
+@pytest.mark.parametrize("way", Way)
+async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(place: Place, store: Store, way: Way) -> None:
+    now = place.clock.now_ns()
+    draft = Approval("q1", wanted(), "too long", now, now + HOUR, whole="rm " + "a" * 5000)
+    await store.write(lambda tx: deeds.ask(tx, draft, Asked(SESSION, Posture(), "Read", ALLOWED)))
+    assert await say(store, "q1", Answer.YES, way) is None
+    assert isinstance(await begin(store, wanted()), Lapsed)
+    await store.write(lambda tx: deeds.mark_shown(tx, "q1"))
+    assert await say(store, "q1", Answer.YES, way) is not None
+    assert isinstance(await begin(store, wanted()), int)
+
+
+async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
+    module = sys.modules[deeds.ask.__module__]
+    now, most = place.clock.now_ns(), vars(module)["MOST_LONG"]
+    judged = Asked(SESSION, Posture(), "Read", ALLOWED)
+    for number in range(most + 3):
+        call = replace(wanted(), arguments_sha256=f"{number:064}")
+        draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000)
+        place.clock.now += 1
+        await store.write(lambda tx, draft=draft: deeds.ask(tx, draft, judged))
+    await asked(store, place, wanted(), "short")
+    kept = {one.id for one in await store.read(deeds.approvals)}
+    assert kept == {"short"} | {f"q{number}" for number in range(3, most + 3)}
+
+
+async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_more(place: Place, store: Store) -> None:
+    """It knew neither `exact` nor long questions, and a yes of its for the session was one to every command."""
+    await asked(store, place, wanted(READING))
+    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    assert settled is not None
+    fields = settled.as_fields()
+    for name in ("whole", "shown"):
+        del fields[name]
+    del fields["wanted"]["exact"]
+    earlier = read(fields)
+    assert earlier == settled
+    assert earlier.covers(replace(wanted(READING), arguments_sha256="1" * 64))
+    assert not earlier.covers(replace(wanted(READING), arguments_sha256="1" * 64, exact=True))
+    del fields["wanted"]["lasting"]
+    with pytest.raises(ValueError, match="not an approval"):
+        read(fields)
+
+
 async def test_what_destroys_is_never_for_the_session(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
     settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
@@ -226,6 +286,7 @@ FIELDS = st.fixed_dictionaries(
         "profile": st.sampled_from(Profile),
         "arguments_sha256": st.sampled_from(["x", "y"]),
         "lasting": st.booleans(),
+        "exact": st.booleans(),
     }
 )
 BOUND = ("principal", "session", "run", "stage", "epoch", "tool")
@@ -245,6 +306,8 @@ def test_what_an_approval_covers(one: dict[str, Any], other: dict[str, Any], sco
         assert other["lasting"]
         assert one["effect"] is other["effect"]
         assert one["profile"].covers(other["profile"])
+        if one["exact"] or other["exact"]:
+            assert one["arguments_sha256"] == other["arguments_sha256"]
 
 
 # Pauses.

@@ -26,7 +26,7 @@ Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of 
 
 class BashArguments(TypedDict):
     command: Annotated[str, "The line to run, by bash", Is(shortest=1, longest=100_000)]
-    exec_dir: NotRequired[Annotated[str, "Folder to run it in; the workspace if left out", Is(longest=4096)]]
+    exec_dir: NotRequired[Annotated[str, "Folder to run it in", Is(default=".", longest=4096)]]
     bash_id: NotRequired[Id]
     shell_id: NotRequired[Annotated[str, "The same as `bash_id`", Is(longest=200)]]
     timeout: NotRequired[
@@ -62,6 +62,8 @@ BASH = Tool(
     demand=Later("tools.shell.classify:demand"),
     shut_in=True,
     subject=("command", Subject.COMMAND),
+    paths=("exec_dir",),
+    incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,
 )

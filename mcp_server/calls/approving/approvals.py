@@ -18,7 +18,7 @@ from mcp_server.library import Config
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Decision
 from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
-from mcp_server.model.tool import Demand
+from mcp_server.model.tool import Arguments, Demand
 from mcp_server.state import Asked, Clock, Store, deeds
 
 KEY = "approval-"
@@ -69,7 +69,9 @@ class Approvals:
     trust: Trust
     seconds: float
 
-    async def ask(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Yes | Problem:
+    async def ask(
+        self, found: Found, wanted: Wanted, decision: Decision, judged: Asked, leads: Arguments
+    ) -> Yes | Problem:
         """A yes for this call, or why there is none. Raises where the call ends here with the question."""
         carried = await self._carried(found, wanted)
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is Answer.OPEN):
@@ -79,8 +81,11 @@ class Approvals:
             known = await self.store.read(partial(deeds.standing, call=wanted, now=self.clock.now_ns()))
             if known is not None and known.answer is not Answer.OPEN and self._counts(known, by_client):
                 return self._settled(found, wanted, known, carried=False)
-            carried = await self._open(found, wanted, decision, judged)
-        if not by_client:
+            whole = wording.question(found.tool, found.arguments, decision, self.redactor, leads)
+            if len(whole) > wording.MOST_READ:
+                return wording.unreadable(found.tool, len(whole))
+            carried = await self._open(wanted, whole, judged)
+        if not by_client or carried.whole:
             return wording.missing(decision, carried, self.seconds)
         return await self._asked(found, carried)
 
@@ -113,10 +118,11 @@ class Approvals:
         why = "it was used already" if known.spent else "it has expired, or the posture or the stage changed since"
         return wording.lapsed(found.tool, why)
 
-    async def _open(self, found: Found, wanted: Wanted, decision: Decision, judged: Asked) -> Approval:
+    async def _open(self, wanted: Wanted, whole: str, judged: Asked) -> Approval:
         now = self.clock.now_ns()
-        message = wording.question(found.tool, found.arguments, decision, self.redactor)
-        draft = Approval(new_id(), wanted, message, now, now + int(self.seconds * 1e9))
+        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
+        if len(whole) > wording.MOST_SHOWN:
+            draft = replace(draft, message=wording.summarise(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: deeds.ask(tx, draft, judged))
 
     async def _asked(self, found: Found, approval: Approval) -> Yes | Problem:

@@ -1,30 +1,58 @@
 """What is the person shown? Who asks, which tool, what it would do, and with which arguments."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_server.calls.approving.spelling import argument_lines, mark_secrets, spell
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sanitizer import sanitize
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.policy import Decision
 from mcp_server.model.runs.approval import Approval, Scope
 from mcp_server.model.tool import Arguments, Tool
 
-MOST_ARGUMENTS = 1_200
+MOST_SHOWN = 4_000
+"""Characters of a question. More of them nobody reads in a host's form, and some forms cut them off."""
+MOST_READ = 1_000_000
+"""And more than these nobody reads at all."""
 MOST_REASON = 600
 SERVER = "menugate"
 
 
-def question(tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor) -> str:
-    """No secret, nothing that hides or moves the text around it, and never so long that the end is out of sight."""
+def question(
+    tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, leads: Arguments | None = None
+) -> str:
+    """All that would happen, the part that decides first. Every character is seen, and nothing is left out but known
+    secrets, which are marked: no line of it can be written by an argument."""
     effect = decision.demand.effect if decision.demand else tool.effect
-    shown = redactor.redact(json.dumps(redactor.redact_value(dict(arguments)), ensure_ascii=False, sort_keys=True))
-    shown = sanitize(shown)
-    more = len(shown) - MOST_ARGUMENTS
-    cut = shown if more <= 0 else f"{shown[:MOST_ARGUMENTS]}\u2026 ({more:,} more characters are not shown)"
-    why = sanitize(redactor.cut(decision.reason, MOST_REASON))
-    return f"{SERVER} asks before it runs the tool `{tool.name}`.\n{why}\nEffect: {effect}\nArguments: {cut}"
+    lines = [
+        f"{SERVER} asks before it runs the tool `{tool.name}`.",
+        mark_secrets(decision.reason, redactor),
+        f"Effect: {effect}",
+        "Arguments:" if arguments else "Arguments: none",
+    ]
+    for name in sort_names(tool, arguments):
+        lines += argument_lines(name, arguments[name], redactor)
+        if leads and name in leads:
+            lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
+    return "\n".join(lines)
+
+
+def sort_names(tool: Tool, arguments: Arguments) -> list[str]:
+    """What decides comes first: the subject, the places, then as the tool declares them; the incidental comes last."""
+    subject = (tool.subject[0],) if tool.subject else ()
+    declared: Mapping[str, Any] = tool.arguments.get("properties", {})
+    deciding = [name for name in (*subject, *tool.places, *declared, *sorted(arguments)) if name not in tool.incidental]
+    return [name for name in dict.fromkeys((*deciding, *tool.incidental)) if name in arguments]
+
+
+def summarise(whole: str, id: str) -> str:
+    """What stands for a question that is too long: no part of its arguments, which would pass for all of them."""
+    head, why, effect, _ = whole.split("\n", 3)
+    why = why if len(why) <= MOST_REASON else "Why is said there, too."
+    return (
+        f"{head}\n{why}\n{effect}\nArguments: too long to show here. `{SERVER} approvals show {id}` shows all "
+        f"{len(whole):,} characters of this question; it can be approved once you have seen them."
+    )
 
 
 def form(approval: Approval) -> Mapping[str, Any]:
@@ -35,7 +63,7 @@ def form(approval: Approval) -> Mapping[str, Any]:
             "type": "string",
             "title": "For how long",
             "enum": [str(scope) for scope in Scope],
-            "enumNames": ["this call alone", "this tool, in this session"],
+            "enumNames": ["this call alone", f"this {approval.wanted.lasts_for}, in this session"],
             "default": str(Scope.ONCE),
         }
     return {"message": approval.message, "requestedSchema": {"type": "object", "properties": properties}}
@@ -43,12 +71,18 @@ def form(approval: Approval) -> Mapping[str, Any]:
 
 def missing(decision: Decision, approval: Approval, seconds: float) -> Problem:
     """Nobody can be asked through the client, so the answer says how the person is reached."""
+    reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.unread else ""
     way_out = (
-        f"Nothing ran. The person says yes with `menugate approve {approval.id}` or no with `menugate deny "
+        f"Nothing ran. The person {reads}says yes with `menugate approve {approval.id}` or no with `menugate deny "
         f"{approval.id}`, within {minutes(seconds)}; tell them with `message_user`. Then make the same call again."
     )
     data = {"layer": str(decision.layer), "rule": decision.rule, "approval": approval.id}
     return Problem(Code.APPROVAL_REQUIRED, decision.reason, way_out, data)
+
+
+def unreadable(tool: Tool, size: int) -> Problem:
+    message = f"this call of `{tool.name}` needs the person's yes and is {size:,} characters long. Nothing ran."
+    return Problem(Code.TOO_LARGE, message, f"Make it in parts of fewer than {MOST_READ:,} characters each.")
 
 
 def lapsed(tool: Tool, why: str) -> Problem:

@@ -103,7 +103,9 @@ def _questions(state: "Reader", call: "Row") -> Iterator["Row"]:
     fields = call.fields
     wish = Wanted(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
     for row in state.rows(wish):
-        if row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
+        # The call that used the yes may have been put in other words than the one that was asked about.
+        used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
+        if used or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
             yield row
 
 

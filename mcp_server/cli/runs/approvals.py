@@ -1,6 +1,7 @@
 """`menugate approvals`, `approve` and `deny`: which calls wait for a yes, and what does the person say to them?"""
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
 LISTING = """
 menugate approvals                          what waits for your yes here
+menugate approvals show k7f392qa            one of them, whole; what is too long for the list is shown here
 menugate approvals --all                    what you were asked in the last day as well
 menugate approvals --json                   for a program
 """
 YES = """
 menugate approve k7f392qa                   this call may run, once, when it is made again
-menugate approve k7f392qa --for-session     this tool may, as long as the session lasts and nothing is changed
+menugate approve k7f392qa --for-session     this tool, or of `bash` this command, may as long as the session lasts
 """
 NO = """
 menugate deny k7f392qa                      it may not
@@ -33,12 +35,14 @@ LONGEST_REASON = 500
 
 def add(commands: Commands) -> None:
     one = commands.add("approvals", "show which calls wait for your yes", LISTING, run)
+    one.add_argument("deed", nargs="?", choices=("show",), metavar="show", help="show one question whole")
+    one.add_argument("id", nargs="?", metavar="ID", help="as the refused call named it")
     one.add_argument("--all", action="store_true", help="those that are answered, used or expired as well")
     add_place(one)
     add_json(one)
     one = commands.add("approve", "let a call run that waits for your yes", YES, run_approve)
     one.add_argument("id", metavar="ID", help="as the refused call named it")
-    one.add_argument("--for-session", action="store_true", help="this tool, as long as its session lasts")
+    one.add_argument("--for-session", action="store_true", help="this tool, or of what runs commands this command")
     add_place(one)
     one = commands.add("deny", "say no to a call that waits for your yes", NO, run_deny)
     one.add_argument("id", metavar="ID", help="as the refused call named it")
@@ -48,6 +52,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
+    if arguments.deed is not None:
+        return show_one(settings, arguments.id, arguments.json)
     with remembering(settings) as state:
         every = state.approvals() if state else ()
     now = time.time_ns()
@@ -63,10 +69,32 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
     if not found:
         say("Nothing was asked in the last day." if every else "Nothing waits for your yes; --all shows what did.")
     for one in found:
-        say((one.id, "bold"), f"  {standing(one, now)}, asked {when(one.asked)}, expires {when(one.expires)}")
-        for line in one.message.splitlines():
-            say(f"  {line}")
-        say()
+        show_question(one, one.message, now)
+
+
+def show_question(one: "Approval", text: str, now: int) -> None:
+    say((one.id, "bold"), f"  {standing(one, now)}, asked {when(one.asked)}, expires {when(one.expires)}")
+    for line in text.splitlines():
+        say(f"  {line}")
+    say()
+
+
+def show_one(settings: "Settings", id: str | None, json: bool) -> int:
+    """All of it, also where it is too long for a list; from then on it may be approved."""
+    from mcp_server.state import deeds
+
+    if id is None:
+        raise Trouble("which question? `menugate approvals` shows their ids.", 2)
+    one, now = find_question(settings, id), time.time_ns()
+    if json:
+        as_json(in_json(one, now) | {"message": one.whole or one.message})
+    else:
+        show_question(one, one.whole or one.message, now)
+    # Who closed the pipe has not read it.
+    sys.stdout.flush()
+    if one.unread:
+        written(settings, partial(deeds.mark_shown, id=id))
+    return 0
 
 
 def standing(one: "Approval", now: int) -> str:
@@ -91,6 +119,8 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
         "run": one.wanted.run or None,
         "step": one.wanted.step,
         "message": one.message,
+        "too_long": bool(one.whole),
+        "shown": one.shown or not one.whole,
         "asked": when(one.asked),
         "expires": when(one.expires),
         "scope": one.scope,
@@ -104,11 +134,18 @@ def run_approve(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     scope = Scope.SESSION if arguments.for_session else Scope.ONCE
-    if scope is Scope.SESSION and (known := looked_up(settings, arguments.id)) and not known.wanted.lasting:
-        effect = known.wanted.effect
-        raise Trouble(f"a call that asks for `{effect}` here is approved one at a time; leave out --for-session.")
+    asked = find_question(settings, arguments.id)
+    if scope is Scope.SESSION and not asked.wanted.lasting:
+        why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
+        raise Trouble(f"{why} is approved one at a time; leave out --for-session.")
+    if asked.unread and not asked.lapsed(time.time_ns()):
+        raise Trouble(
+            f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
+            f"`menugate approvals show {asked.id}` shows it. Then approve it."
+        )
     settled = answered(settings, arguments.id, Answer.YES, scope)
-    what = "any call of it that does no more" if settled.scope is Scope.SESSION else "this call, once"
+    lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
+    what = lasting if settled.scope is Scope.SESSION else "this call, once"
     say(f"Approved: `{settled.wanted.tool}`, {what}. It runs when it is made again, until {when(settled.expires)}.")
     return 0
 
@@ -125,21 +162,22 @@ def run_deny(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def looked_up(settings: "Settings", id: str) -> "Approval | None":
+def find_question(settings: "Settings", id: str) -> "Approval":
     with remembering(settings) as state:
-        return next((one for one in state.approvals() if one.id == id), None) if state else None
+        found = next((one for one in state.approvals() if one.id == id), None) if state else None
+    if found is None:
+        raise Trouble(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
+    return found
 
 
 def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
     from mcp_server.model.runs.approval import Scope, Way
     from mcp_server.state import deeds
 
-    known = looked_up(settings, id)
-    if known is None:
-        raise Trouble(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
+    asked = find_question(settings, id)
     reply = deeds.Reply(id, answer, Way.PERSON, scope or Scope.ONCE, reason)
     settled = written(settings, partial(deeds.answer, reply=reply))
     if settled is None:
-        word = standing(known, time.time_ns())
+        word = standing(asked, time.time_ns())
         raise Trouble(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
     return settled

@@ -56,7 +56,8 @@ def show_waiting(waits: Waiting, reader: str) -> None:
     for asked in waits.asked[:MOST]:
         what = f"waits for your yes: `{asked.wanted.tool}`{_whose(asked.wanted.principal, reader)}"
         say((what, "yellow"), f", since {when(asked.asked)}")
-        say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `menugate approvals` shows the call")
+        shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
+        say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `{shows}` shows the call")
     _more(len(waits.asked), "menugate approvals")
 
 

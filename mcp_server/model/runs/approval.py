@@ -21,7 +21,7 @@ class Scope(StrEnum):
     ONCE = "once"
     """This very call."""
     SESSION = "session"
-    """This tool in this session, doing no more than what was asked about."""
+    """This tool in this session, doing no more than what was asked about; of what runs commands, this command."""
 
 
 class Answer(StrEnum):
@@ -54,8 +54,16 @@ class Wanted:
     effect: Effect
     profile: Profile
     arguments_sha256: str
+    """Of what decides: the arguments that are not incidental, and where their paths lead."""
     lasting: bool
     """May a yes be for the whole session? Never for what destroys or changes production, nor for a protected place."""
+    exact: bool = False
+    """A yes for the session is for these arguments alone: what runs commands would do anything at all with others."""
+
+    @property
+    def lasts_for(self) -> str:
+        """What a yes for the session covers, in a word."""
+        return "command" if self.exact else "tool"
 
     @classmethod
     def by(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
@@ -82,7 +90,7 @@ class Approval:
     id: str
     wanted: Wanted
     message: str
-    """What the person is shown."""
+    """What the person is shown, by every door."""
     asked: int
     expires: int
     answer: Answer = Answer.OPEN
@@ -91,6 +99,10 @@ class Approval:
     reason: str = ""
     used: int = 0
     """How many calls it has let through."""
+    whole: str = ""
+    """All of the question, where it is too long for a form: the terminal shows it, and only then may it be a yes."""
+    shown: bool = False
+    """The terminal has shown the whole."""
 
     def covers(self, call: Wanted, carried: bool = False) -> bool:
         """Is this the call the question was about?
@@ -109,13 +121,20 @@ class Approval:
             asked.tool,
         ):
             return False
-        if self.scope is Scope.SESSION:
-            return call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
-        return call.arguments_sha256 == asked.arguments_sha256
+        same = call.arguments_sha256 == asked.arguments_sha256
+        if self.scope is Scope.ONCE:
+            return same
+        no_more = call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
+        return no_more and (same or not (call.exact or asked.exact))
 
     def lapsed(self, now: int) -> bool:
         """Expired, or asked in a future that a clock set back has made of the past: that counts as expired too."""
         return not self.asked <= now < self.expires
+
+    @property
+    def unread(self) -> bool:
+        """It is too long for a form, and the person has not had all of it before their eyes."""
+        return bool(self.whole) and not self.shown
 
     @property
     def spent(self) -> bool:
@@ -135,7 +154,8 @@ class Approval:
 def read(found: Mapping[str, Any]) -> Approval:
     """The approval that was written down. Raises where it is none."""
     wanted: dict[str, Any] = dict(found["wanted"])
-    if wanted.keys() != {one.name for one in fields(Wanted)}:
+    # Those of an earlier menugate know nothing of `exact`; what is asked of a call now decides for them too.
+    if not wanted.keys() <= {one.name for one in fields(Wanted)} <= wanted.keys() | {"exact"}:
         raise ValueError("not an approval")
     wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None
     wanted["effect"], wanted["profile"] = Effect(wanted["effect"]), Profile(wanted["profile"])

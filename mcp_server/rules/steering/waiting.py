@@ -50,7 +50,8 @@ def in_words(runs: list[Paused], questions: list[Approval], now: int) -> Iterato
     if runs:
         yield "What is paused goes on with the user's `menugate next`."
     for asked in questions[:MOST]:
-        answers = f"`menugate approve {asked.id}` or `menugate deny {asked.id}`"
+        first = f"`menugate approvals show {asked.id}` and then " if asked.unread else ""
+        answers = f"{first}`menugate approve {asked.id}` or `menugate deny {asked.id}`"
         yield f"Waits for the user's yes: `{asked.wanted.tool}`, {since(asked.asked, now)}; answered by {answers}."
     if len(questions) > MOST:
         yield f"Waits for the user's yes: {len(questions) - MOST} more, which `menugate approvals` shows."

@@ -17,6 +17,8 @@ KEPT_NS = 24 * 3600 * 10**9
 """How long a question stays to be looked at after it expired."""
 MOST_KEPT = 500
 """Questions of one principal. What a flood pushes out is asked anew, yes or not."""
+LONG, MOST_LONG = 20_000, 20
+"""Of those longer than this, so many: each is read with every call that needs a yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,14 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
             principal=plain(approval.wanted.principal),
             most=MOST_KEPT,
         )
+        tx.run(
+            "DELETE FROM approvals WHERE principal = :principal AND length(body) > :long AND id NOT IN"
+            " (SELECT id FROM approvals WHERE principal = :principal AND length(body) > :long"
+            " ORDER BY asked DESC, id LIMIT :most)",
+            principal=plain(approval.wanted.principal),
+            long=LONG,
+            most=MOST_LONG,
+        )
     tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
     return known
 
@@ -62,12 +72,15 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
 def answer(tx: Transaction, reply: Reply) -> Approval | None:
     """The approval as it stands then; None where there is none, or none that can still be answered.
 
-    Only the person takes an answer back; what came through a client stands. A yes for a session can be taken back as
-    long as it lets calls through: what comes next asks anew.
+    What is too long for a form gets no yes before the terminal has shown all of it. Only the person takes an answer
+    back; what came through a client stands. A yes for a session can be taken back as long as it lets calls through:
+    what comes next asks anew.
     """
     now = tx.clock.now_ns()
     found = approval(tx, reply.id)
     if found is None or found.lapsed(now) or found.spent:
+        return None
+    if found.unread and reply.answer is Answer.YES:
         return None
     if found.used and (reply.way is Way.CLIENT or reply.answer is not Answer.NO):
         return None
@@ -79,6 +92,13 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
     said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
     tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
     return settled
+
+
+def mark_shown(tx: Transaction, id: str) -> None:
+    """The person has had all of the question before their eyes, and may say yes."""
+    found = approval(tx, id)
+    if found is not None and found.unread:
+        _put(tx, replace(found, shown=True))
 
 
 def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:

@@ -1,0 +1,117 @@
+"""Does a yes for the session stay with the command it was given for? Another line, folder or shell asks again."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.types import ElicitRequestParams, ElicitResult
+
+from tests.doors.clients import ERAS, held, over_stdio, text
+from tests.doors.pipe import Pipe, pipe
+from tests.doors.typed import typed
+
+pytestmark = pytest.mark.anyio
+AWK = "awk 1 tox.ini"
+
+
+@pytest.fixture
+def place(workspace: Path) -> Path:
+    (workspace / "tox.ini").write_text("[tox]\n")
+    (workspace / "dir").mkdir()
+    (workspace / "dir" / "keep.txt").write_text("keep me\n")
+    return workspace
+
+
+@pytest.fixture(params=ERAS)
+def line(request: pytest.FixtureRequest, place: Path, home: Path) -> Generator[Pipe]:
+    with pipe(place, home, "--mode", "swe") as one:
+        one.hello(era=request.param)
+        yield one
+
+
+def said(result: dict[str, Any]) -> str:
+    return result["content"][0]["text"]
+
+
+def asks(result: dict[str, Any]) -> bool:
+    return bool(result.get("isError")) and "APPROVAL_REQUIRED" in said(result)
+
+
+def approve(place: Path, home: Path, tool: str, *flags: str) -> str:
+    (waiting,) = (one for one in json.loads(typed(place, home, "approvals", "--json").out) if one["tool"] == tool)
+    done = typed(place, home, "approve", waiting["id"], *flags)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_a_yes_to_one_command_is_none_to_the_next(place: Path, home: Path, line: Pipe) -> None:
+    assert asks(line.call("bash", command=AWK))
+    out = approve(place, home, "bash", "--for-session")
+    assert not line.call("bash", command=AWK).get("isError")
+    for other in ("rm -rf dir", "git push", f"{AWK} ", f"{AWK}; rm -rf dir", "awk 1 notes.md"):
+        assert asks(line.call("bash", command=other)), other
+    assert (place / "dir" / "keep.txt").exists()
+    # What it was given for goes on to run unasked, as often as it is called.
+    for _ in range(2):
+        assert not line.call("bash", command=AWK).get("isError")
+    assert "this command" in out
+    assert "any call" not in out
+
+
+def test_another_folder_shell_or_way_of_running_asks_again(place: Path, home: Path, line: Pipe) -> None:
+    assert asks(line.call("bash", command=AWK))
+    approve(place, home, "bash", "--for-session")
+    for more in ({"exec_dir": "dir"}, {"bash_id": "mine"}, {"shell_id": "mine"}, {"run_in_background": True}):
+        assert asks(line.call("bash", command=AWK, **more)), more
+    for same in ({"exec_dir": "."}, {"exec_dir": str(place)}, {"run_in_background": False}, {"description": "look"}):
+        assert not line.call("bash", command=AWK, **same).get("isError"), same
+
+
+def test_a_yes_to_one_line_typed_is_none_to_the_next(place: Path, home: Path) -> None:
+    """The same by the tool that types into a shell."""
+    with pipe(place, home, "--mode", "swe") as one:
+        one.hello()
+        assert not one.call("bash", command="cat", run_in_background=True, bash_id="mine")["isError"]
+        assert asks(one.call("write_to_shell", shell_id="mine", content="hello", press_enter=True))
+        approve(place, home, "write_to_shell", "--for-session")
+        assert not one.call("write_to_shell", shell_id="mine", content="hello", press_enter=True)["isError"]
+        assert asks(one.call("write_to_shell", shell_id="mine", content="rm -rf dir", press_enter=True))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_form_says_what_it_covers_and_covers_no_more(place: Path, home: Path, era: str) -> None:
+    shown: list[Any] = []
+
+    async def human(_ctx: Any, params: ElicitRequestParams) -> ElicitResult:
+        """Says yes for the session once, and no from then on."""
+        shown.append(params.model_dump())
+        if len(shown) > 1:
+            return ElicitResult(action="decline")
+        properties = shown[0]["requested_schema"]["properties"]
+        return ElicitResult(action="accept", content={"scope": "session"} | accepted(properties))
+
+    async with held(over_stdio(place, home, "--mode", "swe"), era, elicitation_callback=human) as one:
+        for _ in range(2):
+            assert not (await one.call("bash", command=AWK)).is_error
+        assert len(shown) == 1
+        assert text(await one.call("bash", command="rm -rf dir")).startswith("Error APPROVAL_DENIED")
+        assert len(shown) == 2
+        assert "this command, in this session" in str(shown)
+    assert (place / "dir" / "keep.txt").exists()
+
+
+def accepted(properties: dict[str, Any]) -> dict[str, Any]:
+    """Whatever else the form needs for a yes, as its own schema words it."""
+    return {name: one["enum"][0] for name, one in properties.items() if name != "scope" and "enum" in one}
+
+
+def test_other_tools_keep_the_yes_for_the_session(place: Path, home: Path) -> None:
+    (home / "menugate.yaml").write_text("rules:\n  ask: [fs_read_file]\n")
+    with pipe(place, home, "--mode", "data", "--config", str(home / "menugate.yaml")) as one:
+        one.hello()
+        assert asks(one.call("fs_read_file", path="tox.ini"))
+        assert "any call" in approve(place, home, "fs_read_file", "--for-session")
+        for path in ("tox.ini", "notes.md"):
+            assert not one.call("fs_read_file", path=path)["isError"]
