@@ -19,6 +19,7 @@ from tools.git.repository import Repository, find
 MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
 MOST_SAID = 1200
+HELD = (b"Read-only file system", b"Permission denied", b"Device or resource busy")
 
 HOLDING = ("bubblewrap", "seatbelt")
 """Sandboxes in which a program that git runs cannot write where git itself may."""
@@ -133,7 +134,7 @@ class Git:
             stdin=stdin,
             env=self._environment() | dict(env or {}),
         )
-        return _fine(await self.ctx.processes.run(command), arguments[0])
+        return _fine(await self.ctx.processes.run(command), arguments[0], self.ctx.processes.fixed)
 
     async def _harmless(self) -> None:
         await to_thread.run_sync(harmless, self.ctx.files, self.repository)
@@ -187,7 +188,8 @@ def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _fine(ran: Ran, verb: str) -> Ran:
+def _fine(ran: Ran, verb: str, fixed: Sequence[str] = ()) -> Ran:
+    """`fixed` are places that git may not have been able to change."""
     if ran.timed_out:
         raise Refusal(
             Problem(Code.TIMEOUT, f"git {verb} did not finish within {SECONDS:g} s and was stopped.", "Ask for less.")
@@ -195,7 +197,17 @@ def _fine(ran: Ran, verb: str) -> Ran:
     # Stopped because it said more than is kept: what was kept is as good as it gets.
     if ran.code == 0 or (ran.cut and ran.code >= 128):
         return ran
-    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}"))
+    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", _held(ran, fixed)))
+
+
+def _held(ran: Ran, fixed: Sequence[str]) -> str:
+    if not fixed or not any(words in ran.err for words in HELD):
+        return ""
+    names = ", ".join(f"`{one}`" for one in fixed)
+    return (
+        f"menugate itself runs from {names}, which git changes at the profile `unrestricted` only. Tell the user: a "
+        "menugate installed outside the workspace does not hold it."
+    )
 
 
 def said(ran: Ran) -> str:
