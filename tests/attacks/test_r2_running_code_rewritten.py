@@ -183,7 +183,7 @@ def shut_in_by(name: str, one: Copy) -> Copy:
     if name == "landlock":
         start = one.home / "start.py"
         start.write_text(UNSHELTERED + SCRIPT)
-        one.argv = [str(one.work / ".venv" / "bin" / "python"), str(start)]
+        one.argv = [str(Path(one.argv[0]).with_name("python")), str(start)]
     return one
 
 
@@ -328,10 +328,11 @@ def test_an_environment_that_menugate_does_not_run_from_is_worked_on_as_ever(cop
         assert not one.call("Write", file_path=f"other/{SITE}/newer.py", content="x = 1\n")["isError"]
 
 
-def test_git_does_not_put_other_files_in_their_place(work: Path, home: Path) -> None:
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_git_does_not_put_other_files_in_their_place(work: Path, home: Path, name: str) -> None:
     """A branch brings another module, and going there is no command but a tool of its own."""
     copied(work / "lib")
-    copy = Copy(work, home, [str(environment_at(home / "env", work / "lib"))], site="lib")
+    copy = shut_in_by(name, Copy(work, home, [str(environment_at(home / "env", work / "lib"))], site="lib"))
 
     def git(*words: str) -> None:
         names = {
@@ -354,6 +355,7 @@ def test_git_does_not_put_other_files_in_their_place(work: Path, home: Path) -> 
         one.call("menu_enter", mode="git")
         answer = one.call("git_checkout", repo_path=".", branch_name="evil")
         assert copy.victim.read_text() == whole, said(answer)
+        assert "menugate itself runs from `lib`" in said(answer)
         one.call("menu_enter", mode="swe")
         for line in ("git checkout evil", "git restore --source evil .", "git stash", "git merge evil"):
             ran(one, line)

@@ -159,7 +159,7 @@ def hints(ctx: Context, text: str) -> str:
         found.append(
             "[for commands a folder stays where it is while a secret, or what other programs obey, lies in it]"
         )
-    if (fixed := ctx.processes.fixed) and HELD.search(text):
+    if HELD.search(text) and (fixed := ctx.processes.fixed):
         names = ", ".join(f"`{one}`" for one in fixed)
         found.append(
             f"[menugate itself runs from {names}, which no command changes below the profile `unrestricted`; one that "

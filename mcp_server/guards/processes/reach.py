@@ -114,7 +114,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
     installed = ground.installed((str(ground.workspace), *caches))
     writable = changing and str(ground.workspace) not in installed
     inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
-    entrusted = [whole(one) for one in command.writable] if writable else []
+    entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
     return Reach(
         workspace=str(ground.workspace),
         folder=folder,
