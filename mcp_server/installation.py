@@ -4,6 +4,7 @@ Whoever can write there decides what runs next outside every sandbox, in this pr
 So no call may change any of it below `unrestricted`, and places are named rather too many than too few.
 """
 
+import os
 import shutil
 import site
 import sys
@@ -31,11 +32,20 @@ def inside(settings: Settings, found: Law | None = None) -> list[str]:
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
 
 
-def described(places: Iterable[str]) -> str:
-    """What `inside` found, for the person."""
+def shared() -> int:
+    """How many files of the packages have further names, by which no sandbox knows them."""
+    folders = [one for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
+    files = (f"{folder}/{name}" for one in folders for folder, _, names in os.walk(one) for name in names)
+    return sum(Path(file).lstat().st_nlink > 1 for file in files)
+
+
+def described(places: Iterable[str], shared: int = 0) -> str:
+    """What was found, for the person."""
+    links = f"; {shared:,} of its files have further names (hardlinks), by which they can be changed" if shared else ""
     if not (names := ", ".join("the whole workspace" if one == "." else one for one in places)):
-        return f"{sys.prefix}, outside the workspace"
-    return f"{names}: no call changes it below `unrestricted`; a menugate installed outside the workspace lifts that"
+        return f"{sys.prefix}, outside the workspace{links}"
+    lifts = "a menugate installed outside the workspace lifts that"
+    return f"{names}: no call changes it below `unrestricted`; {lifts}{links}"
 
 
 def named(settings: Settings, found: Law | None) -> Iterator[Path]:

@@ -420,6 +420,45 @@ def test_the_operators_files_in_the_workspace_stay_as_they_are(copy: Copy) -> No
     assert (copy.work / "cfg" / "menugate.yaml").readlink() == settled
 
 
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_a_cache_that_menugate_runs_from_is_no_way_in(work: Path, home: Path, name: str) -> None:
+    """`uvx menugate` runs from uv's cache, which a command at `trusted` may write otherwise."""
+    place = home / ".cache" / "uv" / "archive-v0" / "abc"
+    script = environment_at(place)
+    copied(place / SITE)
+    copy, before = shut_in_by(name, Copy(work, home, [str(script)])), grown(place)
+    (home / ".cache" / "uv" / "wheels").mkdir()
+    with copy.serving("--profile", "trusted") as one:
+        one.call("menu_enter", mode="swe")
+        ran(one, f"echo x >> {place / SITE / VICTIM}; touch {place / SITE}/sitecustomize.py; mv {place} {place}2")
+        ran(one, f"touch {home}/.cache/uv/wheels/new")
+    assert grown(place) == before
+    assert (home / ".cache" / "uv" / "wheels" / "new").exists()
+
+
+def test_without_a_sandbox_no_command_runs_where_menugate_lies(copy: Copy) -> None:
+    settled = copy.home / "settled.yaml"
+    settled.write_text("sandbox: off\n")
+    flags, before = ("--config", str(settled)), grown(copy.work / ".venv")
+    with copy.serving("--profile", "trusted", *flags) as one:
+        one.call("menu_enter", mode="swe")
+        refused = one.call("bash", command=f"echo x >> {copy.site}/{VICTIM}")
+    assert refused["isError"] and "NOT_GRANTED" in said(refused) and "`.venv`" in said(refused)
+    assert grown(copy.work / ".venv") == before
+
+
+def test_doctor_names_files_that_can_be_changed_by_another_name(copy: Copy) -> None:
+    """As uv makes them; it may have made the libraries that these tests use."""
+
+    def doubled() -> int:
+        found = re.search(r"([\d,]+) of its\s+files\s+have", copy.typed("doctor"))
+        return int(found[1].replace(",", "")) if found else 0
+
+    before = doubled()
+    (copy.work / "second.py").hardlink_to(copy.victim)
+    assert doubled() == before + 1
+
+
 def test_a_whole_home_is_served_and_the_link_to_menugate_stays(tmp_path: Path) -> None:
     """What `make serve` installs lies in the person's home, which may be the workspace."""
     home = tmp_path / "home"
