@@ -102,7 +102,7 @@ def copied(to: Path) -> None:
 def environment_at(place: Path, *paths: Path | str, program: str = sys.executable) -> Path:
     """An environment without menugate in it; `paths` are looked through for it and for what it needs."""
     subprocess.run([program, "-m", "venv", "--without-pip", str(place)], check=True)
-    (place / SITE / "found.pth").write_text("".join(f"{one}\n" for one in (*LIBRARIES, *paths)))
+    (place / SITE / "found.pth").write_text("".join(f"{one}\n" for one in (*paths, *LIBRARIES)))
     (place / "bin" / "menugate").write_text(f"#!{place}/bin/python\n{SCRIPT}")
     (place / "bin" / "menugate").chmod(0o755)
     return place / "bin" / "menugate"
