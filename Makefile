@@ -13,8 +13,10 @@ $(VENV)/.ready: pyproject.toml bin/setup
 	@PYTHON="$(PYTHON)" sh bin/setup "$(VENV)"
 	@touch $@
 
-serve: $(VENV)/.ready  ## serve this folder over HTTP, with its address, its token and the line to paste into a host
-	$(BIN)/menugate serve --http $(HTTP)
+serve:  ## install menugate for you, and serve this folder over HTTP: its address, its token, the line for a host
+	@command -v "$(PYTHON)" >/dev/null || \
+		{ echo "menugate needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@menugate=$$("$(PYTHON)" bin/install.py) && exec "$$menugate" serve --http $(HTTP)
 
 test: $(VENV)/.ready  ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from mcp_server.calls.approving.approvals import Approvals, trust
 from mcp_server.calls.approving.binding import Binding
@@ -35,6 +36,7 @@ from mcp_server.guards.processes import Ground, Workshop, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
+from mcp_server.installation import installation
 from mcp_server.law import Law
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
@@ -67,7 +69,7 @@ class Gate:
     redactor: Redactor
 
 
-def ground(settings: Settings) -> Ground:
+def ground(settings: Settings, found: Law) -> Ground:
     return Ground(
         workspace=settings.workspace,
         home=settings.home,
@@ -75,13 +77,16 @@ def ground(settings: Settings) -> Ground:
         # Last come the programs that were installed together with us.
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
+        installation=installation(settings, found),
     )
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
     config = found.library.config
-    jail = Jail(settings.workspace, private=settings.own_inside, readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+    where = ground(settings, found)
+    installed = tuple(map(Path, where.installed((str(settings.workspace),))))
+    jail = Jail(settings.workspace, settings.own_inside, (settings.state / "spill",), installation=installed)
+    shop = workshop(where, jail, config.sandbox, config.limits, for_programs(config.network))
     redactor = Redactor(rooms.secrets)
     return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
 
@@ -116,7 +121,7 @@ def ports(
     finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return Ports(
-        files=lambda session, demand: files.granted(demand, SeenBy(store, session.id)),
+        files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.id), profile),
         processes=shop.granted,
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),

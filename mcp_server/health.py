@@ -20,6 +20,7 @@ from mcp_server.guards.beneath import by_kernel, chosen
 from mcp_server.guards.processes import Ladder, rungs
 from mcp_server.guards.search import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
+from mcp_server.installation import described, inside, shared
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
@@ -31,9 +32,7 @@ from mcp_server.state import Store
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
-MOST_SHOWN = 5
-LOCK_SECONDS = 1.0
-OTHERS = 0o077
+MOST_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 
 
 class Grade(StrEnum):
@@ -245,6 +244,8 @@ def of_guards(settings: Settings) -> Iterator[Finding]:
     program = find_ripgrep(settings.search_path)
     slowly = Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
     yield Finding("search", str(program)) if program else slowly
+    fixed, doubled = inside(settings), shared()
+    yield Finding("runs from", described(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD)
 
 
 def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
@@ -255,8 +256,7 @@ def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
         return
     if isinstance(found, Law):
         ladder = Ladder(rungs(settings.search_path), found.library.config.sandbox)
-        says = asyncio.run(ladder.described())
-        yield Finding("sandbox", says, Grade.GOOD if ladder.name else Grade.NOTE)
+        yield Finding("sandbox", asyncio.run(ladder.described()), Grade.GOOD if ladder.name else Grade.NOTE)
 
 
 def of_leftovers(settings: Settings) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ class Settings:
     operators: Path = Path("/nonexistent")
     """Where the operator's file usually lies, whether or not there is one."""
     config: Path | None = None
+    named: tuple[Path, ...] = ()
+    """The operator's files by the names they were given, before any link was followed."""
     menus: tuple[Path, ...] = ()
     http: tuple[str, int] | None = None
     mode: str | None = None
@@ -114,6 +116,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         secrets=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate",
         operators=operators,
         config=config,
+        named=_named(given("config"), operators),
         menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
         http=http,
         mode=given("mode"),
@@ -175,6 +178,12 @@ def _config(given: str | None, folder: Path) -> Path | None:
         return path
     usual = folder / "menugate.yaml"
     return usual if usual.is_file() else None
+
+
+def _named(given: str | None, folder: Path) -> tuple[Path, ...]:
+    if given:
+        return (Path(given).absolute(),)
+    return (folder / "menugate.yaml",) if os.path.lexists(folder) else ()
 
 
 def _address(given: str | None) -> tuple[str, int] | None:

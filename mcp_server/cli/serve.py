@@ -3,6 +3,7 @@
 import argparse
 import gc
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def over_http(house: "House", limits: "Limits | None" = None) -> None:
+    from mcp_server.installation import inside
     from mcp_server.wire.transports.door import Admission, Limits
     from mcp_server.wire.transports.http import listening, local_hosts
     from mcp_server.wire.transports.serving import serve_net
@@ -89,23 +91,28 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    fixed = inside(settings, house.law)
     await serve_net(
         house.server,
         house.law.policy.menus,
         house.notices,
         Admission(hosts, origins, keys, limits or Limits()),
         bound,
-        lambda: announce(settings.workspace, address, token),
+        lambda: announce(settings.workspace, address, token, fixed),
     )
 
 
-def announce(workspace: Path, address: str, token: str | None) -> None:
+def announce(workspace: Path, address: str, token: str | None, fixed: Sequence[str] = ()) -> None:
+    from mcp_server.installation import described
+
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     say(f"menugate serves {workspace}")
     say(f"  address  {address}/mcp        (older clients: {address}/sse)")
     if token:
         say(f"  token    {token}")
         say("           kept in .menugate/http.token, readable by you alone")
+    if fixed:
+        say(f"  runs from {described(fixed)}")
     say("  to add it to a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
     say("ready; stop with Ctrl-C")

@@ -18,6 +18,7 @@ from mcp_server.guards.jail import Jail, Place, kind
 from mcp_server.guards.placing import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
 from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
 from mcp_server.model.ports.files import Entry, Found, Search, Snapshot, Stamp
+from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
 MOST_ENTRIES = 100_000
@@ -53,9 +54,10 @@ class WorkspaceFiles:
     finder: Finder
     grant: Grant = field(default_factory=Grant)
 
-    def granted(self, demand: Demand, seen: Seen | None = None) -> "WorkspaceFiles":
-        """The same files as one call of one session may use them."""
-        return replace(self, grant=Grant(demand), seen=seen or self.seen)
+    def granted(self, demand: Demand, seen: Seen | None = None, at: Profile = Profile.RESTRICTED) -> "WorkspaceFiles":
+        """The same files as one call of one session may use them, at this profile."""
+        grant = Grant(demand) if at is Profile.UNRESTRICTED else Grant(demand, self.jail.is_installed)
+        return replace(self, grant=grant, seen=seen or self.seen)
 
     @property
     def root(self) -> str:

@@ -3,9 +3,11 @@
 The decision looked at the words of the arguments. Here the question is asked again about the place they led to.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_server.guards.jail import Place
+from mcp_server.guards.refusals import installed as held
 from mcp_server.guards.refusals import not_granted, unconfirmed
 from mcp_server.model.ports.files import installed, protected, secret
 from mcp_server.model.posture import Profile
@@ -17,6 +19,8 @@ NOTHING = Demand(Effect.NONE, Profile.RESTRICTED)
 @dataclass(frozen=True, slots=True)
 class Grant:
     demand: Demand = NOTHING
+    fixed: Callable[[Place], bool] = lambda _place: False
+    """Is this place not to be changed, whoever said yes?"""
 
     def may_read(self, asked: str, place: Place) -> None:
         if self.demand.confirm is None and (secret(asked) or secret(place.path)):
@@ -28,6 +32,8 @@ class Grant:
 
     def may_change(self, asked: str, place: Place) -> None:
         self.may_write(asked)
+        if self.fixed(place):
+            raise held(asked)
         if self.demand.confirm is None and (protected(asked) or protected(place.path)):
             raise unconfirmed(asked, place.path, "decides what other programs run and is changed")
 

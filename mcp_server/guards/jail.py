@@ -49,7 +49,8 @@ class Place:
 
 class Jail:
     """The workspace as the only part of the disk there is. `private` is ours and never opened; `readable` lies inside
-    what is private and may be read all the same, which is how a result too long to show is had back."""
+    what is private and may be read all the same, which is how a result too long to show is had back. `installation` is
+    what we run from: it is read, and changed by nobody whom the person has not let."""
 
     def __init__(
         self,
@@ -58,10 +59,12 @@ class Jail:
         readable: tuple[Path, ...] = (),
         allow_hardlinks: bool = False,
         resolve: Resolve | None = None,
+        installation: tuple[Path, ...] = (),
     ) -> None:
         self.root = root.resolve(strict=True)
         self._spellings = {os.path.normpath(root.absolute()), str(self.root)}
         self._private, self._readable = private, readable
+        self._installation = installation
         self._allow_hardlinks = allow_hardlinks
         self._resolve = resolve or chosen()
         self._top = os.open(self.root, FOLDER)
@@ -218,6 +221,15 @@ class Jail:
         above = [folder for private in self._private for folder in private.resolve().parents]
         found = place.stat()
         return found is not None and _identity(found) in self._identities(tuple(above))
+
+    def is_installed(self, place: Place) -> bool:
+        """Do we run from this place, from what it lies in, or from something below it?"""
+        installed = self._identities(self._installation)
+        if not installed:
+            return False
+        found = place.stat()
+        above = self._identities(tuple({folder for one in self._installation for folder in one.parents}))
+        return not installed.isdisjoint(self._upwards(place)) or (found is not None and _identity(found) in above)
 
     def is_private(self, folder: int, name: str) -> bool:
         """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""

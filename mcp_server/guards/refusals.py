@@ -27,6 +27,15 @@ def ours(path: str) -> Refusal:
     return refused(f"`{path}` belongs to menugate's own state, which no tool opens.", "Choose another file or folder.")
 
 
+def installed(path: str) -> Refusal:
+    return refused(
+        f"`{path}` is part of what menugate runs from, or of a folder with that in it, and is only read below the "
+        "profile `unrestricted`.",
+        "Choose another place. If this one has to change, tell the user: `menugate status` names the folders, and a "
+        "menugate that is installed outside the workspace does not hold them.",
+    )
+
+
 def not_plain(path: str, what: str) -> Refusal:
     return refused(f"`{path}` is {what}; only plain files and folders are opened.", "Choose another file or folder.")
 

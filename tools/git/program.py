@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.ports.processes import Command, Processes, Ran
 from tools.git.filters import harmless
 from tools.git.plain import plain
 from tools.git.repository import Repository, find
@@ -19,6 +19,7 @@ from tools.git.repository import Repository, find
 MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
 MOST_SAID = 1200
+HELD = (b"Read-only file system", b"Permission denied", b"Device or resource busy")
 
 HOLDING = ("bubblewrap", "seatbelt")
 """Sandboxes in which a program that git runs cannot write where git itself may."""
@@ -133,7 +134,7 @@ class Git:
             stdin=stdin,
             env=self._environment() | dict(env or {}),
         )
-        return _fine(await self.ctx.processes.run(command), arguments[0])
+        return _fine(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
 
     async def _harmless(self) -> None:
         await to_thread.run_sync(harmless, self.ctx.files, self.repository)
@@ -187,15 +188,31 @@ def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _fine(ran: Ran, verb: str) -> Ran:
+def _fine(ran: Ran, verb: str, door: Processes | None = None) -> Ran:
+    """`door` is where a git that changes something was started."""
     if ran.timed_out:
         raise Refusal(
             Problem(Code.TIMEOUT, f"git {verb} did not finish within {SECONDS:g} s and was stopped.", "Ask for less.")
         )
+    held = _held(ran, door) if door else ""
+    if held and ran.code == 0:
+        # It goes on past a file that it cannot put in its place, and calls that well.
+        raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} did not put every file in its place{said(ran)}", held))
     # Stopped because it said more than is kept: what was kept is as good as it gets.
     if ran.code == 0 or (ran.cut and ran.code >= 128):
         return ran
-    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}"))
+    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", held))
+
+
+def _held(ran: Ran, door: Processes) -> str:
+    """What git could not know of a place that it was not let change."""
+    if not any(words in ran.err for words in HELD) or not door.fixed:
+        return ""
+    names = ", ".join(f"`{one}`" for one in door.fixed)
+    return (
+        f"menugate itself runs from {names}, which git changes at the profile `unrestricted` only. Tell the user: a "
+        "menugate installed outside the workspace does not hold it."
+    )
 
 
 def said(ran: Ran) -> str:

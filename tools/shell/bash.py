@@ -28,6 +28,7 @@ OFFLINE = re.compile(
 LAST = 4000
 """Characters in which its last line is looked for."""
 BUSY = "Device or resource busy"
+HELD = re.compile(f"Read-only file system|permission denied|Invalid cross-device link|{BUSY}", re.IGNORECASE)
 EARLY = 0.4
 """Seconds a command in the background has to say that it failed at once."""
 MOST_NAMED = 10
@@ -157,6 +158,12 @@ def hints(ctx: Context, text: str) -> str:
     if ctx.processes.sandbox == "bubblewrap" and BUSY in text:
         found.append(
             "[for commands a folder stays where it is while a secret, or what other programs obey, lies in it]"
+        )
+    if HELD.search(text) and (fixed := ctx.processes.fixed):
+        names = ", ".join(f"`{one}`" for one in fixed)
+        found.append(
+            f"[menugate itself runs from {names}, which no command changes below the profile `unrestricted`; one that "
+            "the user installs outside the workspace does not hold it]"
         )
     return "\n".join(found)
 

@@ -29,7 +29,7 @@ else:
 class Ports:
     """Where the ports of a call come from."""
 
-    files: Callable[[Session, Demand], Files]
+    files: Callable[[Session, Demand, Profile], Files]
     processes: Callable[[Demand, Profile], Processes]
     network: Callable[[Demand], Network]
     belongings: Callable[[Session], Belongings]
@@ -60,7 +60,7 @@ class ToolContext:
 
     @made_once
     def files(self) -> Files:
-        return self._ports.files(self.session, self.demand)
+        return self._ports.files(self.session, self.demand, self._profile)
 
     @made_once
     def processes(self) -> Processes:

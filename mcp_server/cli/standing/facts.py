@@ -1,5 +1,6 @@
 """What is to be said of this workspace? Its law and limits, its guards, and what is remembered, as plain values."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ REFUSALS = 5
 
 
 def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
+    from mcp_server.installation import inside
     from mcp_server.law import ceiling_set_by
 
     policy = found.policy
@@ -28,6 +30,7 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
+        "installation": {"folder": sys.prefix, "inside": inside(settings, found)},
         "guards": guards(settings, found),
         "review": reviewed_by(found),
     }

@@ -44,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def tell(facts: dict[str, Any]) -> None:
+    from mcp_server.installation import described
+
     rows = [("workspace", str(facts["workspace"])), ("config", str(facts["config"] or "none"))]
     for number, (axis, one) in enumerate(facts["posture"].items()):
         value = {True: "on", False: "off"}.get(one["value"], one["value"])
@@ -54,6 +56,7 @@ def tell(facts: dict[str, Any]) -> None:
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
         ("sandbox", facts["guards"]["sandbox"]),
+        ("runs from", described(facts["installation"]["inside"])),
     ]
     if one := facts["review"]:
         rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))

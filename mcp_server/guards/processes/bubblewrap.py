@@ -85,6 +85,8 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
         for one in sorted({*reach.pinned, *reach.held, *reach.guarded}):
             kept = one in reach.guarded and one not in reach.held
             found += ["--ro-bind-try" if kept else "--bind-try", one, one]
+    for one in reach.installed:
+        found += ["--ro-bind-try", one, one]
     found += list(_hiding(reach.hidden))
     return [*found, "--chdir", reach.folder, "--"]
 

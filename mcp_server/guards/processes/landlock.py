@@ -103,9 +103,10 @@ def opened(reach: Reach, private: str) -> dict[str, list[str]]:
     # What keeps our own folder out of the person's repository is no secret, and git looks for it.
     ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
     run = [*ours, *parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
-    write = [private, *reach.caches, *reach.entrusted]
+    installed = set(reach.installed)
+    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in parts(one, installed))]
     if reach.writable:
-        kept = {*reach.hidden, *reach.guarded, *reach.held}
+        kept = {*reach.hidden, *reach.guarded, *reach.held, *installed}
         write += parts(reach.workspace, kept)
     return {"run": run, "list": [reach.workspace], "use": list(DEVICES), "write": write}
 

@@ -52,6 +52,8 @@ class Ground:
     search_path: str = ""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What every child is told of the environment."""
+    installation: tuple[Path, ...] = ()
+    """What we run from, wherever that lies."""
 
     def inside(self, path: str | Path) -> str | None:
         """A path below the workspace, None where it lies elsewhere."""
@@ -59,6 +61,11 @@ class Ground:
             return str(Path(path).relative_to(self.workspace))
         except ValueError:
             return None
+
+    def installed(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """What of our installation lies in these folders, or is one of them."""
+        found = {str(one) for one in self.installation if any(one.is_relative_to(folder) for folder in folders)}
+        return tuple(sorted(one for one in found if found.isdisjoint(map(str, Path(one).parents))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class Reach:
     """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
     """Not even read."""
+    installed: tuple[str, ...] = ()
+    """What we run from ourselves: read, not changed, not moved, whatever else is open around it or in it."""
 
 
 def contained(profile: Profile, command: Command) -> bool:
@@ -94,27 +103,32 @@ def contained(profile: Profile, command: Command) -> bool:
 
 
 def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, command: Command, folder: str) -> Reach:
-    writable = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
+    changing = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
     trusted = profile.covers(Profile.TRUSTED)
     guarded, held = _kept(ground, places, command.writable, trusted)
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
     unseen += [inside for one in ground.private if (inside := ground.inside(one))]
     homes = tuple(dict.fromkeys([*(one for one in HOMES if Path(one).is_dir()), str(ground.home)]))
-    caches = tuple(_below(ground.home, CACHES)) if trusted and writable else ()
+    caches = tuple(_below(ground.home, CACHES)) if trusted and changing else ()
+    installed = ground.installed((str(ground.workspace), *caches))
+    writable = changing and str(ground.workspace) not in installed
+    inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
+    entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
     return Reach(
         workspace=str(ground.workspace),
         folder=folder,
         writable=writable,
-        network=trusted and writable,
+        network=trusted and changing,
         emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
         lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        pinned=tuple(map(whole, _above((*guarded, *held, *unseen), guarded))),
-        entrusted=tuple(str(ground.workspace / one) for one in command.writable) if writable else (),
+        pinned=tuple(map(whole, _above((*guarded, *held, *unseen, *inner), guarded))),
+        entrusted=tuple(one for one in entrusted if not _in_any(one, installed)),
         hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
+        installed=installed,
     )
 
 
@@ -147,6 +161,10 @@ def _but(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
         return
     for entry in sorted((workspace / one).iterdir()) if (workspace / one).is_dir() else ():
         yield from _but(opened, workspace, f"{one}/{entry.name}")
+
+
+def _in_any(path: str, folders: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{one}/") for one in folders)
 
 
 def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:

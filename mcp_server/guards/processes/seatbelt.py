@@ -57,6 +57,8 @@ def _lines(reach: Reach, private: str) -> Iterator[str]:
             yield f"(deny file-write* {_below((one,))})"
     if reach.writable and reach.pinned:
         yield f"(deny file-write* {_itself(reach.pinned)})"
+    if reach.installed:
+        yield f"(deny file-write* {_below(reach.installed)})"
     if reach.hidden:
         yield f"(deny file-read* file-write* {_below(reach.hidden)})"
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,12 @@ class Granted:
             return True
         return self.profile is Profile.TRUSTED and self.shop.outlet is not None
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        ground = self.shop.ground
+        found = ground.installed((str(ground.workspace),)) if self.profile is not Profile.UNRESTRICTED else ()
+        return tuple(inside for one in found if (inside := ground.inside(one)))
+
     def find(self, program: str) -> str | None:
         ground = self.shop.ground
         folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
@@ -125,6 +131,8 @@ class Granted:
         enough = self.profile.covers(self.demand.profile.above)
         if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
             raise unsheltered(self.shop.ladder)
+        if self.fixed:
+            raise rewritable(self.shop.ladder, self.fixed)
 
     def _program(self, name: str) -> str:
         if found := name if "/" in name else self.find(name):
@@ -215,9 +223,21 @@ class Granted:
         return child
 
 
+def rewritable(ladder: Ladder, fixed: Sequence[str]) -> Refusal:
+    """Without a sandbox nothing keeps a command from what we run from."""
+    names = ", ".join(f"`{one}`" for one in fixed)
+    return Refusal(
+        Problem(
+            Code.NOT_GRANTED,
+            f"menugate runs from {names} in this workspace, and without a sandbox a command could change that "
+            f"({_why_none(ladder)}); nothing ran.",
+            "Tell the user: a menugate that is installed outside the workspace can serve it instead.",
+        )
+    )
+
+
 def unsheltered(ladder: Ladder) -> Refusal:
-    tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
-    why = "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
+    why = _why_none(ladder)
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
@@ -225,6 +245,11 @@ def unsheltered(ladder: Ladder) -> Refusal:
             "Have the person install bubblewrap (on Debian: `apt-get install bubblewrap`), or raise the profile.",
         )
     )
+
+
+def _why_none(ladder: Ladder) -> str:
+    tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
+    return "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
 
 
 @dataclass

@@ -144,6 +144,11 @@ class Processes(Protocol):
         """The person's, whose sandbox it is."""
         ...
 
+    @property
+    def fixed(self) -> Sequence[str]:
+        """Places of the workspace that menugate itself runs from, which no child of this grant changes; `.` for all."""
+        ...
+
     def overflow(self) -> Overflow:
         """For the output of one program; whoever asks for it closes it."""
         ...
