@@ -105,7 +105,7 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
-        meant = led(tool, given, policy, jail.leads) if tool and given else None
+        meant = led(tool, given, policy, jail.leads, root) if tool and given else None
         made = decision or decide(tool, Call(name, given, led=meant), session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 

@@ -62,6 +62,7 @@ BASH = Tool(
     demand=Later("tools.shell.classify:demand"),
     shut_in=True,
     subject=("command", Subject.COMMAND),
+    paths=("exec_dir",),
     timeout=LONGEST + 30,
     large=True,
 )
