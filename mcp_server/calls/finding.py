@@ -8,6 +8,7 @@ from typing import Any, cast
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Kind, Policy
@@ -16,13 +17,17 @@ from mcp_server.model.tool import Arguments, Tool
 
 @dataclass(frozen=True)
 class Finding:
-    policy: Policy
+    ruling: Ruling
     sessions: Sessions
     desk: Callable[[Seat], MenuDesk]
     root: str
     """The workspace, as a caller may write it in front of every path."""
     leads: Callable[[str], str]
     """Where the links of a path lead."""
+
+    @property
+    def policy(self) -> Policy:
+        return self.ruling.policy
 
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
