@@ -19,12 +19,14 @@ from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.halting import Halting
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.house import Entrance, House
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
+from mcp_server.renewal import Renewal
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
@@ -73,12 +75,12 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     def built() -> "Gate":
         from mcp_server.gate import Rooms, gate
 
-        rooms = Rooms(store, sessions, holds, doors.postures, time, keeping, secrets, noticed, failed)
+        rooms = Rooms(store, sessions, holds, doors.postures, ruling, time, keeping, secrets, noticed, failed)
         return gate(found, settings, rooms, conversation)
 
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
-    doors = doors_of(found, settings, store)
+    doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
     offers = offers_of(found, settings, doors, Halting(store, holds, new_id), entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
@@ -96,6 +98,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         entrance=entrance,
         notices=front.notices,
         keeping=keeping,
+        renewal=Renewal(found, settings, ruling, doors.postures, front.listings.judge_by),
         server=server,
         health=health_gate(found, settings, doors),
         token=token,

@@ -27,6 +27,7 @@ from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing, telling
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
@@ -51,6 +52,7 @@ class Rooms:
     sessions: Sessions
     holds: Holds
     postures: Postures
+    ruling: Ruling
     clock: Clock
     keeping: Keeping
     secrets: tuple[str, ...]
@@ -138,19 +140,20 @@ def pipeline(
 ) -> Pipeline:
     jail, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
+    ruling = rooms.ruling
     memory = ProjectMemory(store, redactor.redact)
     review = Review(store, shop.granted, second_look(found, store, redactor))
     course = Course(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
 
     def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, policy, lambda: postures.known(seat.session.principal), course)
+        return MenuDesk(seat, sessions, ruling.policy, lambda: postures.known(seat.session.principal), course)
 
     return Pipeline(
-        policy=policy,
+        ruling=ruling,
         postures=postures,
-        finding=Finding(policy, sessions, desk, str(settings.workspace), jail.leads),
+        finding=Finding(ruling, sessions, desk, str(settings.workspace), jail.leads),
         recorder=Recorder(
-            store, counting(policy), conversation, redactor.redact, rooms.noticed, Binding(jail, redactor)
+            store, counting(ruling), conversation, redactor.redact, rooms.noticed, Binding(jail, redactor)
         ),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,

@@ -26,6 +26,7 @@ from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, health_gate, numbered
+from mcp_server.renewal import differing
 from mcp_server.settings import Settings
 from mcp_server.state import Store
 
@@ -61,6 +62,7 @@ def examine(
         *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, told))),
         *of_guards(settings),
         *of_sandbox(settings, packs),
+        *(Finding("servers", says, Grade.FAULT if one.fault else Grade.NOTE) for one, says in differing(settings)),
         *(() if shut else of_leftovers(settings)),
     ]
 
@@ -269,7 +271,7 @@ def of_leftovers(settings: Settings) -> Iterator[Finding]:
     drafts = [path for path in half_written(settings) if aged(path)]
     if drafts:
         says = f"{len(drafts)} files were left half written in {settings.state} and {settings.secrets}."
-        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: taken_away(drafts))
+        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
     aside = found_in(settings.state, "*.corrupt-*")
     if aside:
         size = sum(path.stat().st_size for path in aside)
@@ -293,8 +295,3 @@ def found_in(folder: Path, pattern: str) -> list[Path]:
 def aged(path: Path) -> bool:
     """Nobody is still writing it."""
     return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS
-
-
-def taken_away(paths: Sequence[Path]) -> None:
-    for path in paths:
-        path.unlink()

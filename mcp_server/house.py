@@ -22,6 +22,7 @@ from mcp_server.law import Law
 from mcp_server.model.ending import Ending, Refusal
 from mcp_server.model.policy import Shelter
 from mcp_server.model.ports.processes import Sandboxing
+from mcp_server.renewal import Renewal
 from mcp_server.settings import Settings
 from mcp_server.state import Store, glimpse
 from mcp_server.wire.notices import Notices
@@ -92,6 +93,7 @@ class House:
     entrance: Entrance
     notices: Notices
     keeping: Keeping
+    renewal: Renewal
     server: MenuServer
     health: HealthGate
     token: str | None
@@ -116,13 +118,16 @@ class House:
         else:
             await self.store.ready()
             self.entrance.open()
-        tasks = [loop.create_task(self._follow(changed)), loop.create_task(self.keeping.tend())]
-        self.entrance.missing = lambda: tasks.append(loop.create_task(self._unsheltered()))
+        works = (self._follow(changed), self.keeping.tend(), self.renewal.follow())
+        tasks = [loop.create_task(work) for work in works]
+        self.entrance.missing = lambda: tasks.append(loop.create_task(self._seen_anew()))
+        self.renewal.tell = self._seen_anew
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
+            self.renewal.close()
             await self.keeping.close()
             await self.entrance.close()
             self.notices.close()
@@ -130,8 +135,8 @@ class House:
             if self.last_words is not None:
                 await to_thread.run_sync(self.last_words)
 
-    async def _unsheltered(self) -> None:
-        """No sandbox holds here, which was hoped until it was tried: some lists are others now."""
+    async def _seen_anew(self) -> None:
+        """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
         await self.notices.elsewhere((), self.postures.everybody())
 
     async def _follow(self, changed: asyncio.Event) -> None:

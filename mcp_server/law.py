@@ -4,14 +4,17 @@ Commands that only look (`menus`, `check`, `explain`) need this and no more; the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
+from itertools import product
 from pathlib import Path
 
 import mcp_server
 from mcp_server.library import LONGEST_NAME, Fault, Faults, Library, load
+from mcp_server.library.configured import Config, config_in
 from mcp_server.library.faults import Findings
 from mcp_server.library.folder import FILE, PROMPTS, Own, own_of
+from mcp_server.library.reading import contents
 from mcp_server.library.words import Place, Words
 from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
@@ -44,6 +47,8 @@ class Law:
     trusted: bool
     """Does the person trust that, as it is?"""
     words: Words
+    said: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    """What the operator's file and the workspace's own said when they were read."""
 
 
 def installed_packs() -> tuple[Pack, ...]:
@@ -57,44 +62,110 @@ def installed_packs() -> tuple[Pack, ...]:
     return tuple(found)
 
 
-def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False, unheard: bool = False) -> Law | Faults:
+def law(
+    settings: Settings,
+    packs: Sequence[Pack] = (),
+    bare: bool = False,
+    unheard: bool = False,
+    texts: Mapping[Path, str] | None = None,
+) -> Law | Faults:
     """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
-    parties installed here, `unheard` what the workspace says of itself."""
+    parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were."""
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     if twice := registered_twice(every):
         return Faults(twice)
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    library = load(folders, settings.config, tools, max(LONGEST_NAME, 0, *(pack.longest_name for pack in every)))
+    longest = max(LONGEST_NAME, 0, *(pack.longest_name for pack in every))
+    said = operators_word(settings, texts or {})
+    library = load(folders, settings.config, tools, longest, said)
     if isinstance(library, Faults):
         return library
-    own = Own() if unheard else own_word(settings)
+    own = Own() if unheard else own_word(settings, texts or {})
     if isinstance(own, Faults):
         return own
+    policy = Policy(tools=tools, menus=library.menus, stages=library.stages, unfit=checks(tools))
+    return governed(Law(every, library, policy, Posture(), own, False, Words(())), settings, said)
+
+
+def governed(found: Law, settings: Settings, said: str | None) -> Law | Faults:
+    """The same under what its configuration and its workspace's own word say: rules, ceilings, budgets, words."""
+    config, own, tools = found.library.config, found.own, found.policy.tools
     trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
-    rules = ruled(library.config.rules, own, trusted, tools, settings)
+    rules = ruled(config.rules, own, trusted, tools, settings)
     if isinstance(rules, Faults):
         return rules
-    ceiling = lowest(lowest(library.config.max_profile, settings.max_profile), own.max_profile)
-    policy = Policy(
-        tools=tools,
-        menus=library.menus,
-        stages=library.stages,
-        rules=rules,
-        ceiling=ceiling,
-        budget=narrower(library.config.budget, own.budget),
-        unfit=checks(tools),
+    ceiling = lowest(lowest(config.max_profile, settings.max_profile), own.max_profile)
+    texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
+    return replace(
+        found,
+        policy=replace(found.policy, rules=rules, ceiling=ceiling, budget=narrower(config.budget, own.budget)),
+        posture=start_posture(found.library, settings, ceiling),
+        trusted=trusted,
+        words=Words(word_places(settings, config.prompts, own if trusted else Own())),
+        said=texts if said is None or settings.config is None else {**texts, settings.config: said},
     )
-    words = Words(word_places(settings, library.config.prompts, own if trusted else Own()))
-    return Law(every, library, policy, start_posture(library, settings, ceiling), own, trusted, words)
 
 
-def own_word(settings: Settings) -> Own | Faults:
+def renewed(found: Law, settings: Settings) -> tuple[Law, str]:
+    """The same tools and menus under what the files say now, and what is wrong with them. For a file that cannot be
+    understood, is empty or gone, what it said before counts; the other one counts as it is."""
+    config, said, faults = operators_now(found, settings)
+    own, ill = own_now(found, settings)
+    told = [*faults, *ill]
+    before = (found.library.config, found.said.get(settings.config) if settings.config else None)
+    for (one, text), other in product(((config, said), before), (own, found.own)):
+        library = replace(found.library, config=one)
+        made = governed(replace(found, library=library, own=other), settings, text)
+        if not isinstance(made, Faults):
+            return made, "\n".join(told)
+        told = told or [str(made)]
+    return found, "\n".join(told)
+
+
+def operators_now(found: Law, settings: Settings) -> tuple[Config, str | None, list[str]]:
+    before = found.said.get(settings.config) if settings.config else None
+    said = operators_word(settings, {})
+    if settings.config is None:
+        return Config(), None, []
+    if before is not None and (said is None or (before.strip() and not said.strip())):
+        return found.library.config, before, [unsaid(settings.config, said)]
+    findings = Findings()
+    config = config_in(settings.config, findings, found.policy.tools, said)
+    if wrong := findings.faults():
+        return found.library.config, before, [str(Faults(wrong))]
+    return config, said, []
+
+
+def own_now(found: Law, settings: Settings) -> tuple[Own, list[str]]:
+    own, before = own_word(settings, {}), found.own.texts.get(FILE)
+    if isinstance(own, Faults):
+        return found.own, [str(own)]
+    now = own.texts.get(FILE)
+    if before is not None and (now is None or (before.strip() and not now.strip())):
+        return found.own, [unsaid(settings.workspace / FILE, now)]
+    return own, []
+
+
+def unsaid(path: Path, said: str | None) -> str:
+    return f"{path}: it is {'gone, or cannot be read' if said is None else 'empty'}"
+
+
+def operators_word(settings: Settings, texts: Mapping[Path, str]) -> str | None:
+    """What the operator's file says; None where there is none, or where it cannot be read, which `load` tells."""
+    if settings.config is None:
+        return None
+    known = texts.get(settings.config)
+    return contents(settings.config, Findings()) if known is None else known
+
+
+def own_word(settings: Settings, texts: Mapping[Path, str]) -> Own | Faults:
     """What the workspace says. A file that the person named as the operator's is not asked a second time."""
-    if settings.config == settings.workspace / FILE:
+    path = settings.workspace / FILE
+    if settings.config == path:
         return Own()
     findings = Findings()
-    own = own_of(settings.workspace, findings)
+    own = own_of(settings.workspace, findings, texts.get(path))
     faults = findings.faults()
     return Faults(faults) if faults else own
 

@@ -12,6 +12,7 @@ from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Profile
 
 STATE_FOLDER = ".menugate"
+OPERATORS_FILE = "menugate.yaml"
 SHORTEST_SECRET = 8
 HANDED_ON = """
 LANG LANGUAGE TZ USER LOGNAME SHELL TERM COLORTERM CI NO_COLOR FORCE_COLOR VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV
@@ -176,7 +177,7 @@ def _config(given: str | None, folder: Path) -> Path | None:
         if not path.is_file():
             raise Unusable(f"the configuration {path} is not a file; name one with --config, or leave it out.")
         return path
-    usual = folder / "menugate.yaml"
+    usual = folder / OPERATORS_FILE
     return usual if usual.is_file() else None
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.sessions import Seat, Sessions
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Kind, Policy
@@ -16,7 +17,7 @@ from mcp_server.model.tool import Arguments, Tool
 
 @dataclass(frozen=True)
 class Finding:
-    policy: Policy
+    ruling: Ruling
     sessions: Sessions
     desk: Callable[[Seat], MenuDesk]
     root: str
@@ -24,13 +25,17 @@ class Finding:
     leads: Callable[[str], str]
     """Where the links of a path lead."""
 
+    @property
+    def policy(self) -> Policy:
+        return self.ruling.policy
+
     async def find(self, asked: Asked) -> Found | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
         if not tool.meta:
             arguments = tool.located(asked.arguments, self.root)
-            return Found(asked, tool, arguments, asked.seat, led=led(tool, arguments, self.policy, self.leads))
+            return Found(asked, tool, arguments, asked.seat, led=self.led(tool, arguments))
         seat = await self._seat(asked)
         if isinstance(seat, Problem):
             return seat
@@ -39,9 +44,11 @@ class Finding:
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
-            there = led(carried, arguments, self.policy, self.leads)
-            return Found(replace(asked, seat=seat), carried, arguments, seat, tool, there)
+            return Found(replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments))
         return Found(asked, tool, asked.arguments, seat)
+
+    def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
+        return led(tool, arguments, self.policy, self.leads, self.root)
 
     async def _seat(self, asked: Asked) -> Seat | Problem:
         handle = asked.arguments.get("menu")
@@ -85,18 +92,23 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
     return tool, tool.located(given.get("arguments") or {}, root)
 
 
-def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str]) -> Arguments | None:
+def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
     if not any(policy.rules.shelf(tool.name, kind) for kind in Kind):
         return None
-    there = {name: _led(given[name], leads) for name in tool.places if name in given}
+
+    def leading(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [leading(name, one) for one in cast(list[Any], value)]
+        if not isinstance(value, str):
+            return value
+        asked = tool.joined(name, value, given)
+        there = leads(asked)
+        # What is relative to another argument cannot say so any more once it leads elsewhere.
+        return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
+
+    there = {name: leading(name, given[name]) for name in tool.places if name in given}
     return {**given, **there} if any(there[name] != given[name] for name in there) else None
-
-
-def _led(value: Any, leads: Callable[[str], str]) -> Any:
-    if isinstance(value, list):
-        return [_led(one, leads) for one in cast(list[Any], value)]
-    return leads(value) if isinstance(value, str) else value
 
 
 def advised(found: Found, ending: Ending) -> Ending:

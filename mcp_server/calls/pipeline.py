@@ -26,6 +26,7 @@ from mcp_server.calls.recording import Recorder, Underway
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
@@ -37,7 +38,7 @@ from mcp_server.state import Begun, Lapsed, Moved, Paused
 
 @dataclass(frozen=True)
 class Pipeline:
-    policy: Policy
+    ruling: Ruling
     postures: Postures
     finding: Finding
     recorder: Recorder
@@ -51,9 +52,14 @@ class Pipeline:
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
+    @property
+    def policy(self) -> Policy:
+        return self.ruling.policy
+
     async def run(self, asked: Asked) -> Ending:
         """One call, from what was asked to what is shown. Nothing fails open: no record, no run."""
         try:
+            await self.ruling.renew()
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
@@ -66,6 +72,7 @@ class Pipeline:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
         yes: Yes | None = None
         while True:
+            found = await self.current(found)
             posture = await self.postures.of(found.asked.principal)
             await self.course.settle(found.seat)
             decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
@@ -88,6 +95,12 @@ class Pipeline:
                     await self.postures.refresh()
                 case Paused():
                     await self.course.holds.refresh()
+
+    async def current(self, found: Found) -> Found:
+        """The call under the rules that hold now, which may be about places that none was about before."""
+        before = self.policy
+        await self.ruling.renew()
+        return found if self.policy is before else replace(found, led=self.finding.led(found.tool, found.arguments))
 
     async def begin(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
         """On record, and its place in the budget taken before anything is waited for."""

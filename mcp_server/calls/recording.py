@@ -13,8 +13,9 @@ from mcp_server.calls.approving.binding import Binding
 from mcp_server.calls.asking import Asked, Found, measured
 from mcp_server.calls.running.testing import ending_of_tests
 from mcp_server.calls.sessions import Seat, seen_from
+from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import MEANINGS, Code, Done, Ending, Problem
-from mcp_server.model.policy import Decision, Layer, Policy, Verdict
+from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.session import Session
@@ -192,11 +193,17 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(one)
 
 
-def counting(policy: Policy) -> Callable[[Session, Posture], int]:
+def counting(ruling: Ruling) -> Callable[[Session, Posture], int]:
     """How many tools are seen from where: the same for every call from there, so counted once."""
     known: dict[tuple[object, ...], int] = {}
 
+    judged = [ruling.policy]
+
     def counted(session: Session, posture: Posture) -> int:
+        policy = ruling.policy
+        if policy is not judged[0]:
+            known.clear()
+            judged[0] = policy
         key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.cli.call import add_call, arguments_in
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture
 from mcp_server.cli.paper import as_json, say, table
+from mcp_server.cli.standing.servers import add_server, judging, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def add(commands: Commands) -> None:
             f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="if the person chose that"
         )
     add_place(one)
+    add_server(one)
     add_posture(one)
     one.add_argument("--quiet", action="store_true", help="print nothing; exit 1 where the call is not allowed")
     add_json(one)
@@ -49,15 +51,16 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     given = arguments_in(arguments.arguments)
-    settings = settings_of(arguments)
-    found = law_of(arguments, settings)
-    answer = explained(found, arguments, given, settings)
+    judged = judging(arguments, strict=True)
+    found = judged.law
+    answer = explained(found, arguments, given, judged.settings)
     if arguments.quiet:
         return 0 if answer.decision.allowed else 1
     if arguments.json:
-        as_json(in_json(answer))
+        as_json(in_json(answer) | {"server": judged.server.pid if judged.server else None})
     else:
         tell(answer, found)
+        note_servers(judged)
     return 0
 
 
@@ -105,7 +108,7 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
-        meant = led(tool, given, policy, jail.leads) if tool and given else None
+        meant = led(tool, given, policy, jail.leads, root) if tool and given else None
         made = decision or decide(tool, Call(name, given, led=meant), session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 

@@ -24,13 +24,18 @@ class Library:
 
 
 def load(
-    folders: Sequence[Path], config: Path | None, tools: Mapping[str, Tool], longest_name: int = LONGEST_NAME
+    folders: Sequence[Path],
+    config: Path | None,
+    tools: Mapping[str, Tool],
+    longest_name: int = LONGEST_NAME,
+    said: str | None = None,
 ) -> Library | Faults:
-    """`folders`: the shipped menus first, then those of packs; the operator's own are named in the configuration."""
+    """`folders`: the shipped menus first, then those of packs; the operator's own are named in the configuration.
+    `said` is taken for what that file says, where somebody has read it before."""
     findings = Findings()
     if not folders:
         return _no_folder()
-    chosen = config_in(config, findings, tools) if config is not None else Config()
+    chosen = config_in(config, findings, tools, said) if config is not None else Config()
     drafts = drafts_in([*folders, *chosen.menus], findings)
     stages = stages_in(folders[0] / "stages.yaml", findings)
     hosts = Hosts((*chosen.hosts, *hosts_in(folders[0] / "hosts.yaml", findings)))

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.model.posture import Profile, Stage
@@ -120,6 +121,8 @@ class Tool:
     """The arguments that name places in the workspace, where that is more than the subject."""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
+    base: str = ""
+    """The argument that the other places are relative to; they are to the workspace where there is none."""
     shut_in: bool = False
     """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
     timeout: float = 60.0
@@ -145,6 +148,12 @@ class Tool:
         short = {name: _below(inside, path) or "." for name, path in found.items() if isinstance(path, str)}
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
+    def joined(self, name: str, path: str, arguments: Arguments) -> str:
+        """A place as from the workspace, where the tool takes it as from another of its arguments."""
+        base = arguments.get(self.base) if self.base and name != self.base else None
+        relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
+        return f"{base}/{path}" if relative else path
+
     def demands(self, arguments: Arguments) -> Demand:
         if self.demand is None:
             return Demand(self.effect, self.profile)
@@ -152,8 +161,9 @@ class Tool:
 
 
 def _below(inside: str, path: str) -> str:
-    # `root//a` lies below the root, and what is left of it must not begin at the top of the disk.
-    return path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
+    # `root//a` lies below the root, and what is left of it must not begin at the top of the disk, nor climb out.
+    rest = path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
+    return path if normpath(rest).startswith("..") else rest
 
 
 WARMUP = frozenset({Stage.WARMUP})

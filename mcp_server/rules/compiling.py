@@ -12,12 +12,13 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from mcp_server.model.policy import Kind, Rule, Rules, RuleText
-from mcp_server.model.tool import Arguments, Tool
+from mcp_server.model.tool import Arguments, Subject, Tool
 from mcp_server.rules.matching import Condition, condition, everything
 from mcp_server.rules.patterns.globs import Impossible
 from mcp_server.rules.patterns.leading import word_of
-from mcp_server.rules.reach import never, schemas_at
-from mcp_server.rules.syntax import Malformed, Predicate, Written, parse
+from mcp_server.rules.patterns.slips import slip
+from mcp_server.rules.reach import names_at, never, schemas_at
+from mcp_server.rules.syntax import Malformed, Op, Predicate, Written, parse
 from mcp_server.rules.wording import nearest, quoted
 
 STRENGTH = {kind: place for place, kind in enumerate(Kind)}
@@ -71,9 +72,11 @@ def _fault(text: RuleText, reason: str) -> Fault:
 
 def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
     written = parse(text.text)
-    speaking = _able(written, _named(written.tool, text.kind, tools))
+    named = _named(written.tool, text.kind, tools)
+    _check_bracket(written, named)
+    speaking = _able(written, named)
     for predicate in written.predicates:
-        _check_pattern(predicate)
+        _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
     reasons = [never(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
         raise Malformed(f"it can never match: {reasons[0]}")
@@ -84,9 +87,23 @@ def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> D
     return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word)
 
 
-def _check_pattern(predicate: Predicate) -> None:
+def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
+    """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
+    if written.specifier is None or written.literal or everything(written.specifier):
+        return
+    arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
+    command = any(tool.subject and tool.subject[1] is Subject.COMMAND for tool in tools)
+    if wrong := slip(written.specifier, arguments, tuple(Op), command):
+        end = "" if wrong.endswith("?") else "."
+        raise Malformed(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
+
+
+def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> None:
     if predicate.op != "regex":
         return
+    begun = predicate.value.removeprefix("^").replace("\\", "")
+    if place and any(begun.startswith(start) for start in ("./", *(f"{root.rstrip('/')}/" for root in roots))):
+        raise Malformed("it can never match: a path in the workspace is compared as from there, such as `docs/a.md`.")
     import regex  # as in matching: few rules need it
 
     try:
@@ -126,16 +143,26 @@ def _able(written: Written, tools: list[Tool]) -> list[Tool]:
     lacking = {tool.name for tool, _ in missing}
     found = [tool for tool in tools if tool.name not in lacking]
     if not found:
-        raise Malformed(_no_such_argument(*missing[0]))
+        guessed = (pair for pair in missing if _nearest_path(pair[0], pair[1].path))
+        raise Malformed(_no_such_argument(*next(guessed, missing[0])))
     return found
 
 
 def _no_such_argument(tool: Tool, predicate: Predicate) -> str:
-    known: list[str] = list(tool.arguments.get("properties", {}))
-    near = nearest(predicate.path[0], known) if predicate.path[0] not in known else None
+    near = _nearest_path(tool, predicate.path)
     meant = f" Did you mean {quoted(near)}?" if near else ""
     text = " If this is the text to match and no predicate, put it in quotes." if tool.subject else ""
     return f"{quoted(tool.name)} takes no argument {quoted(predicate.where)}.{meant}{text}"
+
+
+def _nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
+    """The path with its first wrong name put right, as far as the schema knows names there."""
+    for depth, name in enumerate(path):
+        known = names_at(tool.arguments, path[:depth])
+        if name not in known:
+            near = nearest(name, known)
+            return ".".join((*path[:depth], near, *path[depth + 1 :])) if near else None
+    return None
 
 
 def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:

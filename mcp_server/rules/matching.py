@@ -8,7 +8,9 @@ allows does not.
   and equals, contains and exceeds nothing. `neq` and `not_in` then hold for a rule that narrows.
 - A path through a list speaks about its elements: one is enough for a rule that narrows, all must fit to allow.
 - Upper and lower case are one for a specifier, `glob` and `regex` of a rule that narrows, because on some disks they
-  are; a rule that allows means what it says. `eq`, `in` and `contains` are exact.
+  are; a rule that allows means what it says. `eq`, `in` and `contains` are exact, except about paths.
+- An argument that names places is brought into one spelling before any predicate sees it, and where it is left out it
+  means the workspace to a rule that narrows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,10 +20,9 @@ from mcp_server.model.tool import Arguments, Subject, Tool
 from mcp_server.rules.patterns.beginning import lines
 from mcp_server.rules.patterns.globs import Path, Text, paths, texts
 from mcp_server.rules.patterns.leading import words_of
+from mcp_server.rules.patterns.places import Test, place_test
 from mcp_server.rules.syntax import Op, Predicate, Written
 
-Test: TypeAlias = Callable[[Any], bool | None]
-"""Of one value found in the arguments; None where it cannot be told."""
 Condition: TypeAlias = Callable[[Tool, Arguments], bool]
 
 REGEX_SECONDS = 0.05
@@ -37,14 +38,29 @@ def condition(
     if written.specifier is not None and not everything(written.specifier):
         tests: dict[Subject, Test] = {kind: _test(written.specifier, kind, cautious, roots) for kind in kinds}
         return lambda tool, arguments: _specified(tool, arguments, tests, cautious)
-    predicates = [(one, predicate_test(one, cautious, roots)) for one in written.predicates]
+    predicates = [(one, *_tests(one, cautious, roots)) for one in written.predicates]
     if not predicates:
         return None
 
     def holds(tool: Tool, arguments: Arguments) -> bool:
-        return all(_holds(tool, arguments, one, test, cautious) for one, test in predicates)
+        places = tool.places
+        return all(
+            _holds_of_place(tool, arguments, one, place, cautious)
+            if one.path[0] in places
+            else _holds(tool, arguments, one, test, cautious)
+            for one, test, place in predicates
+        )
 
     return holds
+
+
+def _tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
+    """Of any argument, and of one that names places."""
+
+    def of(one: Predicate) -> Test:
+        return predicate_test(one, cautious, roots)
+
+    return of(predicate), place_test(predicate, cautious, roots, of)
 
 
 def everything(specifier: str) -> bool:
@@ -70,10 +86,18 @@ def subjects(tool: Tool, arguments: Arguments) -> list[Any]:
     argument, kind = tool.subject
     given = arguments.get(argument)
     if isinstance(given, str):
-        return [given]
+        return [tool.joined(argument, given, arguments) if kind is Subject.PATH else given]
     found = _leaves(values(arguments, (argument,), tool.arguments))
-    # No path means the workspace itself.
-    return ["" if value is MISSING and kind is Subject.PATH else value for value in found]
+    return [_placed(tool, argument, value, arguments) for value in found] if kind is Subject.PATH else list(found)
+
+
+def _placed(tool: Tool, argument: str, value: Any, arguments: Arguments) -> Any:
+    """A place as from the workspace, and the workspace itself where none is named."""
+    if value is MISSING:
+        return ""
+    if isinstance(value, list | tuple):
+        return [_placed(tool, argument, one, arguments) for one in cast(Sequence[Any], value)]
+    return tool.joined(argument, value, arguments) if isinstance(value, str) else value
 
 
 def words(tool: Tool, arguments: Arguments) -> frozenset[str] | None:
@@ -90,9 +114,24 @@ def _verdict(found: Sequence[Any], test: Test, cautious: bool) -> bool:
 
 
 def _holds(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
+    return _verdict(_asked(tool, arguments, predicate), test, cautious)
+
+
+def _holds_of_place(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
+    found = _asked(tool, arguments, predicate)
+    if predicate.op is not Op.EXISTS:
+        found = [
+            value if value is MISSING and not cautious else _placed(tool, predicate.path[0], value, arguments)
+            for value in found
+        ]
+    return _verdict(found, test, cautious)
+
+
+def _asked(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
+    """What the predicate is asked of: lists as they are where it is about lists, else their elements."""
     found = list(values(arguments, predicate.path, tool.arguments))
     whole = predicate.op in (Op.CONTAINS, Op.EXISTS) or (isinstance(predicate.value, list) and predicate.op is Op.EQ)
-    return _verdict(found if whole else list(_leaves(found)), test, cautious)
+    return found if whole else list(_leaves(found))
 
 
 def values(arguments: Arguments, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:

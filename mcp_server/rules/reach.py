@@ -24,6 +24,12 @@ def schemas_at(schema: Schema, path: Sequence[str]) -> tuple[Schema, ...]:
     return level
 
 
+def names_at(schema: Schema, path: Sequence[str]) -> frozenset[str]:
+    """The names that may follow on a path, as far as the schema knows them."""
+    level = [one for node in schemas_at(schema, path) for one in _branches(node)]
+    return frozenset(name for one in level for name in one.get("properties", {}))
+
+
 def never(schema: Schema, predicates: Sequence[Predicate]) -> str | None:
     """Why the predicates can never be true together, in words for whoever wrote them; None where they can."""
     for predicate in predicates:

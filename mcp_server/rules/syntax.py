@@ -11,10 +11,11 @@ tool(options.force eq true and repo glob "acme/*")
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
+from mcp_server.rules.patterns.slips import operator
 from mcp_server.rules.wording import quoted
 
 
@@ -49,6 +50,14 @@ class Written:
     tool: str
     specifier: str | None = None
     predicates: tuple[Predicate, ...] = ()
+    literal: bool = field(default=False, compare=False)
+    """The specifier stood in quotes, and can have been meant as nothing else."""
+
+
+class Bare(str):
+    """A word without quotes that is no number, `true`, `false` or `null`."""
+
+    __slots__ = ()
 
 
 class Malformed(ValueError):
@@ -56,7 +65,7 @@ class Malformed(ValueError):
 
 
 WHOLE = re.compile(r"\s*(?P<tool>[\w.:*?/\[\]!-]+)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
-PATH = r"[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
+PATH = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 OPS = "|".join(sorted(Op, key=len, reverse=True))
 # A bracket that begins like this holds predicates; put a specifier that looks the same in quotes.
 LOOKS = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
@@ -77,7 +86,7 @@ def parse(text: str) -> Written:
     if not inside.strip():
         raise Malformed(f"there is nothing in the brackets; write {quoted(tool)} for every call.")
     if STRING.fullmatch(inside.strip()):
-        return Written(tool, _string(inside.strip()))
+        return Written(tool, _string(inside.strip()), literal=True)
     if LOOKS.match(inside):
         return Written(tool, predicates=_predicates(inside))
     return Written(tool, inside.strip())
@@ -97,9 +106,7 @@ def _predicates(text: str) -> tuple[Predicate, ...]:
     while True:
         head = HEAD.match(text, at)
         if head is None:
-            raise Malformed(
-                f"{quoted(text[at:].strip())} is no predicate; write `path op value`, with op one of {', '.join(Op)}."
-            )
+            raise Malformed(_no_predicate(text[at:].strip()))
         op = Op(head["op"])
         value, at = _value(text, head.end(), op)
         found.append(Predicate(tuple(head["path"].split(".")), op, value))
@@ -113,13 +120,28 @@ def _predicates(text: str) -> tuple[Predicate, ...]:
         at = joined.end()
 
 
+def _no_predicate(text: str) -> str:
+    words = text.split()
+    wrong = operator(words[1], tuple(Op)) if len(words) > 1 else None
+    if wrong:
+        return f"{quoted(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
+    return f"{quoted(text)} is no predicate; write `path op value`, with op one of {', '.join(Op)}."
+
+
 def _value(text: str, at: int, op: Op) -> tuple[Any, int]:
     at += len(text[at:]) - len(text[at:].lstrip())
     if op is Op.EXISTS and (at == len(text) or text.startswith("and ", at)):
         return True, at - 1 if at < len(text) else at
     value, at = _list(text, at + 1) if text.startswith("[", at) else _one(text, at)
     _fits(op, value)
+    _refuse_bare(value)
     return value, at
+
+
+def _refuse_bare(value: Any) -> None:
+    for one in cast(list[Any], value if isinstance(value, list) else [value]):
+        if isinstance(one, Bare):
+            raise Malformed(_in_quotes(one))
 
 
 def _one(text: str, at: int) -> tuple[Any, int]:
@@ -158,7 +180,17 @@ def _bare(text: str) -> Any:
     if re.fullmatch(r"-?\d{1,18}\.\d{1,18}", text):
         return float(text)
     words: dict[str, Any] = {"true": True, "false": False, "null": None}
-    return words.get(text, text)
+    return words.get(text, Bare(text))
+
+
+def _in_quotes(word: str) -> str:
+    """What to write for a bare word; it may have been meant as one of the few that there are."""
+    low = word.lower()
+    said = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
+    also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
+    number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
+    text = quoted(json.dumps(str(word), ensure_ascii=False))
+    return f"{quoted(word)} is no value: put a text in quotes, {text}{also}{number}."
 
 
 def _fits(op: Op, value: Any) -> None:

@@ -50,6 +50,11 @@ class Listings:
         host = self.hosts.named(caller.client)
         return host.listing if host else Listing.CARRIED
 
+    def judge_by(self, policy: Policy) -> None:
+        """Other rules, and so other lists; the tools are the same."""
+        self.policy = policy
+        self._ready.clear()
+
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if session.pinned or face in (Listing.MASKED, Listing.FLAT):
             return visible(session, posture, self.policy)

@@ -14,7 +14,7 @@ ORDER: list[set[str]] = [
     {"mcp_server.compose"},
     {"mcp_server.house"},
     {"mcp_server.health", "mcp_server.gate"},
-    {"mcp_server.person", "mcp_server.installation"},
+    {"mcp_server.person", "mcp_server.installation", "mcp_server.renewal"},
     {"mcp_server.law", "mcp_server.wire"},
     {"mcp_server.calls"},
     {"mcp_server.upstreams", "mcp_server.guards", "mcp_server.state", "mcp_server.library"},
@@ -24,7 +24,8 @@ ORDER: list[set[str]] = [
 # What the operator may set is read once and handed down as one value.
 SETTINGS = "mcp_server.settings"
 SETTINGS_READERS = {
-    f"mcp_server.{reader}" for reader in ("cli", "compose", "house", "gate", "health", "person", "law", "installation")
+    f"mcp_server.{reader}"
+    for reader in ("cli", "compose", "house", "gate", "health", "person", "law", "installation", "renewal")
 }
 PURE = {"mcp_server.model", "mcp_server.rules"}
 NOT_PURE = {"mcp", "mcp_types", "yaml", "os", "time", "random", "secrets", "datetime", "asyncio", "anyio", "sqlalchemy"}

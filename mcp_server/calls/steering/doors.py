@@ -63,5 +63,5 @@ class Doors:
         return Problem(
             Code.PROFILE_TOO_LOW,
             f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
-            "Nothing was changed. Whoever set the ceiling can raise it there; a running server is started anew for it.",
+            "Nothing was changed. Whoever set the ceiling can raise it there; a running server follows its file.",
         )

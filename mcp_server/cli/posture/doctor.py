@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
 from mcp_server.cli.paper import as_json, note, progress, say, table
+from mcp_server.cli.standing.servers import meant, settings_of_server
 
 if TYPE_CHECKING:
     from mcp_server.health import Finding
@@ -31,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     from mcp_server.health import examine, faults, mend, usable
 
     settings = settings_of(arguments)
+    if (server := meant(arguments, settings)) is not None:
+        settings = settings_of_server(settings, server)
     with progress("rows checked") as told:
         findings = examine(settings, arguments.packs, told)
     mended: list[Finding] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, law_of, settings_of
 from mcp_server.cli.paper import as_json, say, table
+from mcp_server.cli.standing.servers import add_server, judging, note_servers
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
@@ -39,6 +40,7 @@ def add(commands: Commands) -> None:
     for deed in (listing, test):
         add_place(deed)
         add_json(deed)
+    add_server(listing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,13 @@ def held(found: "Law") -> list[Held]:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    found = law_of(arguments, settings_of(arguments))
+    judged = judging(arguments, strict=True)
+    found = judged.law
     rules = held(found)
     if arguments.json:
         as_json([{**written(one.text), "whose": one.whose, "counts": one.counts} for one in rules])
         return 0
+    note_servers(judged)
     if not rules:
         say("There are no rules; docs/rules.md shows how they are written.")
         return 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TRUST = """
 menugate trust --show    what would count if you trusted this folder; nothing is changed
-menugate trust           from the next start on its allow rules and its prompts count, as they are now
+menugate trust           its allow rules count from now on, its prompts from the next start, as they are now
 """
 UNTRUST = """
 menugate untrust    its allow rules and its prompts are set aside again; what narrows goes on to hold
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     Trusted(settings.secrets).give(settings.workspace, found.own.digest)
     show(arguments, replace(found, trusted=True), settings)
     recorded(settings, True, found.own.digest)
-    note("Trusted as it is now. A byte that changes ends it; running servers take it up at their next start.")
+    note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
     return 0
 
 
@@ -54,7 +54,7 @@ def run_untrust(arguments: argparse.Namespace) -> int:
         say("This folder was not trusted.")
         return 0
     recorded(settings, False, "")
-    say("Not trusted any more. Running servers take it up at their next start.")
+    say("Not trusted any more. Running servers follow within half a second.")
     return 0
 
 

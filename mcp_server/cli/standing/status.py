@@ -4,11 +4,13 @@ import argparse
 import time
 from typing import Any
 
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
+from mcp_server.cli.command import Commands, add_json, add_place, add_posture
 from mcp_server.cli.paper import as_json, say, table
 from mcp_server.cli.posture.holding import NOT_YET, holding, in_json, remembering
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
+from mcp_server.cli.standing import servers
 from mcp_server.cli.standing.facts import collected
+from mcp_server.cli.standing.servers import judging
 from mcp_server.cli.standing.waiting import show_waiting, waiting
 
 EXAMPLES = """
@@ -26,12 +28,14 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    found = law_of(arguments, settings)
+    judged = judging(arguments)
+    settings, found = judged.settings, judged.law
     with remembering(settings) as state:
-        stands = holding(settings, found, state, bool(arguments.profile))
+        flagged = bool(arguments.profile or (judged.server and judged.server.profile))
+        stands = holding(settings, found, state, flagged)
         waits = waiting(settings, found, state, time.time_ns())
         facts = collected(settings, found, state) | in_json(stands) | {"waiting": waits.in_json()}
+    facts["servers"] = [servers.in_json(one) for one in judged.servers]
     if arguments.json:
         as_json(facts)
         return 0
@@ -39,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     show_to_come(stands)
     show_waiting(waits, settings.person)
     tell(facts)
+    for told in [told for one in judged.servers for told in one.differs]:
+        say((told, "yellow"))
     entitle(stands.posture, settings.workspace.name)
     return 0
 
@@ -68,7 +74,11 @@ def tell(facts: dict[str, Any]) -> None:
 
 def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
     state, ledger = facts["state"], facts["ledger"]
-    lives = ", ".join(f"process {one['pid']} since {one['since']}" for one in facts["running"])
+    by = {one["pid"]: one["config"] for one in facts["servers"] if one["config"] != str(facts["config"])}
+    lives = ", ".join(
+        f"process {one['pid']} since {one['since']}" + (f", by {by[one['pid']]}" if by.get(one["pid"]) else "")
+        for one in facts["running"]
+    )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
     rows = [
         (

@@ -8,7 +8,7 @@ from mcp_server.library.configured.grammar import CONFIG, MEGABYTE
 from mcp_server.library.configured.review import reviewing_in
 from mcp_server.library.faults import Findings, Place, quoted
 from mcp_server.library.hosts import rows
-from mcp_server.library.reading import Fields, Leaf, read
+from mcp_server.library.reading import Fields, Leaf, parse, read
 from mcp_server.library.shape import (
     fit,
     flag,
@@ -63,9 +63,10 @@ class Config:
     health: OnFailure = OnFailure.ASK
 
 
-def config_in(path: Path, findings: Findings, tools: Collection[str]) -> Config:
-    """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it."""
-    node = read(path, findings)
+def config_in(path: Path, findings: Findings, tools: Collection[str], said: str | None = None) -> Config:
+    """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
+    is taken for what the file says, where somebody has read it before."""
+    node = read(path, findings) if said is None else parse(said, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
         return Config()

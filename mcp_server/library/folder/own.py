@@ -58,13 +58,14 @@ class Own:
         return tuple(rule for rule in self.rules if rule.kind is Kind.ALLOW)
 
 
-def own_of(workspace: Path, findings: Findings) -> Own:
-    """The workspace's own word; nothing where it says none. Faults are told with their lines."""
+def own_of(workspace: Path, findings: Findings, said: str | None = None) -> Own:
+    """The workspace's own word; nothing where it says none. Faults are told with their lines. `said` is taken for what
+    its file says, where somebody has read it before."""
     path = workspace / FILE
     prompts, texts = _prompts(workspace, findings)
-    if not path.is_file():
+    if said is None and not path.is_file():
         return Own(prompts=prompts, texts=texts)
-    said = contents(path, findings)
+    said = contents(path, findings) if said is None else said
     if said is None:
         return Own(prompts=prompts, texts=texts)
     texts = {FILE: said, **texts}

@@ -28,7 +28,7 @@ class Trusted:
     def given(self, folder: Path) -> str | None:
         """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
         try:
-            found: Any = json.loads(self._path(folder).read_text("utf-8"))
+            found: Any = json.loads(self.place(folder).read_text("utf-8"))
             key = Key.load(self.secrets)
         except (OSError, ValueError, RecursionError):
             return None
@@ -42,7 +42,7 @@ class Trusted:
 
     def give(self, folder: Path, digest: str) -> None:
         mac = Key.load_or_create(self.secrets).mac(_sealing(folder, digest))
-        path = self._path(folder)
+        path = self.place(folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -56,10 +56,11 @@ class Trusted:
     def take(self, folder: Path) -> bool:
         """False where there was none to take."""
         given = self.given(folder) is not None
-        self._path(folder).unlink(missing_ok=True)
+        self.place(folder).unlink(missing_ok=True)
         return given
 
-    def _path(self, folder: Path) -> Path:
+    def place(self, folder: Path) -> Path:
+        """Where it is written down."""
         name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
         return self.secrets / "trusted" / f"{name}.json"
 

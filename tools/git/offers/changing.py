@@ -39,6 +39,7 @@ COMMIT = Tool(
     run=Later("tools.git.committing:commit"),
     demand=demand_committing,
     subject=("message", Subject.TEXT),
+    paths=("repo_path",),
     shut_in=True,
 )
 
@@ -74,6 +75,8 @@ ADD = Tool(
     run=Later("tools.git.staging:add"),
     demand=demand_adding,
     subject=("files", Subject.PATH),
+    paths=("files", "repo_path"),
+    base="repo_path",
     shut_in=True,
 )
 
@@ -119,6 +122,7 @@ CREATE_BRANCH = Tool(
     stages=ACTING,
     run=Later("tools.git.branches:create_branch"),
     subject=("branch_name", Subject.TEXT),
+    paths=("repo_path",),
     shut_in=True,
 )
 
@@ -158,5 +162,6 @@ CHECKOUT = Tool(
     run=Later("tools.git.branches:checkout"),
     demand=demand_checkout,
     subject=("branch_name", Subject.TEXT),
+    paths=("repo_path",),
     shut_in=True,
 )

@@ -1,0 +1,17 @@
+"""By which policy is a call judged? By the one that holds when it is decided: one value, and swapped as a whole."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from mcp_server.model.policy import Policy
+
+
+async def _stays() -> None:
+    """Nobody looks whether something was written since."""
+
+
+@dataclass
+class Ruling:
+    policy: Policy
+    renew: Callable[[], Awaitable[None]] = _stays
+    """Take over what the person wrote since, before the next decision."""

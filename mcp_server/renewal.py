@@ -1,0 +1,216 @@
+"""What does a running server judge by after the person wrote something else? By that, from the next decision on.
+
+What is on disk is looked at before every decision, which costs a few microseconds, and now and then beside that, so
+that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force. Somebody may
+still be writing: until a file has lain still for a moment, what it takes away holds at once and what it gives waits.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+
+import anyio
+
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.steering.ruling import Ruling
+from mcp_server.law import Law, lowest, narrower, renewed
+from mcp_server.library.folder import FILE, PROMPTS
+from mcp_server.model.policy import Kind, Policy, Rules
+from mcp_server.model.posture import Profile
+from mcp_server.settings import OPERATORS_FILE, Settings
+from mcp_server.state.lives import Server, born, publish, servers, withdraw
+from mcp_server.state.trust import Trusted
+
+log = logging.getLogger("menugate")
+SECONDS = 0.15
+"""Between two looks where nobody calls."""
+STILL_NS = 150_000_000
+"""So long a file has to lie still until all of it counts; a clock of a file system is not finer than some of this."""
+FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
+"""What of the configuration a running server follows."""
+WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
+"""What a key is called in the file, where we call it otherwise."""
+Stamps = tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass
+class Renewal:
+    """Keeps what a server judges by in step with the files it comes from, and says what that is."""
+
+    started: Law
+    settings: Settings
+    ruling: Ruling
+    postures: Postures
+    changed: Callable[[Policy], None]
+    """Told of every other policy at once, before anything is decided by it."""
+    tell: Callable[[], Awaitable[None]] | None = None
+    """Have everybody look whose list may be another one now."""
+    held: Law = field(init=False)
+    """The last that was valid."""
+    fault: str = ""
+    since: int = 0
+    _stamps: Stamps = ()
+    _still: bool = True
+    _merged: bool = False
+    """What holds is what was and what is written now, both, because somebody may still be writing."""
+    _behind: bool = False
+    """Postures are still those under what was."""
+    _moved: bool = False
+
+    def __post_init__(self) -> None:
+        self.held = self.started
+        self.since = time.time_ns()
+        self.ruling.renew = self.renew
+
+    async def renew(self) -> None:
+        """What every decision waits for; nearly always it finds that nothing changed."""
+        stamps, still = self._looked()
+        if stamps != self._stamps or still != self._still:
+            self._stamps, self._still = stamps, still
+            self._take(*self._read(), still)
+        if self._behind:
+            await self.postures.refresh()
+            self._behind = False
+
+    async def follow(self) -> None:
+        """Beside the calls: lists are to follow too, and what was still being written comes to lie still."""
+        self.say()
+        while True:
+            await anyio.sleep(SECONDS)
+            try:
+                await self.renew()
+                if self._moved and self.tell is not None:
+                    self._moved = False
+                    await self.tell()
+            except Exception:
+                log.exception("what was changed in the configuration could not be taken over")
+
+    def close(self) -> None:
+        withdraw(self.settings.state, os.getpid())
+
+    def say(self) -> None:
+        """What is judged by here, for the person's commands."""
+        settings, pid = self.settings, os.getpid()
+        said = Server(
+            pid=pid,
+            born=born(pid),
+            config=str(settings.config) if settings.config else None,
+            profile=settings.profile,
+            max_profile=settings.max_profile,
+            menus=[str(one) for one in settings.menus],
+            since=self.since,
+            fault=self.fault,
+            restart=self._from_the_next_start(),
+            texts={str(path): text for path, text in self.held.said.items()} if self.fault else {},
+        )
+        try:
+            publish(settings.state, said)
+        except OSError as wrong:
+            log.warning("what is judged by here could not be written down: %s", wrong)
+
+    def _read(self) -> tuple[Law, str]:
+        """What is on disk now, and what of it does not count for what reason."""
+        usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
+        if config is None or (config == usual and config not in self.held.said):
+            # It may come after the start, and go again before it ever counted.
+            self.settings = replace(self.settings, config=usual if _stamp(usual) else None)
+        try:
+            return renewed(self.held, self.settings)
+        except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
+            log.exception("what was changed in the configuration could not be taken over")
+            return self.held, f"it could not be read ({type(wrong).__name__})"
+
+    def _take(self, found: Law, fault: str, still: bool) -> None:
+        known, self.fault = self.fault, fault
+        if fault and fault != known:
+            log.warning("the last valid rules stay in force: %s", fault)
+        alike = (found.said, found.own, found.trusted) == (self.held.said, self.held.own, self.held.trusted)
+        if not alike or self._merged:
+            self.since = self.since if alike else time.time_ns()
+            self._merged = not still and not alike
+            self._judge(self.held if self._merged else found, found)
+            self.held = found if still else self.held
+        elif fault == known:
+            return
+        self.say()
+
+    def _judge(self, before: Law, now: Law) -> None:
+        """By what is written now; where that is still being written, by what was as well."""
+        merged = both(before.policy, now.policy)
+        policy = replace(self.ruling.policy, rules=merged.rules, ceiling=merged.ceiling, budget=merged.budget)
+        self.ruling.policy = policy
+        self.changed(policy)
+        self.postures.ceiling = policy.ceiling
+        lower = lowest(before.posture.profile, now.posture.profile)
+        self.postures.default = before.posture.capped(lower).capped(policy.ceiling)
+        self.postures.ceilings = {
+            # Who is struck off the list comes in until the next start, and does as little as there is until then.
+            one.principal: lowest(one.max_profile, tokens_of(now).get(one.principal, Profile.RESTRICTED))
+            for one in before.library.config.tokens
+        }
+        self._behind = self._moved = True
+
+    def _from_the_next_start(self) -> list[str]:
+        before, now = self.started.library.config, self.held.library.config
+        names = [one.name for one in fields(before) if getattr(before, one.name) != getattr(now, one.name)]
+        found = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
+        words = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
+        told = words and (self.started.own.prompts or self.held.own.prompts)
+        return sorted({*found, *((PROMPTS,) if told else ())})
+
+    def _looked(self) -> tuple[Stamps, bool]:
+        """What the files look like from outside, and whether they lie still."""
+        stamps = tuple(map(_stamp, self._watched()))
+        newest = max((one[0] for one in stamps if one), default=0)
+        now = time.time_ns()
+        # A date to come says nothing about when somebody wrote last.
+        return stamps, not now - STILL_NS <= newest <= now + STILL_NS
+
+    def _watched(self) -> Iterator[str]:
+        settings, top = self.settings, self.settings.workspace
+        yield str(settings.config or settings.operators / OPERATORS_FILE)
+        yield str(top / FILE)
+        yield str(Trusted(settings.secrets).place(top))
+        yield str(top / PROMPTS)
+        for name in self.held.own.texts:
+            if name != FILE:
+                yield str(top / name)
+                yield str((top / name).parent)
+
+
+def tokens_of(found: Law) -> Mapping[str, Profile]:
+    return {one.principal: one.max_profile for one in found.library.config.tokens}
+
+
+def both(one: Policy, other: Policy) -> Policy:
+    """What either forbids is forbidden, and only what both allow is allowed."""
+    if one is other:
+        return other
+    known = {(rule.kind, rule.text, rule.source) for rule in one.rules.every}
+    allowed = {(rule.kind, rule.text) for rule in one.rules.every if rule.kind is Kind.ALLOW}
+    kept = [rule for rule in one.rules.every if rule.kind is not Kind.ALLOW]
+    for rule in other.rules.every:
+        new = (rule.kind, rule.text, rule.source) not in known
+        if (rule.kind, rule.text) in allowed if rule.kind is Kind.ALLOW else new:
+            kept.append(rule)
+    ceiling, budget = lowest(one.ceiling, other.ceiling), narrower(one.budget, other.budget)
+    return replace(other, rules=Rules(tuple(kept)), ceiling=ceiling, budget=budget)
+
+
+def _stamp(path: Path | str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
+    except OSError:
+        return None
+    return max(found.st_mtime_ns, found.st_ctime_ns), found.st_size, found.st_ino, found.st_dev
+
+
+def differing(settings: Settings) -> Iterator[tuple[Server, str]]:
+    """What does not hold in which of the servers that run here, though it is written down."""
+    for one in servers(settings.state):
+        yield from ((one, says) for says in one.differs)
+        if one.config != (str(settings.config) if settings.config else None):
+            yield one, f"Process {one.pid} judges by {one.config or 'no configuration'}."

@@ -1,0 +1,75 @@
+"""Which process started which, and is it still the same one?"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+DEEPEST = 200
+SECONDS = 5.0
+MARK = "MENUGATE_STARTED_BY"
+"""What a program that runs in no sandbox finds in its environment: the server that started it. A hint and no proof, for
+whoever wants to can take it out; the ancestors cannot be taken out."""
+
+
+def born(pid: int) -> str:
+    """When the process began, by which it is told from a later one of the same number; empty where nobody knows."""
+    if not sys.platform.startswith("linux"):
+        return _asked(pid, "lstart=")
+    fields = _stat(pid)
+    return fields[19] if len(fields) > 19 else ""
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """Who started it, who started that one, and so on, as far as they can be seen."""
+    seen = {pid}
+    for _ in range(DEEPEST):
+        pid = os.getppid() if pid == os.getpid() else _parent(pid)
+        if pid <= 1 or pid in seen:
+            return
+        seen.add(pid)
+        yield pid
+
+
+def marked(pid: int) -> str:
+    """The server that started this process in no sandbox, by what the process was given at its start."""
+    try:
+        given = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return ""
+    found = next((one for one in given.split(b"\0") if one.startswith(f"{MARK}=".encode())), b"")
+    return found.partition(b"=")[2].decode("ascii", "replace")[:20]
+
+
+def _parent(pid: int) -> int:
+    if sys.platform.startswith("linux"):
+        fields = _stat(pid)
+        found = fields[1] if len(fields) > 1 else ""
+    else:
+        found = _asked(pid, "ppid=")
+    return int(found) if found.isdigit() else 0
+
+
+def _stat(pid: int) -> list[str]:
+    """What comes after the name, which may hold anything."""
+    try:
+        said = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return []
+    return said.rpartition(")")[2].split()
+
+
+def _asked(pid: int, what: str) -> str:
+    try:
+        ran = subprocess.run(  # noqa: S603  # every word is ours
+            ["/bin/ps", "-o", what, "-p", str(pid)],
+            env={"LC_ALL": "C", "TZ": "UTC"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return " ".join(ran.stdout.decode("ascii", "replace").split())

@@ -1,0 +1,124 @@
+"""N3: a predicate with a slip in it was read as a text to match, never spoke, and `check` said that all was well."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.doors.pipe import pipe
+from tests.doors.served import PATIENCE, command, environment
+from tests.doors.typed import typed
+
+LISTS = ("block", "deny", "ask", "allow")
+DEAD = [
+    # rule, and the nearest right spelling that the fault names
+    ("fs_list_directory(depth >= 3)", "gt"),
+    ("fs_list_directory(depth>=3)", "gt"),
+    ("fs_list_directory(depth == 3)", "eq"),
+    ("fs_list_directory(depth > 3)", "gt"),
+    ("Edit(replace_all is true)", "eq"),
+    ("Edit(replace_all = true)", "eq"),
+    ("grep(path exits)", "exists"),
+    ('Write(file_path regx "^docs/")', "regex"),
+    ('Write(file_path not_glob "docs/**")', "no operator `not_glob`"),
+    ('Write(file_path matches "docs")', "regex"),
+    ('Write(file_path Glob "docs/**")', "glob"),
+    ('Write(not file_path glob "docs/**")', "neq"),
+    ("fs_delete(permanent)", "permanent exists"),
+    ("Read(docs/** and limit gt 3)", "docs/**"),
+    ("Read(limit gt 3 and offset >= 1)", "gt"),
+    # a bare word where a literal belongs
+    ("Write(file_path eq docs)", '"docs"'),
+    ("Write(file_path in [docs, src])", '"docs"'),
+    ("Edit(replace_all eq yes)", "true"),
+    ("Edit(replace_all eq True)", "true"),
+    ("grep(path exists yes)", "exists"),
+    ('fs_list_directory(depth gt "3")', "numbers"),
+    # an argument that the tool does not have
+    ("Edit(replaceall eq true)", "replace_all"),
+    ('Write(flie_path glob "docs/**")', "file_path"),
+    ("fs_list_directory(dept >= 3)", "depth"),
+    ("*(replace_al eq true)", "replace_all"),
+    ("bash(timeuot gt 5)", "timeout"),
+    ("bash(timeout >= 5)", "gt"),
+]
+ALIVE = [
+    "fs_list_directory(depth gt 2)",
+    "Edit(replace_all eq true)",
+    "grep(path exists)",
+    'Write(file_path regex "^docs/")',
+    "Read('limit >= 3')",
+    "Read(my notes.md)",
+    "Read(a=b.txt)",
+    "bash(timeout 5 make:*)",
+    "*(permanent eq true)",
+    "grep(-i eq true)",
+]
+
+
+def written(tmp_path: Path, kind: str, *rules: str) -> str:
+    path = tmp_path / f"{kind}.yaml"
+    path.write_text(f"rules:\n  {kind}:\n" + "".join(f"    - {json.dumps(rule)}\n" for rule in rules))
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_every_slip_is_a_fault_with_its_line_and_the_right_spelling(
+    workspace: Path, home: Path, tmp_path: Path, kind: str
+) -> None:
+    config = written(tmp_path, kind, *(rule for rule, _ in DEAD))
+    checked = typed(workspace, home, "check", "--json", "--config", config)
+    assert checked.code == 1
+    faults = {fault["file"]: fault["message"] for fault in json.loads(checked.out)["faults"]}
+    for line, (rule, meant) in enumerate(DEAD, 3):
+        assert meant in faults[f"{config}:{line}"].partition(": ")[2], rule
+    assert len(faults) == len(DEAD)
+
+
+@pytest.mark.parametrize("words", [("rules", "test"), ("rules", "list"), ("explain", "Read")], ids=" ".join)
+def test_no_command_judges_by_a_dead_rule(workspace: Path, home: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    config = written(tmp_path, "deny", "fs_list_directory(depth >= 3)")
+    said = typed(workspace, home, *words, "--config", config)
+    assert said.code == 1
+    assert "did you mean `gt`" in said.err
+    assert f"{config}:3" in said.err
+
+
+def test_no_server_starts_with_one_in_the_operators_file_or_the_folders(
+    workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    config = written(tmp_path, "deny", "Edit(replace_all is true)")
+    for flags in (["--config", config], []):
+        if not flags:
+            (workspace / "menugate.yaml").write_text(Path(config).read_text())
+        ended = subprocess.run(
+            [*command("serve"), "--workspace", str(workspace), *flags],
+            env=environment(home),
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=3 * PATIENCE,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert "did you mean `eq`" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_what_can_be_meant_is_no_fault(workspace: Path, home: Path, tmp_path: Path, kind: str) -> None:
+    checked = typed(workspace, home, "check", "--config", written(tmp_path, kind, *ALIVE))
+    assert checked.code == 0, checked.out
+
+
+def test_put_right_the_rules_speak(workspace: Path, home: Path, tmp_path: Path) -> None:
+    config = written(tmp_path, "deny", "fs_list_directory(depth gt 2)", "grep(-i eq true)")
+    with pipe(workspace, home, "--config", config) as one:
+        one.hello("mcp")
+        for tool, mode, arguments in [
+            ("fs_list_directory", "data", {"depth": 3}),
+            ("grep", "swe", {"pattern": "x", "-i": True}),
+        ]:
+            answer = one.call("menu_call", tool=tool, arguments=arguments, mode=mode)
+            assert answer["content"][0]["text"].startswith("Error RULE_DENIED")
