@@ -4,7 +4,17 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 `Changed`. Their SQL is plain enough for every engine.
 """
 
-from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
+from mcp_server.state.deeds.approvals import (
+    Reply,
+    Terms,
+    answer,
+    approval,
+    approvals,
+    ask,
+    commence,
+    leave_open,
+    standing,
+)
 from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.notes import Folded, fold, note, noted
@@ -81,6 +91,7 @@ __all__ = [
     "intend",
     "keep_thought",
     "leave_message",
+    "leave_open",
     "memories",
     "memory",
     "messages",
