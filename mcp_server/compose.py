@@ -79,9 +79,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors = doors_of(found, settings, store)
-    offers = offers_of(
-        found, settings, doors, Halting(store, holds, new_id, raising(found, store, time)), entrance, time
-    )
+    halting = Halting(store, holds, new_id, raising(found, store, time))
+    offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     front = front_of(found, settings, entrance, (sessions, doors.postures), offers)

@@ -33,57 +33,36 @@ class Slash:
     clock: Clock
 
     def commands(self) -> tuple[Command, ...]:
+        mode = self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
+        control = self._of_axis("control", "Run control", "Choose who advances the run", "run_control", "control")
+        does = "Choose what may run unasked"
+        profile = self._of_axis("permission-profile", "Permission profile", does, "profile", "profile")
+        model = self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model")
+        return (mode, control, profile, model, *self._by_name(), self._steering(), *self._reading())
+
+    def _by_name(self) -> tuple[Command, ...]:
+        goes_on = "Let the run go on by itself until it is done, blocked or out of budget."
+        mends = "Turn to repairing: the work mode becomes repair."
+        when = (SINCE, OPTIONS)
         return (
-            self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True),
-            self._of_axis("control", "Run control", "Choose who advances the run", "run_control", "control"),
-            self._of_axis(
-                "permission-profile", "Permission profile", "Choose what may run unasked", "profile", "profile"
-            ),
-            self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model"),
-            Command(
-                "autonomous",
-                "Autonomous",
-                "Let the run go on by itself until it is done, blocked or out of budget.",
-                self._autonomous,
-                (SINCE, OPTIONS),
-                typed="menugate autonomous",
-            ),
-            Command(
-                "repair",
-                "Repair",
-                "Turn to repairing: the work mode becomes repair.",
-                self._repair,
-                (SINCE, OPTIONS),
-                typed="menugate mode repair",
-            ),
-            Command(
-                "steer",
-                "Steer",
-                "Change one axis, now or later: `profile trusted for-next-unit`.",
-                self._steer,
-                (
-                    argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True),
-                    argument("value", "What it becomes", EVERY_VALUE, required=True),
-                    SCOPE,
-                ),
-                typed="menugate steer AXIS VALUE",
-            ),
-            Command(
-                "status",
-                "Status",
-                "Show what is in force and to come, and what waits for the user.",
-                self._status,
-                acts=False,
-            ),
-            Command(
-                "doctor",
-                "Doctor",
-                "Look whether menugate is in order here; `fix` mends what has one certain cure.",
-                self._doctor,
-                (replace(argument("what", "`fix` to mend", ["fix"]), acts=True),),
-                acts=False,
-                typed="menugate doctor fix",
-            ),
+            Command("autonomous", "Autonomous", goes_on, self._autonomous, when, typed="menugate autonomous"),
+            Command("repair", "Repair", mends, self._repair, when, typed="menugate mode repair"),
+        )
+
+    def _steering(self) -> Command:
+        changes = "Change one axis, now or later: `profile trusted for-next-unit`."
+        axis = argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
+        value = argument("value", "What it becomes", EVERY_VALUE, required=True)
+        typed = "menugate steer AXIS VALUE"
+        return Command("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
+
+    def _reading(self) -> tuple[Command, ...]:
+        shows = "Show what is in force and to come, and what waits for the user."
+        looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
+        fix = (replace(argument("what", "`fix` to mend", ["fix"]), acts=True),)
+        return (
+            Command("status", "Status", shows, self._status, acts=False),
+            Command("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
         )
 
     def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> Command:
