@@ -25,7 +25,7 @@ from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
-from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
+from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
 from mcp_server.renewal import Renewal
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
@@ -81,7 +81,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
-    offers = offers_of(found, settings, doors, Halting(store, holds, new_id), entrance, time)
+    halting = Halting(store, holds, new_id, raising(found, store, time))
+    offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     front = front_of(found, settings, entrance, (sessions, doors.postures), offers)
@@ -110,7 +111,7 @@ def offers_of(
     found: Law, settings: Settings, doors: Doors, halting: Halting, entrance: Entrance, clock: Clock
 ) -> Offers:
     sayings = Sayings(found.words, str(settings.workspace), doors.postures.seen)
-    typed = slash(found, doors, halting, partial(examined, found, settings, doors), clock)
+    typed = slash(doors, halting, partial(examined, found, settings, doors), clock)
     written = (*reports(doors.store, entrance.redact), *summaries(doors.store))
     return Offers((sayings.pack(), *found.packs), typed, written)
 

@@ -14,6 +14,7 @@ from mcp_server.calls.steering.commands import Slash
 from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.calls.steering.halting import Halting
+from mcp_server.calls.steering.raising import Raising
 from mcp_server.law import Law, ceiling_set_by
 from mcp_server.model.pack import Command
 from mcp_server.model.runs.approval import Approvals
@@ -43,11 +44,14 @@ def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:
 
 
 def slash(
-    found: Law, doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]], clock: Clock
+    doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[Command, ...]:
     """Every command that hosts show with a slash."""
-    out_of_band = found.library.config.approvals is Approvals.OUT_OF_BAND
-    return (*Slash(doors, out_of_band, examine, clock).commands(), *halting.commands())
+    return (*Slash(doors, halting.raising, examine, clock).commands(), *halting.commands())
+
+
+def raising(found: Law, store: Store, clock: Clock) -> Raising:
+    return Raising(store, clock, found.library.config.approvals is Approvals.OUT_OF_BAND)
 
 
 class Wall:

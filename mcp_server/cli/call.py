@@ -129,7 +129,10 @@ class CommandLine:
     def can(self, what: str) -> bool:
         return False
 
-    async def request(self, key: str, method: str, params: Mapping[str, Any]) -> NoReturn:
+    def noted(self, key: str) -> str:
+        return ""
+
+    async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> NoReturn:
         from mcp_server.model.ending import Code, Problem, Refusal
 
         message = "the command line cannot put questions to the person."

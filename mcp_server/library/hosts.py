@@ -6,7 +6,7 @@ from pathlib import Path
 from mcp_server.library.faults import Findings, Place
 from mcp_server.library.reading import Fields, Leaf, read
 from mcp_server.library.shape import Choice, Flag, Key, ListOf, Record, Words, fit, flag, leaf, records, text
-from mcp_server.model.menu import Host, Listing
+from mcp_server.model.menu import Commands, Host, Listing
 
 HOST = Record(
     {
@@ -20,6 +20,11 @@ HOST = Record(
             Flag(),
             "whether it lists again as soon as it hears of a change, and is worth holding a result back for",
             required=True,
+        ),
+        "commands": Key(
+            Choice(tuple(Commands)),
+            "`person` where it is known, with evidence, that it keeps prompts for its user: it alone is offered the "
+            "commands that act, such as `mode` and `pause`",
         ),
         "evidence": Key(Words(240), "how that is known"),
     },
@@ -46,7 +51,11 @@ def rows(entries: Sequence[Fields], findings: Findings) -> tuple[Host, ...]:
         client, listing, relists = leaf(entry, "client"), leaf(entry, "listing"), leaf(entry, "relists")
         if client is None or listing is None or relists is None or not _is_new(client, first, findings):
             continue
-        row = Host(client.text, Listing(listing.text), flag(entry, "relists", False), text(entry, "evidence"))
+        commands, evidence = Commands(text(entry, "commands") or Commands.NOBODY), text(entry, "evidence")
+        if commands is Commands.PERSON and not evidence:
+            findings.add(client.place, f"`commands: {commands}` needs `evidence`: how it is known of `{client.text}`")
+            continue
+        row = Host(client.text, Listing(listing.text), flag(entry, "relists", False), evidence, commands)
         found.append(row)
     return tuple(found)
 

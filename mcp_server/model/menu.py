@@ -64,6 +64,13 @@ class Listing(StrEnum):
     FLAT = "flat"
 
 
+class Commands(StrEnum):
+    """Whom a host shows the commands that act. It is known of few that no program and no model gets at prompts."""
+
+    PERSON = "person"
+    NOBODY = "nobody"
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What is known about a client program, by the name it gives itself. Never a reason to permit anything."""
@@ -74,6 +81,7 @@ class Host:
     relists: bool
     """It lists again as soon as it hears of a change, so that holding a result back until then is worth the wait."""
     evidence: str = ""
+    commands: Commands = Commands.NOBODY
 
     def is_named(self, client: str) -> bool:
         mine, theirs = self.client.casefold(), client.casefold()

@@ -20,6 +20,8 @@ class PromptArgument:
     required: bool = False
     values: Callable[[str], Sequence[str]] | None = None
     """What completes a half-typed value."""
+    acts: bool = False
+    """Given to a command that reads, it makes it one that acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,18 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A deed of the person's, which hosts show beside the prompts: getting it does it. No pack ships one."""
+    """A deed of the person's, among the prompts of hosts that keep those for their user: getting it does it. No pack
+    ships one."""
 
     name: str
     title: str
     description: str
     run: Callable[[Speaker, Mapping[str, str]], Awaitable[Sequence[Message]]]
     arguments: tuple[PromptArgument, ...] = ()
+    acts: bool = True
+    """False where it only reads, which every host may offer to whomever it likes."""
+    typed: str = ""
+    """What does the same at a terminal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,8 +174,8 @@ def spent(limit: str) -> Decision:
 
 def paused(held: Hold) -> Decision:
     way_out = (
-        "Only the person lets it go on, with `menugate next` at a terminal or `/next` in the host. Until then end the "
-        "turn, tell the person with `message_user` what you would do next, or finish with `complete`."
+        "Only the person lets it go on, with `menugate next` at a terminal. Until then end the turn, tell the person "
+        "with `message_user` what you would do next, or finish with `complete`."
     )
     return refused(Layer.BUDGET, Code.RUN_PAUSED, f"This run is paused: {held.reason.rstrip('.')}.", way_out)
 

@@ -59,7 +59,7 @@ class Backchannel:
         self._caller = caller
         self._changed = changed
         self._patience = patience
-        self._answered, asked = self._earlier()
+        self._answered, asked, self._notes = self._earlier()
         self.carried = asked | self._answered.keys()
         """The questions this call is sent back with; sealed, so that nobody answers what was never asked."""
 
@@ -80,7 +80,12 @@ class Backchannel:
             "roots": have.roots is not None,
         }.get(what, False)
 
-    async def request(self, key: str, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def noted(self, key: str) -> str:
+        return self._notes.get(key, "") if self._has_answer(key) else ""
+
+    async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
+        if note:
+            self._notes[key] = note
         return (await self.request_all({key: (method, params)}))[key]
 
     async def request_all(
@@ -96,7 +101,8 @@ class Backchannel:
             if not self._has_answer(key, method)
         }
         if open_questions:
-            raise Waiting(open_questions, json.dumps({"answered": self._answered, "asked": [*open_questions]}))
+            state = {"answered": self._answered, "asked": [*open_questions], "notes": self._notes}
+            raise Waiting(open_questions, json.dumps(state))
         return {key: self._answered[key] for key in questions}
 
     async def changed(self, what: str, uri: str = "") -> None:
@@ -146,16 +152,16 @@ class Backchannel:
             ) from error
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    def _earlier(self) -> tuple[dict[str, Any], frozenset[str]]:
-        """What was answered in earlier rounds, and asked in the last. The state was sealed by us and is bound to this
-        very request."""
+    def _earlier(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
+        """What was answered in earlier rounds, asked in the last, and noted with it. The state was sealed by us and is
+        bound to this very request."""
         state = (self._ctx.params or {}).get("requestState")
         if not self._caller.modern or not isinstance(state, str):
-            return {}, frozenset()
+            return {}, frozenset(), {}
         found = json.loads(state)
-        return dict(found.get("answered", {})), frozenset(found.get("asked", ()))
+        return dict(found.get("answered", {})), frozenset(found.get("asked", ())), dict(found.get("notes", {}))
 
-    def _has_answer(self, key: str, method: str) -> bool:
+    def _has_answer(self, key: str, method: str = "elicitation/create") -> bool:
         if key in self._answered:
             return True
         given: Any = cast(dict[str, Any], (self._ctx.params or {}).get("inputResponses") or {}).get(key)

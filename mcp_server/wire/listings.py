@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from mcp_server.calls.sessions import seen_from
-from mcp_server.model.menu import CARRIERS, Hosts, Listing
+from mcp_server.model.menu import CARRIERS, Commands, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
@@ -54,6 +54,11 @@ class Listings:
         """Other rules, and so other lists; the tools are the same."""
         self.policy = policy
         self._ready.clear()
+
+    def keeps_prompts(self, caller: Caller) -> bool:
+        """Is this host known to show prompts to its user alone?"""
+        host = self.hosts.named(caller.client)
+        return host is not None and host.commands is Commands.PERSON
 
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if session.pinned or face in (Listing.MASKED, Listing.FLAT):

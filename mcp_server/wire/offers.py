@@ -16,7 +16,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.pack import Artifact, Command, Pack, Prompt, Resource, Speaker, Template
+from mcp_server.model.pack import Artifact, Command, Pack, Prompt, PromptArgument, Resource, Speaker, Template
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
@@ -38,10 +38,10 @@ class Offers:
         taken = {command.name for command in self.commands}
         return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
 
-    @property
-    def spoken(self) -> Iterator[Command | Prompt]:
-        """Whatever `prompts/list` shows."""
-        return chain(self.commands, self.prompts)
+    def spoken(self, person: bool) -> Iterator[Command | Prompt]:
+        """Whatever `prompts/list` shows. `person`: the host is known to keep prompts for its user; others get every
+        prompt by themselves or hand them to their model, so that a command that acts is not for them."""
+        return chain((one for one in self.commands if person or not one.acts), self.prompts)
 
     @property
     def resources(self) -> Iterator[Resource]:
@@ -54,11 +54,11 @@ class Offers:
     @property
     def names(self) -> frozenset[str]:
         """Those of the prompts."""
-        return frozenset(prompt.name for prompt in self.spoken)
+        return frozenset(prompt.name for prompt in self.spoken(person=True))
 
-    def list_prompts(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+    def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
         one_page(params)
-        return NOT_CACHED | {"prompts": [_prompt(one) for one in self.spoken]}
+        return NOT_CACHED | {"prompts": [_prompt(one, person) for one in self.spoken(person)]}
 
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         one_page(params)
@@ -87,32 +87,36 @@ class Offers:
                 return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
-    async def prompt(self, params: GetPromptRequestParams, speaker: Speaker) -> dict[str, Any]:
-        found = next((one for one in self.spoken if one.name == params.name), None)
+    async def prompt(self, params: GetPromptRequestParams, speaker: Speaker, person: bool) -> dict[str, Any]:
+        found = next((one for one in self.spoken(person=True) if one.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
         given = dict(params.arguments or {})
         if isinstance(found, Command):
             given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
-        missing = [one.name for one in found.arguments if one.required and one.name not in given]
+            if not person and acting(found, given):
+                raise MCPError(INVALID_PARAMS, not_here(found), {"name": found.name})
+        missing = [one for one in found.arguments if one.required and one.name not in given]
         if missing:
-            raise MCPError(INVALID_PARAMS, f"`{params.name}` needs {', '.join(missing)}", {"missing": missing})
+            needed = "; ".join(f"`{one.name}`: {one.description}" for one in missing)
+            raise MCPError(
+                INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
+            )
         messages = [dict(message) for message in await _spoken(found, given, speaker)]
         return whole({"description": found.description, "messages": messages, "resultType": "complete"})
 
-    async def complete(self, params: CompleteRequestParams, principal: str) -> dict[str, Any]:
+    async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
         ref, argument = params.ref.model_dump(by_alias=True), params.argument
-        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal)]
+        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal, person)]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, "resultType": "complete"}
 
-    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str) -> list[str]:
-        for prompt in self.spoken:
+    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool) -> list[str]:
+        for prompt in self.spoken(person):
             if prompt.name == ref.get("name"):
-                return [
-                    value for one in prompt.arguments if one.name == name and one.values for value in one.values(typed)
-                ]
+                named = [one for one in shown(prompt, person) if one.name == name]
+                return [value for one in named if one.values for value in one.values(typed)]
         for template in self.templates:
             if template.uri_template == ref.get("uri"):
                 return list(template.values(name, typed)) if template.values else []
@@ -130,6 +134,21 @@ async def _spoken(found: Command | Prompt, given: Mapping[str, str], speaker: Sp
     return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
 
 
+def acting(command: Command, given: Mapping[str, str]) -> bool:
+    return command.acts or any(one.acts and given.get(one.name, "").strip() for one in command.arguments)
+
+
+def not_here(command: Command) -> str:
+    return (
+        f"Nothing was done: `{command.name}` is not offered to this client, which is not known to keep prompts for its "
+        f"user. The user types `{command.typed}` at a terminal."
+    )
+
+
+def shown(prompt: Command | Prompt, person: bool) -> list[PromptArgument]:
+    return [one for one in prompt.arguments if person or not one.acts]
+
+
 def one_page(params: PaginatedRequestParams | None) -> None:
     """Every list fits one page, so a cursor cannot be one of ours."""
     if params is not None and params.cursor is not None:
@@ -144,9 +163,9 @@ def filled(template: str, uri: str) -> dict[str, str] | None:
     return match.groupdict() if match else None
 
 
-def _prompt(prompt: Command | Prompt) -> dict[str, Any]:
+def _prompt(prompt: Command | Prompt, person: bool) -> dict[str, Any]:
     arguments = [
-        {"name": one.name, "description": one.description, "required": one.required} for one in prompt.arguments
+        {"name": one.name, "description": one.description, "required": one.required} for one in shown(prompt, person)
     ]
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 

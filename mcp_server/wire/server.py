@@ -167,12 +167,15 @@ class Front:
     def _client(self, ctx: Context, who: Caller) -> Backchannel:
         return Backchannel(ctx, who, self.notices.changed, self.patience)
 
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        return self.offers.list_prompts(params, self.listings.keeps_prompts(caller(ctx, self.owner)))
+
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = caller(ctx, self.owner)
         seat = self.watch(ctx, who).seat
         speaker = Speaker(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
         try:
-            return await self.offers.prompt(params, speaker)
+            return await self.offers.prompt(params, speaker, self.listings.keeps_prompts(who))
         except Waiting as waiting:
             return waiting.answer
         except Unsupported as unsupported:
@@ -182,7 +185,8 @@ class Front:
         return await self.offers.read(params, caller(ctx, self.owner).principal)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        return await self.offers.complete(params, caller(ctx, self.owner).principal)
+        who = caller(ctx, self.owner)
+        return await self.offers.complete(params, who.principal, self.listings.keeps_prompts(who))
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         followable(params.notifications.resource_subscriptions or ())
@@ -265,7 +269,7 @@ def build_server(front: Front, version: str, secret: bytes, watched: ServerMiddl
         get_tool_input_schema=front.schema_of,
         on_list_tools=front.list_tools,
         on_call_tool=front.call_tool,
-        on_list_prompts=lambda _ctx, params: offered(offers.list_prompts(params)),
+        on_list_prompts=front.list_prompts,
         on_get_prompt=front.get_prompt,
         on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
         on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),

@@ -5,10 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
 from tests.doors.clients import held, over_stdio, text
+from tests.doors.form import READING_TAKES, code_in
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.typed import typed
 
@@ -155,9 +157,8 @@ async def test_nor_while_the_form_is_on_the_screen(workspace: Path, home: Path) 
     async def human(_ctx: Any, params: ElicitRequestParams) -> ElicitResult:
         shown.append(params.message)
         retarget(workspace, "src")
-        properties = params.model_dump()["requested_schema"]["properties"]
-        more = {name: one["enum"][0] for name, one in properties.items() if name != "scope" and "enum" in one}
-        return ElicitResult(action="accept", content=more)
+        await anyio.sleep(READING_TAKES)
+        return ElicitResult(action="accept", content={"code": code_in(params.message)})
 
     async with held(over_stdio(workspace, home, *DATA), "legacy", elicitation_callback=human) as one:
         assert text(await one.call("fs_delete", path="tmp/core.py")).startswith("Error APPROVAL_REQUIRED")

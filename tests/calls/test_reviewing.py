@@ -123,6 +123,7 @@ class Here:
     sandbox: str = "none"
     network: bool = False
     profile: Profile = Profile.NORMAL
+    fixed: tuple[str, ...] = ()
 
     def find(self, program: str) -> str | None:
         return self.program

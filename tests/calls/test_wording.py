@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_server.calls.approving.wording import MOST_SHOWN, form, question, summarise
+from mcp_server.calls.approving.wording import MOST_SHOWN, question, scopes, summarise
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Call, Decision
 from mcp_server.model.posture import Posture, Profile, RunControl
@@ -97,8 +97,7 @@ def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() ->
 def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
     wanted = Wanted.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
     assert wanted.lasting is lasting
-    properties = form(Approval("id", wanted, "message", 0, 1))["requestedSchema"]["properties"]
-    assert ("scope" in properties) is lasting
+    assert ("scope" in scopes(Approval("id", wanted, "message", 0, 1))) is lasting
 
 
 @pytest.mark.parametrize("path", ["notes.md", ".git/config"])

@@ -34,7 +34,7 @@ class Friend:
     def can(self, what: str) -> bool:
         return what in self.able
 
-    async def request(self, key: str, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
         return (await self.request_all({key: (method, params)}))[key]
 
     async def request_all(

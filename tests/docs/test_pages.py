@@ -12,7 +12,7 @@ import pytest
 from mcp_server.cli import main
 from mcp_server.cli.command import parser
 from mcp_server.law import Law, law
-from mcp_server.model.menu import Listing
+from mcp_server.model.menu import Commands, Listing
 from mcp_server.model.posture import Surface
 from mcp_server.settings import read
 
@@ -89,6 +89,14 @@ def test_the_table_of_hosts_is_the_table_in_use() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| (masked|carried) \| (yes|no) \|$", page, re.MULTILINE)
     assert rows == [(row.client, str(row.listing), "yes" if row.relists else "no") for row in found.library.hosts.rows]
     assert [f"| `{face}` |" in page for face in Listing] == [True] * len(Listing)
+
+
+def test_the_hosts_that_get_commands_are_the_ones_in_use() -> None:
+    found = law(read({"workspace": str(DOCS)}, {}), bare=True)
+    assert isinstance(found, Law)
+    page = (DOCS / "hosts.md").read_text()
+    rows = re.findall(r"^\| `([^`]+)` \| `/[^`]*pause now` \|$", page, re.MULTILINE)
+    assert rows == [row.client for row in found.library.hosts.rows if row.commands is Commands.PERSON]
 
 
 def test_a_broken_promise_is_noticed() -> None:

@@ -30,6 +30,7 @@ BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/house.p
 NARROWING = {
     "mcp_server/model/posture.py": "below the ceiling, or the least there is",
     "mcp_server/law.py": "where the operator starts everybody",
+    "mcp_server/rules/steering/width.py": "the narrower of two, to weigh a wish by",
 }
 """Where a posture is made that nobody chose, and why that raises nothing."""
 ASKING = {"mcp_server/cli/explain.py": "what if; nothing is written"}

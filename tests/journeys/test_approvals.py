@@ -12,6 +12,7 @@ import pytest
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from tests.doors.clients import ERAS, MODERN, Held, held, over_http, over_stdio, text
+from tests.doors.form import FORM, READING_TAKES, Question, code_in, question
 from tests.doors.person import choose
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
@@ -21,7 +22,6 @@ from tests.doors.typed import Typed, typed
 
 pytestmark = pytest.mark.anyio
 WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}"]
-FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 DATA = ("--mode", "data", "--profile", "trusted")
 
 
@@ -64,7 +64,7 @@ def here(ground: Ground) -> Generator[Served]:
 
 @dataclass
 class Human:
-    """Answers what it is asked, in this order, and keeps what it read."""
+    """Reads what it is asked, answers in this order, and keeps what it read. `cancel` comes from a program, at once."""
 
     answers: list[Any]
     read: list[ElicitRequestParams] = field(default_factory=list[ElicitRequestParams])
@@ -72,7 +72,9 @@ class Human:
     async def __call__(self, _ctx: Any, params: ElicitRequestParams) -> ElicitResult:
         self.read.append(params)
         answer = self.answers.pop(0)
-        return ElicitResult(action=answer, content={} if answer == "accept" else None)
+        if answer != "cancel":
+            await anyio.sleep(READING_TAKES)
+        return ElicitResult(action=answer, content={"code": code_in(params.message)} if answer == "accept" else None)
 
 
 @asynccontextmanager
@@ -93,7 +95,7 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
     ground: Ground, here: Served, way: str, carried: bool
 ) -> None:
     path = ground.file("asked.txt")
-    human = Human(["decline", "cancel", "accept"])
+    human = Human(["decline", "accept", "cancel"])
 
     async def delete(one: Held) -> CallToolResult:
         if carried:
@@ -102,11 +104,13 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
 
     async with through(way, ground, here, elicitation_callback=human) as one:
         assert refused(await delete(one), "APPROVAL_DENIED")
-        assert refused(await delete(one), "APPROVAL_DENIED")
         assert path.exists()
         done = await delete(one)
         assert not done.is_error, text(done)
         assert not path.exists()
+        ground.file("asked.txt")
+        assert refused(await delete(one), "APPROVAL_REQUIRED")
+        assert path.exists()
     assert len(human.read) == 3
     message = human.read[0].message
     assert "menugate asks" in message
@@ -115,10 +119,10 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
     assert '"path": "asked.txt"' in message
     assert ".." not in message
     rows = ground.kinds("question", "answer", "redeemed")[-7:]
-    kinds = ["question", "answer", "question", "answer", "question", "answer", "redeemed"]
+    kinds = ["question", "answer", "question", "answer", "redeemed", "question", "answer"]
     assert [row["kind"] for row in rows] == kinds
-    assert [row["answer"] for row in rows if row["kind"] == "answer"] == ["no", "closed", "yes"]
-    assert len({row["question"] for row in rows[-3:]}) == 1
+    assert [row["answer"] for row in rows if row["kind"] == "answer"] == ["no", "yes", "open"]
+    assert len({row["question"] for row in rows[2:5]}) == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -164,7 +168,7 @@ async def test_who_does_not_answer_has_not_said_yes(workspace: Path, home: Path,
     flags = [*tuned(answer=0.2)[1:], "--workspace", str(workspace), *DATA]
     target = one.model_copy(update={"args": flags})
     async with held(target, "legacy", elicitation_callback=nobody) as client:
-        assert refused(await client.call("fs_delete", path="notes.md"), "APPROVAL_DENIED")
+        assert refused(await client.call("fs_delete", path="notes.md"), "APPROVAL_REQUIRED")
         assert (workspace / "notes.md").exists()
         assert not (await client.call("fs_read_file", path="notes.md")).is_error
 
@@ -188,16 +192,17 @@ def deleting(name: str) -> dict[str, Any]:
     return {"name": "fs_delete", "arguments": {"path": name}}
 
 
-def asked(one: Any, call: dict[str, Any]) -> tuple[str, str]:
-    """The sealed state of the question, and the key it is answered by."""
-    result = one.request("tools/call", call)["result"]
-    assert result["resultType"] == "input_required", result
-    (key,) = result["inputRequests"]
-    return result["requestState"], key
+def read(one: Any, call: dict[str, Any]) -> Question:
+    """The question as a person has it who took the time to read it."""
+    asked = question(one, call)
+    asked.read()
+    return asked
 
 
-def answered(call: dict[str, Any], state: str, key: str, action: str = "accept") -> dict[str, Any]:
-    return call | {"requestState": state, "inputResponses": {key: {"action": action, "content": {}}}}
+def answered(asked: Question, call: dict[str, Any], action: str = "accept") -> dict[str, Any]:
+    """The call as it comes back with an answer; another call than the one asked about, where somebody tries that."""
+    reply = {"action": action, "content": {"code": asked.code}}
+    return call | {"requestState": asked.state, "inputResponses": {asked.key: reply}}
 
 
 def said(answer: dict[str, Any]) -> str:
@@ -208,13 +213,13 @@ def test_a_sealed_yes_runs_one_call_once(ground: Ground, here: Served) -> None:
     path, other = ground.file("sealed.txt"), ground.file("unsealed.txt")
     with raw(here, era=MODERN, able=FORM) as one:
         call = deleting("sealed.txt")
-        state, key = asked(one, call)
+        asked = read(one, call)
         # Other arguments do not open the seal, and an answer without it is to no question.
-        assert one.request("tools/call", answered(deleting("unsealed.txt"), state, key))["error"]["code"] == -32602
-        bare = {name: value for name, value in answered(call, state, key).items() if name != "requestState"}
+        assert one.request("tools/call", answered(asked, deleting("unsealed.txt")))["error"]["code"] == -32602
+        bare = {name: value for name, value in answered(asked, call).items() if name != "requestState"}
         assert one.request("tools/call", bare)["result"]["resultType"] == "input_required"
         assert path.exists()
-        yes = answered(call, state, key)
+        yes = answered(asked, call)
         assert "Deleted" in said(one.request("tools/call", yes))
         assert not path.exists()
         ground.file("sealed.txt")
@@ -229,9 +234,9 @@ def test_a_no_is_not_turned_into_a_yes(ground: Ground, here: Served) -> None:
     path = ground.file("no.txt")
     with raw(here, era=MODERN, able=FORM) as one:
         call = deleting("no.txt")
-        state, key = asked(one, call)
-        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(call, state, key, "decline")))
-        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(call, state, key)))
+        asked = read(one, call)
+        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(asked, call, "decline")))
+        assert "APPROVAL_DENIED" in said(one.request("tools/call", answered(asked, call)))
         assert path.exists()
 
 
@@ -244,9 +249,9 @@ async def test_a_yes_dies_with_the_posture_it_was_given_under(
         one.able = FORM
         one.hello(era=MODERN)
         call = deleting("notes.md")
-        state, key = asked(one, call)
+        asked = read(one, call)
         await choose(workspace, home, **axes)
-        late = one.request("tools/call", answered(call, state, key))
+        late = one.request("tools/call", answered(asked, call))
         assert "APPROVAL_REQUIRED" in said(late)
         assert (workspace / "notes.md").exists()
 
@@ -255,9 +260,10 @@ async def test_a_yes_given_while_the_posture_changes_runs_nothing(workspace: Pat
     """The person narrows at a terminal while the question stands on the client's screen."""
     await choose(workspace, home, profile="trusted")
 
-    async def slow(_ctx: Any, _params: ElicitRequestParams) -> ElicitResult:
+    async def slow(_ctx: Any, params: ElicitRequestParams) -> ElicitResult:
         await choose(workspace, home, profile="restricted")
-        return ElicitResult(action="accept", content={})
+        await anyio.sleep(READING_TAKES)
+        return ElicitResult(action="accept", content={"code": code_in(params.message)})
 
     target = over_stdio(workspace, home, "--mode", "data")
     async with held(target, "legacy", elicitation_callback=slow) as one:
@@ -279,7 +285,7 @@ def test_a_restart_between_question_and_answer_keeps_it(workspace: Path, home: P
         opened(one)
         call["arguments"]["menu"] = one.call("menu_enter", mode="data")["structuredContent"]["menu"]
         if by_client:
-            call = answered(call, *asked(one, call))
+            call = answered(read(one, call), call)
         else:
             assert "APPROVAL_REQUIRED" in said(one.request("tools/call", call))
     if not by_client:
@@ -327,7 +333,7 @@ async def test_two_answers_at_once_run_one_call(ground: Ground, here: Served) ->
     ground.file("race.txt")
     with raw(here, era=MODERN, able=FORM) as one:
         call = deleting("race.txt")
-        yes = answered(call, *asked(one, call))
+        yes = answered(read(one, call), call)
     found: list[str] = []
 
     def send() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.doors.clients import ERAS, MODERN
+from tests.doors.form import FORM, question
 from tests.doors.person import typed
 from tests.doors.raw import Raw, raw
 from tests.doors.served import Served, served
 from tests.doors.tokens import hire
 
-FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 COMMANDS = {
     *("mode", "control", "permission-profile", "model-mode", "autonomous", "steer", "status", "doctor", "repair"),
     *("next", "pause", "stop"),
@@ -35,7 +35,7 @@ class Here:
     tokens: dict[str, str]
 
     def speaker(self, who: str = "me", **about: Any) -> Any:
-        return raw(self.served, token=self.tokens.get(who), name="mcp", **about)
+        return raw(self.served, token=self.tokens.get(who), name="claude-code", **about)
 
     def posture(self, who: str = "") -> dict[str, Any]:
         """As the terminal has it: values by axis, and what is to come."""
@@ -80,6 +80,7 @@ def test_they_are_listed_and_their_arguments_complete(here: Here, era: str) -> N
             ("steer", "scope", "after", ["after-current-tool", "after-current-unit"]),
             ("mode", "options", "--a", ["--autonomous", "--ai-mode"]),
             ("doctor", "what", "", ["fix"]),
+            ("pause", "when", "", ["now"]),
         ]:
             about = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": begun}}
             answer = one.request("completion/complete", about)["result"]["completion"]
@@ -96,8 +97,12 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         refused = alice.call("Write", file_path=f"{era}-2.txt", content="x")
         assert "READ_ONLY_WORK" in refused["content"][0]["text"]
         assert "In force: build | autonomous | restricted | smart" in words(get(bob, "status"))
-        assert "In force: build" in words(get(alice, "mode", value="build"))
+        # Back to what allows more, it is asked about.
+        assert "menugate steer --confirm" in words(get(alice, "mode", value="build"))
+        assert here.value("work_mode", "alice") == "plan"
     assert here.value("work_mode", "bob") == "build"
+    typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
+    reset(here, "alice")
 
 
 @pytest.mark.parametrize(
@@ -105,9 +110,10 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
     [
         ("mode", {"value": "repair", "options": "--autonomous --permission-profile normal"}, "repair | autonomous"),
         ("mode", {"value": "repair --autonomous"}, "repair | autonomous | normal"),
-        ("repair", {"options": "--autonomous"}, "repair | autonomous"),
+        ("repair", {"scope": "now", "options": "--autonomous"}, "repair | autonomous"),
+        ("repair", {"scope": "now --autonomous"}, "repair | autonomous"),
         ("control", {"value": "assisted"}, "| assisted |"),
-        ("autonomous", {}, "| autonomous |"),
+        ("autonomous", {"scope": "now"}, "| autonomous |"),
         ("model-mode", {"value": "deep"}, "| deep"),
         ("steer", {"axis": "ai-mode", "value": "chat"}, "AI mode chat"),
         ("steer", {"axis": "reasoning", "value": "on"}, "reasoning on"),
@@ -122,10 +128,12 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         ("mode", {"value": "plan", "options": "chat"}, "Nothing was changed"),
         ("mode", {"value": " "}, "`mode` needs a value"),
         ("mode", {"value": "$1", "scope": "$2", "options": "$3"}, "`mode` needs a value"),
-        ("autonomous", {"scope": "$1", "options": "$2"}, "run control autonomous; it is in force"),
+        ("autonomous", {"scope": "$1", "options": "$2"}, "Nothing was changed: `autonomous` needs a word"),
         ("doctor", {"what": "$1"}, "In order."),
-        ("pause", {"reason": "$1"}, "The user paused the run: the person paused it."),
-        ("next", {"units": "$1"}, "The user let the run go on."),
+        ("pause", {"when": "$1", "reason": "$2"}, "Nothing was changed: `pause` needs the word `now`"),
+        ("stop", {"when": "soon"}, "Nothing was changed: `stop` needs the word `now`"),
+        ("next", {"units": "$1"}, "Nothing was changed: `next` needs the number of units"),
+        ("next", {"units": "1"}, "The user let the run go on."),
         ("status", {}, "In force: "),
         ("doctor", {}, "In order."),
         ("doctor", {"what": "everything"}, "takes `fix`, or nothing"),
@@ -146,52 +154,39 @@ def reset(here: Here, who: str) -> None:
     typed(here.work, here.home, *USUAL.split(), "--for", who)
 
 
-NO: list[dict[str, Any]] = [
+NOBODYS: list[dict[str, Any]] = [
     {"action": "decline"},
     {"action": "cancel"},
-    {"action": "accept", "content": {"profile": "yes"}},
-    {"action": "accept", "content": {"profile": "unrestricted"}},
+    {"action": "accept", "content": {"profile": "trusted"}},
     {"action": "accept", "content": {}},
 ]
 
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("scope", ["now", "next-milestone"])
-def test_raising_asks_and_only_the_typed_word_raises(here: Here, era: str, scope: str) -> None:
+def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope: str) -> None:
     wish = {"name": "permission-profile", "arguments": {"value": "trusted", "scope": scope}}
     with here.speaker("alice", era=era, able=FORM) as one:
-        for reply in NO:
-            said = words(answered(one, wish, reply))
-            assert "Nothing was changed: the profile stays `normal`" in said
+        for reply in NOBODYS:
+            asked = question(one, wish, "prompts/get")
+            assert f"profile from normal to trusted ({scope})" in asked.params["message"]
+            said = words(asked.answer(reply))
+            assert "Nothing changes until the user confirms it at a terminal" in said
+            assert not PUSHING.search(said), said
             assert here.value("profile", "alice") == "normal"
-        answered(one, wish, {"action": "accept", "content": {"profile": "trusted"}})
+        said = words(question(one, wish, "prompts/get").decline())
+        assert "Nothing was changed: the user was asked and said no." in said
+        assert len(here.posture("alice")["to_come"]) == 1, "what nobody answered waits for the terminal"
+        question(one, wish, "prompts/get").accept()
         after = here.posture("alice")
         assert (after["posture"]["profile"]["value"] == "trusted") is (scope == "now")
         assert len(after["to_come"]) == (scope != "now")
         # Lowering, or what is no raise, asks nobody.
         assert "messages" in get(one, "permission-profile", value="restricted")["result"]
     told = typed(here.work, here.home, "messages", "--all")
-    assert f"Your profile was raised: profile trusted, {scope}. It was asked for in mcp" in told
+    assert f"More is allowed than before: profile trusted, {scope}. It was asked for in claude-code" in told
     typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
     reset(here, "alice")
-
-
-def answered(one: Raw, wish: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
-    """The command with its question answered as the client sees fit."""
-    if one.era == MODERN:
-        asked = one.request("prompts/get", wish)["result"]
-        ((key, question),) = asked["inputRequests"].items()
-        assert "from normal to trusted" in question["params"]["message"]
-        return one.request(
-            "prompts/get", wish | {"inputResponses": {key: reply}, "requestState": asked["requestState"]}
-        )
-    number, stream = one.send("prompts/get", wish)
-    question = stream.message()
-    assert "from normal to trusted" in question["params"]["message"]
-    one.post({"jsonrpc": "2.0", "id": question["id"], "result": reply}).close()
-    answer, _ = stream.until(number)
-    stream.close()
-    return answer
 
 
 @pytest.mark.parametrize("scope", ["now", "next-milestone"])
@@ -199,17 +194,15 @@ def test_an_old_yes_raises_nothing_again(here: Here, scope: str) -> None:
     """The person took it back; the client sends the sealed question and its answer once more."""
     wish: dict[str, Any] = {"name": "permission-profile", "arguments": {"value": "trusted", "scope": scope}}
     with here.speaker("alice", era=MODERN, able=FORM) as one:
-        asked = one.request("prompts/get", wish)["result"]
-        ((key, _),) = asked["inputRequests"].items()
-        yes = {key: {"action": "accept", "content": {"profile": "trusted"}}}
-        again = wish | {"inputResponses": yes, "requestState": asked["requestState"]}
-        assert "messages" in one.request("prompts/get", again)["result"]
+        asked = question(one, wish, "prompts/get")
+        assert "messages" in asked.accept()["result"]
         if scope == "now":
             typed(here.work, here.home, "profile", "normal", "--for", "alice")
         else:
             typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
-        assert one.request("prompts/get", again)["result"]["resultType"] == "input_required"
-        assert one.request("prompts/get", wish | {"inputResponses": yes})["result"]["resultType"] == "input_required"
+        assert asked.accept()["result"]["resultType"] == "input_required"
+        bare = {asked.key: {"action": "accept", "content": {"code": asked.code}}}
+        assert one.request("prompts/get", wish | {"inputResponses": bare})["result"]["resultType"] == "input_required"
     after = here.posture("alice")
     assert (after["posture"]["profile"]["value"], after["to_come"]) == ("normal", [])
 
@@ -245,8 +238,8 @@ def test_keeping_a_profile_beyond_its_time_is_raising_it(here: Here, era: str, l
         typed(here.work, here.home, *line.split(), "--for", "alice")
     before = here.posture("alice")["to_come"]
     with here.speaker("alice", era=era, able=FORM) as one:
-        said = words(answered(one, {"name": "permission-profile", "arguments": wish}, {"action": "decline"}))
-        assert "Nothing was changed" in said
+        asked = question(one, {"name": "permission-profile", "arguments": wish}, "prompts/get")
+        assert "said no" in words(asked.decline())
         assert here.posture("alice")["to_come"] == before
     with here.speaker("alice", era=era) as one:
         assert "menugate steer --confirm" in words(get(one, "permission-profile", **wish))
@@ -263,15 +256,19 @@ def test_no_prompt_goes_beyond_the_ceiling_or_even_asks(here: Here, era: str) ->
 
 
 def test_pause_and_next_are_for_the_clients_own_run(here: Here) -> None:
-    with here.speaker("alice", path="/swe") as one, here.speaker("alice", path="/swe") as other:
-        assert "The user paused the run" in words(get(one, "pause", reason="lunch"))
+    with here.speaker("alice", path="/swe", able=FORM) as one, here.speaker("alice", path="/swe") as other:
+        assert "The user paused the run" in words(get(one, "pause", when="now", reason="lunch"))
         refused = one.call("Read", file_path="x")
         assert "lunch" in refused["content"][0]["text"]
         assert "lunch" not in other.call("Read", file_path="x")["content"][0]["text"]
-        assert "lunch" in words(get(one, "next"))
+        going = {"name": "next", "arguments": {"units": "1"}}
+        asked = question(one, going, "prompts/get")
+        assert "lunch" in asked.params["message"]
+        assert "lunch" in words(asked.accept())
         assert "lunch" not in one.call("Read", file_path="x")["content"][0]["text"]
-        assert "The user stopped the run" in words(get(one, "stop"))
-        get(one, "next")
+        assert "The user stopped the run" in words(get(one, "stop", when="now"))
+        assert "`menugate next`" in words(question(one, going, "prompts/get").answer({"action": "cancel"}))
+        question(one, going, "prompts/get").accept()
         assert "Nothing was changed" in words(get(one, "next", units="many"))
 
 
@@ -280,7 +277,7 @@ def test_where_the_operator_distrusts_clients_none_is_asked(workspace: Path, hom
     folder = home / ".config" / "menugate"
     folder.mkdir(parents=True)
     (folder / "menugate.yaml").write_text("approvals: out_of_band\n")
-    with served(workspace, home) as one, raw(one, era=era, able=FORM) as client:
+    with served(workspace, home) as one, raw(one, era=era, able=FORM, name="claude-code") as client:
         said = words(get(client, "permission-profile", value="trusted"))
         assert "Nothing changes until the user confirms it at a terminal" in said
         assert "In force: build | autonomous | normal | smart" in said

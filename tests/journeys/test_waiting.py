@@ -77,7 +77,7 @@ class Here:
     tokens: dict[str, str]
 
     def speaker(self, who: str) -> Any:
-        return raw(self.served, token=self.tokens[who], name="mcp", path="/data")
+        return raw(self.served, token=self.tokens[who], name="claude-code", path="/data")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_in_a_host_everybody_sees_their_own(here: Here) -> None:
     (here.work / "notes.md").write_text("keep me\n")
     with here.speaker("alice") as alice, here.speaker("bob") as bob:
         assert "APPROVAL_REQUIRED" in said(alice.call("fs_delete", path="notes.md"))
-        alice.request("prompts/get", {"name": "pause", "arguments": {"reason": "lunch"}})
+        alice.request("prompts/get", {"name": "pause", "arguments": {"when": "now lunch"}})
         (asked,) = facts(here.work, here.home)["approvals"]
         hers = status(alice)
         assert "because the person paused it: lunch." in hers

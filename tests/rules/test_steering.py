@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope, Value, WorkMode, word_of
+from mcp_server.model.posture import AXES, Change, Choice, Door, Profile, Scope, Value, WorkMode, word_of
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.phrases import NAMES, axis_named, valued
 from mcp_server.rules.steering.turning import LIVES_NS, Turn, Work
@@ -115,9 +115,11 @@ def test_only_what_was_asked_for_ever_holds_and_each_axis_waits_once(events: lis
             assert turn.before == choice
             choice = turn.after
         assert all(choice.axes.get(axis) in asked[axis] for axis in AXES)
-        settled = [axis for one in choice.waiting for axis in one.axes]
+        settled = [axis for one in choice.waiting if not one.unconfirmed for axis in one.axes]
         # A lowering that waits may stand beside one word more about the profile, and nothing else beside anything.
         assert len([axis for axis in settled if axis != "profile"]) == len({a for a in settled if a != "profile"})
+        wishes = [axis for one in choice.waiting if one.unconfirmed for axis in one.axes]
+        assert len(wishes) == len(set(wishes))
         tried = [axis for trial in choice.trials for axis in trial.before]
         assert len(tried) == len(set(tried))
 
@@ -159,9 +161,13 @@ def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
         assert turning.confirmable(choice, "d", 1) is None
 
 
-@pytest.mark.parametrize("profile", Profile)
-@pytest.mark.parametrize("wished", Profile)
-def test_raising_is_more_than_is_now(profile: Profile, wished: Profile) -> None:
-    posture = replace(Posture(), profile=profile)
-    assert turning.raises(posture, {"profile": wished}) is (wished.rank > profile.rank)
-    assert not turning.raises(posture, {"work_mode": WorkMode.BUILD})
+def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
+    word = Change("a", {"work_mode": WorkMode.PLAN}, Scope.NEXT_MILESTONE)
+    doctors = Change("b", {"work_mode": WorkMode.REPAIR}, door=Door.DOCTOR, unconfirmed=True)
+    choice = Choice(waiting=(word, doctors))
+    for id in ("c", "d"):
+        wish = Change(id, {"work_mode": WorkMode.BUILD}, door=Door.PROMPT, unconfirmed=True)
+        choice = after(choice, turning.asked(choice, wish, Work()))
+        assert choice.waiting == (word, doctors, wish)
+    confirmed = replace(choice.waiting[-1], unconfirmed=False)
+    assert after(choice, turning.asked(choice, confirmed, Work())).waiting == ()

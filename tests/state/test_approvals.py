@@ -94,6 +94,23 @@ async def test_a_client_does_not_take_an_answer_back_and_the_person_may(place: P
     assert await say(store, "q1", Answer.YES) is None, "a used one is over"
 
 
+async def test_what_is_no_answer_leaves_it_open_and_is_counted(place: Place, store: Store) -> None:
+    await asked(store, place, wanted())
+
+    def left(tries: int) -> Any:
+        return store.write(lambda tx: deeds.leave_open(tx, "q1", tries, "closed it"))
+
+    for tries, so_far in ((1, 1), (3, 4)):
+        found = await left(tries)
+        assert (found.answer, found.tries) == (Answer.OPEN, so_far)
+    assert (await asked(store, place, wanted(), "q2")).id == "q1"
+    await say(store, "q1", Answer.YES)
+    found = await left(1)
+    assert (found.answer, found.tries) == (Answer.YES, 4), "what the person said stands"
+    assert isinstance(await begin(store, wanted()), int)
+    assert await left(1) is None
+
+
 async def test_a_yes_expires_also_by_a_clock_that_is_set_back(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
     await say(store, "q1", Answer.YES)

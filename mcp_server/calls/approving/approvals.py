@@ -1,21 +1,20 @@
 """Did the person say yes to this call? Asked through the client where it may answer for them, and past it otherwise.
 
 Every question is written down before it goes out, every yes is used once and burnt with the record of the call it lets
-through, and whatever goes wrong on the way is no yes.
+through, and whatever goes wrong on the way is no yes. Nor is it a no: the question stays open for the person.
 """
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
 
-from mcp_server.calls.approving import wording
+from mcp_server.calls.approving import form, wording
+from mcp_server.calls.approving.form import Heard, Said
 from mcp_server.calls.asking import Found
 from mcp_server.guards.redaction import Redactor
 from mcp_server.library import Approvals as Asking
 from mcp_server.library import Config
-from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ending import Problem
 from mcp_server.model.policy import Decision
 from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.model.tool import Arguments, Demand
@@ -23,11 +22,8 @@ from mcp_server.state import Asked, Clock, Store, deeds
 
 KEY = "approval-"
 """What a question's name begins with where a client carries it back and forth."""
-HOW = {
-    "decline": "said no",
-    "cancel": "closed the question without an answer",
-    "timeout": "did not answer in time",
-}
+MOST_TRIES = 3
+"""So often a client may come back with something that is no answer. From then on the person answers past it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +81,9 @@ class Approvals:
             if len(whole) > wording.MOST_READ:
                 return wording.unreadable(found.tool, len(whole))
             carried = await self._open(wanted, whole, judged)
-        if not by_client or carried.whole:
+        if not by_client or carried.whole or carried.tries >= MOST_TRIES:
             return wording.missing(decision, carried, self.seconds)
-        return await self._asked(found, carried)
+        return await self._asked(found, carried, decision)
 
     def _by_client(self, found: Found, decision: Decision) -> bool:
         demand = decision.demand
@@ -114,7 +110,7 @@ class Approvals:
         if known.redeemable(wanted, self.clock.now_ns(), carried):
             return Yes(known, carried)
         if known.answer is Answer.NO:
-            return wording.denied(found.tool, HOW["decline"], known.reason)
+            return wording.denied(found.tool, known.reason)
         why = "it was used already" if known.spent else "it has expired, or the posture or the stage changed since"
         return wording.lapsed(found.tool, why)
 
@@ -125,27 +121,25 @@ class Approvals:
             draft = replace(draft, message=wording.summarise(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: deeds.ask(tx, draft, judged))
 
-    async def _asked(self, found: Found, approval: Approval) -> Yes | Problem:
+    async def _asked(self, found: Found, approval: Approval, decision: Decision) -> Yes | Problem:
         """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
-        try:
-            reply = await found.asked.client.request(KEY + approval.id, "elicitation/create", wording.form(approval))
-        except Refusal as refused:
-            # A client that does not answer is not an answer.
-            reply = {"action": "timeout" if refused.problem.code is Code.TIMEOUT else "cancel"}
-        action = str(reply.get("action", "cancel"))
-        settled = await self._answered(approval, action, cast(Mapping[str, Any], reply.get("content") or {}))
+        key = KEY + approval.id
+        heard = await form.ask(found.asked.client, self.clock, key, approval.message, wording.scopes(approval))
+        settled = await self._answered(approval, heard)
         if settled is None:
             return wording.lapsed(found.tool, "it has expired or was used already")
-        if action != "accept":
-            return wording.denied(found.tool, HOW.get(action, HOW["cancel"]))
-        if settled.answer is not Answer.YES:
-            return wording.denied(found.tool, HOW["decline"], settled.reason)
+        if settled.answer is Answer.OPEN:
+            return wording.missing(decision, settled, self.seconds, heard.why)
+        if heard.said is Said.NO or settled.answer is not Answer.YES:
+            return wording.denied(found.tool, settled.reason)
         return Yes(settled, carried=True)
 
-    async def _answered(self, approval: Approval, action: str, content: Mapping[str, Any]) -> Approval | None:
-        answer = {"accept": Answer.YES, "decline": Answer.NO}.get(action, Answer.CLOSED)
-        lasting = content.get("scope") == Scope.SESSION
+    async def _answered(self, approval: Approval, heard: Heard) -> Approval | None:
+        if heard.said in (Said.UNCLEAR, Said.NOTHING):
+            # Who answers by itself does so again; a person may have mistyped.
+            tries = 1 if heard.said is Said.UNCLEAR else MOST_TRIES
+            return await self.store.write(partial(deeds.leave_open, id=approval.id, tries=tries, why=heard.why))
+        answer = Answer.YES if heard.said is Said.YES else Answer.NO
+        lasting = heard.content.get("scope") == Scope.SESSION
         reply = deeds.Reply(approval.id, answer, Way.CLIENT, Scope.SESSION if lasting else Scope.ONCE)
-        if answer is Answer.CLOSED:
-            reply = replace(reply, reason=action)
         return await self.store.write(lambda tx: deeds.answer(tx, reply))

@@ -55,26 +55,23 @@ def summarise(whole: str, id: str) -> str:
     )
 
 
-def form(approval: Approval) -> Mapping[str, Any]:
-    """What a client shows: a plain yes or no, and for how long, where that may be chosen."""
-    properties: dict[str, Any] = {}
-    if approval.wanted.lasting:
-        properties["scope"] = {
-            "type": "string",
-            "title": "For how long",
-            "enum": [str(scope) for scope in Scope],
-            "enumNames": ["this call alone", f"this {approval.wanted.lasts_for}, in this session"],
-            "default": str(Scope.ONCE),
-        }
-    return {"message": approval.message, "requestedSchema": {"type": "object", "properties": properties}}
+def scopes(approval: Approval) -> Mapping[str, Any]:
+    """The further field of the form where the person may choose for how long."""
+    if not approval.wanted.lasting:
+        return {}
+    says = f"`{Scope.ONCE}`: this call alone. `{Scope.SESSION}`: this {approval.wanted.lasts_for}, in this session."
+    chosen = {"type": "string", "title": "For how long", "description": says, "enum": [str(one) for one in Scope]}
+    return {"scope": chosen}
 
 
-def missing(decision: Decision, approval: Approval, seconds: float) -> Problem:
-    """Nobody can be asked through the client, so the answer says how the person is reached."""
+def missing(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
+    """Nobody can be asked through the client, or `why` it gave no answer: so how the person is reached is said."""
+    unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
     reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.unread else ""
     way_out = (
-        f"Nothing ran. The person {reads}says yes with `menugate approve {approval.id}` or no with `menugate deny "
-        f"{approval.id}`, within {minutes(seconds)}; tell them with `message_user`. Then make the same call again."
+        f"{unanswered}Nothing ran. The user {reads}says yes with `menugate approve {approval.id}` or no with "
+        f"`menugate deny {approval.id}`, within {minutes(seconds)}; tell them with `message_user`. "
+        "Then make the same call again."
     )
     data = {"layer": str(decision.layer), "rule": decision.rule, "approval": approval.id}
     return Problem(Code.APPROVAL_REQUIRED, decision.reason, way_out, data)
@@ -90,8 +87,8 @@ def lapsed(tool: Tool, why: str) -> Problem:
     return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again, and the person is asked anew.")
 
 
-def denied(tool: Tool, how: str, reason: str = "") -> Problem:
-    message = f"the person was asked about this call of `{tool.name}` and {how}. Nothing ran."
+def denied(tool: Tool, reason: str = "") -> Problem:
+    message = f"the user was asked about this call of `{tool.name}` and said no. Nothing ran."
     said = f" They say: {reason}" if reason else ""
     return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would rather have.{said}")
 

@@ -1,20 +1,23 @@
-"""What do the slash commands do? Each is a prompt that hosts show to the person and no model can call.
+"""What do the slash commands do? Each is a prompt, offered where the host is known to keep prompts for its user.
 
 Getting one does it: the posture of whoever asks changes, for that one alone, and what comes back says what holds now.
+Nothing is done without a word that was typed for it, because some hosts get every prompt when they start; and what
+allows more is asked about first.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mcp_server.calls.approving.form import Said
 from mcp_server.calls.steering import speaking
 from mcp_server.calls.steering.doors import Doors
-from mcp_server.calls.steering.raising import agreed
+from mcp_server.calls.steering.raising import Raising, question
 from mcp_server.model.ending import Problem
 from mcp_server.model.pack import Command, Message, PromptArgument, Speaker
 from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope
 from mcp_server.rules.steering import badge
 from mcp_server.rules.steering.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
-from mcp_server.rules.steering.turning import raises
+from mcp_server.rules.steering.width import puts_off, widens
 from mcp_server.state import Clock
 
 SCOPES = tuple(map(str, Scope))
@@ -24,65 +27,65 @@ EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axi
 @dataclass(frozen=True)
 class Slash:
     doors: Doors
-    out_of_band: bool
-    """The operator does not trust clients to ask the person."""
+    raising: Raising
     examine: Callable[[bool], Awaitable[str]]
     """The doctor's words; with True what can be mended is mended first."""
     clock: Clock
 
     def commands(self) -> tuple[Command, ...]:
+        mode = self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
+        control = self._of_axis("control", "Run control", "Choose who advances the run", "run_control", "control")
+        does = "Choose what may run unasked"
+        profile = self._of_axis("permission-profile", "Permission profile", does, "profile", "profile")
+        model = self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model")
+        return (mode, control, profile, model, *self._by_name(), self._steering(), *self._reading())
+
+    def _by_name(self) -> tuple[Command, ...]:
+        goes_on = "Let the run go on by itself until it is done, blocked or out of budget."
+        mends = "Turn to repairing: the work mode becomes repair."
+        when = (SINCE, OPTIONS)
         return (
-            self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", more=True),
-            self._of_axis("control", "Run control", "Choose who advances the run", "run_control"),
-            self._of_axis("permission-profile", "Permission profile", "Choose what may run unasked", "profile"),
-            self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode"),
-            Command(
-                "autonomous",
-                "Autonomous",
-                "Let the run go on by itself until it is done, blocked or out of budget.",
-                self._autonomous,
-                (SCOPE, OPTIONS),
-            ),
-            Command(
-                "repair", "Repair", "Turn to repairing: the work mode becomes repair.", self._repair, (SCOPE, OPTIONS)
-            ),
-            Command(
-                "steer",
-                "Steer",
-                "Change one axis, now or later: `profile trusted for-next-unit`.",
-                self._steer,
-                (
-                    argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True),
-                    argument("value", "What it becomes", EVERY_VALUE, required=True),
-                    SCOPE,
-                ),
-            ),
-            Command(
-                "status", "Status", "Show what is in force and to come, and what waits for the user.", self._status
-            ),
-            Command(
-                "doctor",
-                "Doctor",
-                "Look whether menugate is in order here; `fix` mends what has one certain cure.",
-                self._doctor,
-                (argument("what", "`fix` to mend", ["fix"]),),
-            ),
+            Command("autonomous", "Autonomous", goes_on, self._autonomous, when, typed="menugate autonomous"),
+            Command("repair", "Repair", mends, self._repair, when, typed="menugate mode repair"),
         )
 
-    def _of_axis(self, name: str, title: str, does: str, axis: str, more: bool = False) -> Command:
+    def _steering(self) -> Command:
+        changes = "Change one axis, now or later: `profile trusted for-next-unit`."
+        axis = argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
+        value = argument("value", "What it becomes", EVERY_VALUE, required=True)
+        typed = "menugate steer AXIS VALUE"
+        return Command("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
+
+    def _reading(self) -> tuple[Command, ...]:
+        shows = "Show what is in force and to come, and what waits for the user."
+        looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
+        fix = (replace(argument("what", "`fix` to mend", ["fix"]), acts=True),)
+        return (
+            Command("status", "Status", shows, self._status, acts=False),
+            Command("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
+        )
+
+    def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> Command:
         async def run(speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
             return await self._typed(speaker, words_in(given), name, axis)
 
         value = argument("value", f"{', '.join(values(axis))}", values(axis), required=True)
-        return Command(
-            name, title, f"{does}: {', '.join(values(axis))}.", run, (value, SCOPE, *((OPTIONS,) if more else ()))
-        )
+        arguments = (value, SCOPE, *((OPTIONS,) if more else ()))
+        says = f"{does}: {', '.join(values(axis))}."
+        return Command(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
 
     async def _autonomous(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._typed(speaker, ["autonomous", *words_in(given)], "autonomous", "run_control")
+        return await self._at_last(speaker, given, "autonomous", "run_control")
 
     async def _repair(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._typed(speaker, ["repair", *words_in(given)], "repair", "work_mode")
+        return await self._at_last(speaker, given, "repair", "work_mode")
+
+    async def _at_last(self, speaker: Speaker, given: Mapping[str, str], command: str, axis: str) -> Sequence[Message]:
+        """A command whose name is the value: it waits for the word from when on."""
+        words = words_in(given)
+        if not words or words[0] not in SCOPES:
+            return said(f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`.")
+        return await self._typed(speaker, [command, *words], command, axis)
 
     async def _steer(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)
@@ -114,7 +117,6 @@ class Slash:
 
     async def _changed(self, speaker: Speaker, meant: Phrase, command: str) -> str:
         now, choice = await self.doors.stands(speaker.principal)
-        least = self.doors.least(speaker.principal, now, choice, meant.scope)
         change = Change(
             id=self.doors.new_id(),
             axes=meant.axes,
@@ -123,29 +125,32 @@ class Slash:
             door=Door.PROMPT,
             session=speaker.session if meant.scope is not Scope.NOW else "",
         )
-        if not raises(least, change.axes):
+        least = self.doors.least(speaker.principal, now, choice, change)
+        if not (widens(least, change.axes) or (choice and puts_off(choice, now, change))):
             return await self._asked(speaker, change, now)
-        wished = change.axes["profile"]
-        assert isinstance(wished, Profile)
-        ceiling = self.doors.postures.ceiling_of(speaker.principal)
-        if not ceiling.covers(wished):
+        wished, ceiling = change.axes.get("profile"), self.doors.postures.ceiling_of(speaker.principal)
+        if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.doors.too_high(speaker.principal, wished, ceiling).text
-        if self.out_of_band or not speaker.client.can("elicitation"):
-            return await self._asked(speaker, replace(change, unconfirmed=True), now)
-        if not await agreed(speaker.client, least, wished):
-            return f"Nothing was changed: the profile stays `{now.profile}`, because nobody typed `{wished}`."
-        return await self._asked(speaker, change, now, raised=True)
+        heard = await self.raising.agreed(speaker, now.epoch, question(least, change))
+        if heard is None or heard.said not in (Said.YES, Said.NO):
+            return await self._asked(speaker, replace(change, unconfirmed=True), now, heard.why if heard else "")
+        if heard.said is Said.NO:
+            return "Nothing was changed: the user was asked and said no."
+        return await self._asked(speaker, change, now, widened=True)
 
-    async def _asked(self, speaker: Speaker, change: Change, now: Posture, raised: bool = False) -> str:
+    async def _asked(self, speaker: Speaker, change: Change, now: Posture, why: str = "", widened: bool = False) -> str:
         # What was weighed is the posture from below the ceiling; what is in the file has its epoch.
         found = await self.doors.ask(speaker.principal, change, now.epoch)
         if isinstance(found, Problem):
             return found.text
         if not isinstance(found, Choice):
             return "Nothing was changed: the posture became another one at the same moment. Type the command again."
-        if raised:
-            await self._tell(speaker, f"Your profile was raised: {badge.named(change.axes)}, {change.scope}.")
-        return speaking.changed(self._what(change, found), self.doors.postures.under(speaker.principal, found), found)
+        if widened:
+            text = f"More is allowed than before: {badge.named(change.axes)}, {change.scope}."
+            await self.raising.tell(speaker, text)
+        what = f"The client was asked and {why}. " if why else ""
+        what += self._what(change, found)
+        return speaking.changed(what, self.doors.postures.under(speaker.principal, found), found)
 
     def _what(self, change: Change, choice: Choice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
@@ -157,10 +162,6 @@ class Slash:
             return f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}."
         return f"The user chose {words}; it comes into force {badge.until(waiting)}."
 
-    async def _tell(self, speaker: Speaker, what: str) -> None:
-        text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
-        await self.doors.store.leave_message(speaker.session, text, principal=speaker.principal)
-
 
 def argument(name: str, description: str, known: Sequence[str], required: bool = False) -> PromptArgument:
     return PromptArgument(
@@ -169,6 +170,8 @@ def argument(name: str, description: str, known: Sequence[str], required: bool =
 
 
 SCOPE = argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
+SINCE = replace(SCOPE, required=True)
+"""Where nothing else has to be typed: a host that gets every prompt leaves it out."""
 OPTIONS = argument(
     "options",
     "further axes in the same step, such as `--autonomous --permission-profile normal`",

@@ -1,8 +1,9 @@
 """Through which doors does the person's word come in, and what is refused at them?
 
 Nobody else calls `ask`: no tool, no menu, no answer of a client. The terminal may raise the profile up to the ceiling.
-A prompt may too, once the person has said yes: to a question that names the profile and wants it typed, or at a
-terminal where the client cannot ask or the operator does not trust it to (`approvals: out_of_band`).
+A prompt may widen what holds too, once the person has said yes: to a question that they must have read, or at a
+terminal where the client cannot ask, the question was not answered, or the operator does not trust the client to ask
+(`approvals: out_of_band`).
 """
 
 from collections.abc import Callable, Iterable
@@ -11,9 +12,10 @@ from functools import partial
 
 from mcp_server.calls.postures import Postures
 from mcp_server.model.ending import Code, Problem
-from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl, Scope
-from mcp_server.rules.steering.turning import Turn, in_the_end
+from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl
+from mcp_server.rules.steering.turning import Turn, ahead
 from mcp_server.rules.steering.waiting import in_words, paused, unanswered
+from mcp_server.rules.steering.width import narrower
 from mcp_server.state import Changed, Store, deeds
 
 
@@ -38,10 +40,11 @@ class Doors:
         choice = await self.store.read(partial(deeds.choice, principal=principal))
         return self.postures.under(principal, choice), choice
 
-    def least(self, principal: str, now: Posture, choice: Choice | None, scope: Scope) -> Posture:
-        """The lower of what holds and what it comes down to: whoever keeps a profile beyond its time raises it."""
-        later = self.postures.under(principal, in_the_end(choice, scope)) if choice else now
-        return now if later.profile.covers(now.profile) else later
+    def least(self, principal: str, now: Posture, choice: Choice | None, change: Change) -> Posture:
+        """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
+        for later in ahead(choice, change) if choice else ():
+            now = narrower(now, self.postures.under(principal, later))
+        return now
 
     async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
         """What of this principal's alone waits for the person, in words."""

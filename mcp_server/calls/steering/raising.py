@@ -1,34 +1,51 @@
-"""May a prompt raise the profile? Only with the person's yes, which a client alone cannot give unnoticed.
+"""May a prompt widen what holds? Only with the person's yes, which a client alone cannot give unnoticed.
 
-The question names the profile and wants its name typed: a client that answers questions by itself would have to read
-it. Each question is bound to the posture it was put under, so that an old yes opens nothing twice. Whoever said yes,
+Which program is at the other end is told by its own word, and some hand prompts to their model. So the question is the
+same form as before a tool that destroys, with four characters to be typed from its message. Each is answered once,
+whatever the answer, and is bound to what it was put under, so that an old yes opens nothing twice. Whoever said yes,
 the person finds it in `menugate messages`.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+import secrets
+from dataclasses import dataclass, field
 
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.context import Client
-from mcp_server.model.posture import Posture, Profile
-
-
-def question(now: Posture, wished: Profile) -> dict[str, Any]:
-    typed = {"type": "string", "title": "Profile", "description": f"Type `{wished}` to allow it."}
-    return {
-        "message": (
-            f"A command in this client asks to raise your permission profile from {now.profile} to {wished}. "
-            f"To allow it, type {wished}; anything else leaves it as it is."
-        ),
-        "requestedSchema": {"type": "object", "properties": {"profile": typed}, "required": ["profile"]},
-    }
+from mcp_server.calls.approving.form import Heard, ask
+from mcp_server.model.pack import Speaker
+from mcp_server.model.posture import Change, Posture, word_of
+from mcp_server.rules.steering import badge
+from mcp_server.rules.steering.width import wider
+from mcp_server.state import Clock, Store
 
 
-async def agreed(client: Client, now: Posture, wished: Profile) -> bool:
-    """Did the person type the profile's name? A client that fails or does not answer is no yes."""
-    try:
-        reply = await client.request(f"raise-{now.epoch}", "elicitation/create", question(now, wished))
-    except Refusal:
-        return False
-    content = cast(Mapping[str, Any], reply.get("content") or {})
-    return reply.get("action") == "accept" and str(content.get("profile", "")).strip() == wished
+@dataclass
+class Raising:
+    store: Store
+    clock: Clock
+    out_of_band: bool
+    """The operator does not trust clients to ask the person."""
+    _process: str = field(default_factory=lambda: secrets.token_hex(8))
+    _answered: dict[str, int] = field(default_factory=dict[str, int])
+    """How many questions each principal was done with; what went out before is no longer answered."""
+
+    async def agreed(self, speaker: Speaker, under: object, message: str) -> Heard | None:
+        """What the person said to it; None where no client may ask. `under` is what the answer is bound to."""
+        if self.out_of_band or not speaker.client.can("elicitation"):
+            return None
+        so_far = self._answered.get(speaker.principal, 0)
+        heard = await ask(speaker.client, self.clock, f"widen-{self._process}-{so_far}-{under}", message)
+        self._answered[speaker.principal] = so_far + 1
+        return heard
+
+    async def tell(self, speaker: Speaker, what: str) -> None:
+        text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
+        await self.store.leave_message(speaker.session, text, principal=speaker.principal)
+
+
+def question(least: Posture, change: Change) -> str:
+    steps = [
+        f"{axis.replace('_', ' ')} from {word_of(getattr(least, axis))} to {word_of(wished)}"
+        for axis, wished in change.axes.items()
+        if wider(axis, wished, getattr(least, axis))
+    ]
+    what = ", ".join(steps) or f"{badge.named(change.axes)}, in place of something narrower that is to come"
+    return f"A command in this client asks for more than you allow now: {what} ({change.scope})."

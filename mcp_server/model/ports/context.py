@@ -37,8 +37,13 @@ class Client(Protocol):
         anew. Nobody but us can put a key here."""
         ...
 
-    async def request(self, key: str, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask and get the answer. `key` names the question within the call.
+    def noted(self, key: str) -> str:
+        """What was noted with this question when it went out, where the call has come back with its answer."""
+        ...
+
+    async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
+        """Ask and get the answer. `key` names the question within the call; `note` is for whoever looks at the answer,
+        and the client neither reads nor changes it.
 
         Where the protocol has no way back to the client, the call ends here with the question and starts again from
         the top with the answer: a tool does nothing lasting before its last question.

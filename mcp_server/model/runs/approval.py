@@ -29,7 +29,7 @@ class Answer(StrEnum):
     YES = "yes"
     NO = "no"
     CLOSED = "closed"
-    """Asked through the client and not answered: closed, timed out, or the client failed."""
+    """Asked through the client and not answered. Only older records have it: such a question stays open now."""
 
 
 class Way(StrEnum):
@@ -103,6 +103,9 @@ class Approval:
     """All of the question, where it is too long for a form: the terminal shows it, and only then may it be a yes."""
     shown: bool = False
     """The terminal has shown the whole."""
+    tries: int = 0
+    """How often a client came back with something that was no answer; what comes by itself counts as often as it may
+    come at all."""
 
     def covers(self, call: Wanted, carried: bool = False) -> bool:
         """Is this the call the question was about?

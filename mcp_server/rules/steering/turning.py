@@ -7,10 +7,10 @@
 - Nothing here touches a call that runs: what was decided stays decided, and the next decision is another one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, Trial, Value
+from mcp_server.model.posture import Change, Choice, Door, Profile, Scope, Trial, Value
 
 UNIT_SCOPES = frozenset({Scope.AFTER_CURRENT_UNIT, Scope.FOR_NEXT_UNIT})
 LIVES_NS = 3600 * 10**9
@@ -39,9 +39,12 @@ class Work:
 
 def asked(choice: Choice, change: Change, work: Work) -> list[Turn]:
     """The person spoke: it is in force at once, or waits."""
-    kept = replace(choice, waiting=without(choice.waiting, change))
     if change.unconfirmed:
-        return [Turn(choice, replace(kept, waiting=(*kept.waiting, change)), change, "asked")]
+        # As long as nobody said yes it takes the place of nothing but what was asked for in the same way.
+        wishes = {one.id for one in choice.waiting if one.unconfirmed and one.door is change.door}
+        others = [left for one in choice.waiting for left in (without((one,), change) if one.id in wishes else (one,))]
+        return [Turn(choice, replace(choice, waiting=(*others, change)), change, "asked")]
+    kept = replace(choice, waiting=without(choice.waiting, change))
     if waits(change, work):
         held = replace(change, calls=work.calls if change.scope is Scope.AFTER_CURRENT_TOOL else ())
         return [Turn(choice, replace(kept, waiting=(*kept.waiting, held)), held, "asked")]
@@ -169,18 +172,14 @@ def confirmable(choice: Choice, id: str, now: int) -> Change | None:
     return found if fresh else None
 
 
-def in_the_end(choice: Choice, scope: Scope) -> Choice:
-    """What a choice comes down to by itself: its trials over, and what waits in force. What is asked for at once leaves
-    a lowering that waits as it is, so there only the trials are over."""
+def ahead(choice: Choice, change: Change) -> Iterator[Choice]:
+    """What a choice comes down to by itself, step by step: its trials over, and then in force what waits. What would
+    stay beside the change is left out, for that comes about all the same."""
     for trial in choice.trials:
         choice = reverted(choice, trial)
-    if scope is not Scope.NOW:
-        for change in choice.waiting:
-            choice = choice if change.unconfirmed else replace(choice, axes={**choice.axes, **change.axes})
-    return choice
-
-
-def raises(posture: Posture, axes: Mapping[str, Value]) -> bool:
-    """Would more be allowed by the profile than is now?"""
-    wished = axes.get("profile")
-    return isinstance(wished, Profile) and not posture.profile.covers(wished)
+    yield choice
+    for one in choice.waiting:
+        if not one.unconfirmed:
+            axes = {axis: value for axis, value in one.axes.items() if not stays(axis, value, change)}
+            choice = replace(choice, axes={**choice.axes, **axes})
+            yield choice

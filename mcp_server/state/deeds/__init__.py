@@ -12,6 +12,7 @@ from mcp_server.state.deeds.approvals import (
     approvals,
     ask,
     commence,
+    leave_open,
     mark_shown,
     standing,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "intend",
     "keep_thought",
     "leave_message",
+    "leave_open",
     "mark_shown",
     "memories",
     "memory",

@@ -101,6 +101,21 @@ def mark_shown(tx: Transaction, id: str) -> None:
         _put(tx, replace(found, shown=True))
 
 
+def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | None:
+    """The client came back with something that is nobody's answer: the question still waits, and for the person alone
+    once there were too many such tries. What they said meanwhile stands."""
+    found = approval(tx, id)
+    if found is None or found.lapsed(tx.clock.now_ns()) or found.used:
+        return None
+    if found.answer is not Answer.OPEN:
+        return found
+    left = replace(found, tries=found.tries + tries)
+    _put(tx, left)
+    said = f"left open: the client {why}"
+    tx.append(RowKind.ANSWER, _about(left) | {"answer": Answer.OPEN, "way": Way.CLIENT, "reason": said})
+    return left
+
+
 def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     """Put on record what is about to run, and burn the yes it stands on, or neither."""
     epoch = tx.epoch(intent.session.principal)

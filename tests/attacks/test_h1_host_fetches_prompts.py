@@ -1,0 +1,125 @@
+"""H1: does a host that gets every prompt when it starts change anything by it? opencode and Kilo do that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.clients import ERAS
+from tests.doors.person import typed
+from tests.doors.pipe import Pipe, pipe
+from tests.doors.raw import raw
+from tests.doors.served import served
+
+HOSTS = ["opencode", "Kilo", "a-host-nobody-knows", "claude-code", "gemini-cli-mcp-client"]
+ACTING = [
+    "autonomous",
+    "control",
+    "mode",
+    "model-mode",
+    "next",
+    "pause",
+    "permission-profile",
+    "repair",
+    "steer",
+    "stop",
+]
+FILLED = ("nothing", "placeholders", "empty", "their names")
+
+
+def filled(names: list[str], how: str) -> dict[str, str]:
+    """What a host sends that knows of arguments and was told none."""
+    numbered = enumerate(names, 1)
+    return {
+        "nothing": dict[str, str](),
+        "placeholders": {name: f"${number}" for number, name in numbered},
+        "empty": dict.fromkeys(names, ""),
+        "their names": {name: name for name in names},
+    }[how]
+
+
+def fetched(one: Any, known: list[str], how: str) -> None:
+    """Every prompt there is: those the host is shown, and those it may remember from elsewhere."""
+    listed = {prompt["name"]: prompt for prompt in one.request("prompts/list")["result"]["prompts"]}
+    for name in dict.fromkeys([*listed, *known]):
+        arguments = [argument["name"] for argument in listed.get(name, {}).get("arguments", ())]
+        one.request("prompts/get", {"name": name, "arguments": filled(arguments, how)})
+
+
+def everything(workspace: Path, home: Path) -> Any:
+    """What holds, what is to come, who is paused, and what was changed so far."""
+    posture = json.loads(typed(workspace, home, "steer", "--json"))
+    waits = json.loads(typed(workspace, home, "status", "--json"))["waiting"]
+    changed = typed(workspace, home, "audit", "tail", "--json", "-n", "200", "--kind", "transition")
+    return posture, waits, len(changed.splitlines())
+
+
+def begin(one: Pipe) -> None:
+    one.call("menu_enter", mode="swe")
+    one.call("grep", pattern="def main")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_nothing_changes_by_being_fetched(workspace: Path, home: Path, host: str, era: str) -> None:
+    typed(workspace, home, "control", "manual")
+    typed(workspace, home, "mode", "plan")
+    with pipe(workspace, home) as one:
+        one.hello(host, era=era)
+        begin(one)
+        before = everything(workspace, home)
+        for how in FILLED:
+            fetched(one, ACTING, how)
+        assert everything(workspace, home) == before
+        typed(workspace, home, "pause", "--reason", "lunch")
+        paused = everything(workspace, home)
+        for how in FILLED:
+            fetched(one, ACTING, how)
+        assert everything(workspace, home) == paused
+        assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_acts_is_offered_where_prompts_are_kept_for_the_user_alone(
+    workspace: Path, home: Path, host: str, era: str
+) -> None:
+    keeps = host in ("claude-code", "gemini-cli-mcp-client")
+    with pipe(workspace, home) as one:
+        one.hello(host, era=era)
+        listed = {prompt["name"]: prompt for prompt in one.request("prompts/list")["result"]["prompts"]}
+    assert listed.keys() == {"status", "doctor", "system", "words"} | (set(ACTING) if keeps else set())
+    assert [argument["name"] for argument in listed["doctor"]["arguments"]] == (["what"] if keeps else [])
+    # Where one acts, a host that fills in nothing has not filled in what it needs.
+    assert all(any(one["required"] for one in listed[name]["arguments"]) for name in ACTING if keeps)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_who_forgot_the_word_is_told_which(workspace: Path, home: Path, era: str) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("claude-code", era=era)
+        for name, arguments, needs in [
+            ("pause", {"when": ""}, "`now`"),
+            ("stop", {"when": "$1", "reason": "$2"}, "`now`"),
+            ("next", {"units": "$1"}, "number of units"),
+            ("autonomous", {"scope": "$1"}, "`autonomous now`"),
+            ("repair", {"scope": " "}, "`repair now`"),
+        ]:
+            answer = one.request("prompts/get", {"name": name, "arguments": arguments})["result"]
+            said = answer["messages"][0]["content"]["text"]
+            assert said.startswith("Nothing was changed")
+            assert needs in said
+            without = one.request("prompts/get", {"name": name})
+            assert without["error"]["code"] == -32602
+            assert without["error"]["message"].startswith(f"`{name}` needs `")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_over_http_as_well(workspace: Path, home: Path, era: str) -> None:
+    typed(workspace, home, "control", "manual")
+    with served(workspace, home) as here, raw(here, era=era, name="opencode") as one:
+        before = everything(workspace, home)
+        for how in FILLED:
+            fetched(one, ACTING, how)
+        assert everything(workspace, home) == before

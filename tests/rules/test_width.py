@@ -1,0 +1,83 @@
+"""Is it known of every value whether it lets through more than another? What nobody weighed counts as more."""
+
+from dataclasses import replace
+
+import pytest
+
+from mcp_server.model.posture import (
+    AXES,
+    AiMode,
+    Change,
+    Choice,
+    ModelMode,
+    Posture,
+    Profile,
+    RunControl,
+    Scope,
+    WorkMode,
+    words_of,
+)
+from mcp_server.rules.permission import READ_ONLY_WORK
+from mcp_server.rules.steering.width import WIDTHS, narrower, puts_off, widens, wider
+
+
+def test_every_value_of_every_axis_is_weighed() -> None:
+    assert WIDTHS.keys() == AXES.keys()
+    for axis, kind in AXES.items():
+        assert set(WIDTHS[axis]) == ({True, False} if kind is bool else set(words_of(kind)))
+
+
+def test_what_nobody_weighed_is_wider_than_anything() -> None:
+    for axis in AXES:
+        assert all(
+            wider(axis, ModelMode.FAST if axis != "model_mode" else WorkMode.PLAN, held) for held in WIDTHS[axis]
+        )
+    assert wider("a new axis", True, False)
+
+
+def test_the_read_only_modes_are_the_narrowest() -> None:
+    narrowest = {mode for mode, width in WIDTHS["work_mode"].items() if width == 0}
+    assert narrowest == READ_ONLY_WORK
+
+
+@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize("wished", Profile)
+def test_a_profile_is_wider_the_higher_it_is(profile: Profile, wished: Profile) -> None:
+    assert widens(replace(Posture(), profile=profile), {"profile": wished}) is (wished.rank > profile.rank)
+
+
+def test_one_axis_is_enough() -> None:
+    held = Posture(WorkMode.PLAN, RunControl.MANUAL, ai_mode=AiMode.CHAT, reasoning=True)
+    assert not widens(held, {"work_mode": WorkMode.REVIEW, "model_mode": ModelMode.DEEP, "profile": Profile.NORMAL})
+    for axes in (
+        {"work_mode": WorkMode.CHAT},
+        {"work_mode": WorkMode.REVIEW, "run_control": RunControl.ASSISTED},
+        {"ai_mode": AiMode.AGENT},
+        {"reasoning": False},
+    ):
+        assert widens(held, axes)
+        assert not widens(Posture(), axes)
+
+
+def test_the_narrower_of_two_is_taken_axis_by_axis() -> None:
+    one = Posture(WorkMode.PLAN, RunControl.AUTONOMOUS, Profile.TRUSTED, epoch=7)
+    other = Posture(WorkMode.BUILD, RunControl.MANUAL, Profile.NORMAL, reasoning=True)
+    found = Posture(WorkMode.PLAN, RunControl.MANUAL, Profile.NORMAL, reasoning=True, epoch=7)
+    assert narrower(one, other) == found
+
+
+@pytest.mark.parametrize(
+    ("wish", "scope", "off"),
+    [
+        (WorkMode.PLAN, Scope.NOW, False),
+        (WorkMode.PLAN, Scope.NEXT_MILESTONE, True),
+        (WorkMode.PLAN, Scope.FOR_NEXT_UNIT, True),
+        (WorkMode.REVIEW, Scope.AFTER_CURRENT_UNIT, False),
+    ],
+)
+def test_what_is_to_be_narrowed_is_not_put_off(wish: WorkMode, scope: Scope, off: bool) -> None:
+    coming = Change("a", {"work_mode": WorkMode.PLAN}, Scope.AFTER_CURRENT_UNIT)
+    change = Change("b", {"work_mode": wish}, scope)
+    assert puts_off(Choice(waiting=(coming,)), Posture(), change) is off
+    assert not puts_off(Choice(waiting=(replace(coming, unconfirmed=True),)), Posture(), change)
+    assert not puts_off(Choice(waiting=(coming,)), Posture(WorkMode.PLAN), change), "it would take nothing away"
