@@ -63,7 +63,8 @@ class Form:
         before = len(self.shown)
         result = await one.call(tool, **arguments)
         assert len(self.shown) == before + 1, text(result)
-        return self.shown[-1].message
+        # The line that asks for the characters is the form's own, and new each time.
+        return self.shown[-1].message.partition("\nTo allow it, type")[0]
 
 
 def argument(message: str, name: str) -> str:
