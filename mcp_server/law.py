@@ -17,7 +17,7 @@ from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.tool import Tool
-from mcp_server.rules.arguments import checks
+from mcp_server.rules.arguments import checks, meanings
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.settings import Settings
 from mcp_server.state.trust import Trusted
@@ -84,6 +84,7 @@ def law(settings: Settings, packs: Sequence[Pack] = (), bare: bool = False, unhe
         ceiling=ceiling,
         budget=narrower(library.config.budget, own.budget),
         unfit=checks(tools),
+        meant=meanings({tool.name: tool for tool in CATALOG}),
     )
     words = Words(word_places(settings, library.config.prompts, own if trusted else Own()))
     return Law(every, library, policy, start_posture(library, settings, ceiling), own, trusted, words)

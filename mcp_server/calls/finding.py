@@ -28,6 +28,7 @@ class Finding:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
+        asked = replace(asked, arguments=self.policy.meant(tool.name, asked.arguments))
         if not tool.meta:
             arguments = tool.located(asked.arguments, self.root)
             return Found(asked, tool, arguments, asked.seat, led=led(tool, arguments, self.policy, self.leads))
@@ -82,7 +83,7 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
         return Problem(
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
-    return tool, tool.located(given.get("arguments") or {}, root)
+    return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
 
 
 def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str]) -> Arguments | None:

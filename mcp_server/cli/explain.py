@@ -111,6 +111,7 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
 
     if tool is None or given is None:
         return answer()
+    given = policy.meant(name, given)
     if name not in CARRIERS:
         given = tool.located(given, root)
         return answer()

@@ -140,7 +140,12 @@ class Tool:
         names = self.places
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
-        short = {name: _below(inside, path) or "." for name, path in found.items() if isinstance(path, str)}
+        short = {
+            name: _below(inside, path) or "."
+            for name, path in found.items()
+            # An empty path names nothing, where the schema has one be longer than that.
+            if isinstance(path, str) and (path or not self.arguments.get("properties", {})[name].get("minLength"))
+        }
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def demands(self, arguments: Arguments) -> Demand:
