@@ -115,7 +115,7 @@ def ports(
     finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return Ports(
-        files=lambda session, demand: files.granted(demand, SeenBy(store, session.id)),
+        files=lambda session, demand: files.granted(demand, SeenBy(store, session.key)),
         processes=shop.granted,
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import INVALID_PARAMS, ToolListChangedNotification
 
-from mcp_server.calls.sessions import Seat
+from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
@@ -71,6 +71,14 @@ class Watch:
         self.shows = shows
         for event in self.awaited:
             event.set()
+
+    def turn(self, sessions: Sessions, seat: Seat) -> Session | None:
+        """The connection stands at that place of its session from now on; where it stood, None where it stays."""
+        here = self.seat
+        if seat is here or seat.session.id != here.session.id:
+            return None
+        self.seat = sessions.turn(here, seat)
+        return here.session
 
     def follow(self, uri: str) -> None:
         followable({*self.uris, uri})

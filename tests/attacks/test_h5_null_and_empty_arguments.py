@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.tool import Tool
 from tests.doors.clients import ERAS, MODERN
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
 from tests.doors.served import served
 from tests.doors.typed import typed
-from tools.catalog import CATALOG
 
 MEANINGFUL = {("write_to_shell", "content")}
 NOTHING = [None, ""]
@@ -191,12 +189,3 @@ def test_explain_says_of_it_what_the_call_is_told(workspace: Path, home: Path) -
         explained = typed(workspace, home, *asked)
         assert explained.code == 0, explained.err + explained.out
         assert "INVALID_ARGUMENTS" not in explained.out
-
-
-@pytest.mark.parametrize("tool", CATALOG, ids=lambda tool: tool.name)
-def test_whoever_adds_an_optional_text_says_whether_an_empty_one_means_something(tool: Tool) -> None:
-    required = tool.arguments.get("required", ())
-    for name, schema in tool.arguments["properties"].items():
-        if schema.get("type") == "string" and name not in required and "enum" not in schema:
-            marked = schema.get("minLength", 0) > 0
-            assert marked is not ((tool.name, name) in MEANINGFUL), f"{tool.name} {name}"

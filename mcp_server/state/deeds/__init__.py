@@ -38,9 +38,11 @@ from mcp_server.state.deeds.runs import (
 )
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
 from mcp_server.state.deeds.sessions import (
+    course,
     forget,
     move,
     pass_by,
+    places,
     put_session,
     session,
     session_by_handle,
@@ -68,6 +70,7 @@ __all__ = [
     "commence",
     "conclude",
     "confirm",
+    "course",
     "deliver",
     "document",
     "documents",
@@ -93,6 +96,7 @@ __all__ = [
     "pass_by",
     "pause",
     "paused",
+    "places",
     "process_over",
     "put_document",
     "put_report",
