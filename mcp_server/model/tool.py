@@ -63,6 +63,8 @@ class Demand:
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
     asked_below: Profile | None = None
     """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
+    instead: str | None = None
+    """The tool to call below that profile, where a yes would be for nothing: what runs there could not do this."""
 
 
 class Subject(StrEnum):

@@ -9,8 +9,6 @@ from mcp_server.model.tool import (
     ACTING,
     REVIEWING,
     WARMUP,
-    Arguments,
-    Demand,
     Effect,
     Hints,
     Later,
@@ -69,9 +67,6 @@ BASH = Tool(
 )
 
 MOST_WAIT = 300.0
-KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
-"""What answers a program, and is no command."""
-
 ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for it", Is(shortest=1, longest=200)]
 Same = Annotated[str, "The same as `bash_id`", Is(shortest=1, longest=200)]
 
@@ -110,13 +105,6 @@ class WaitArguments(TypedDict):
             Is(shortest=1, longest=1000),
         ]
     ]
-
-
-def typed(args: Arguments) -> Demand:
-    """Whatever is typed may be part of a command; only answers and keys are not."""
-    if args.get("content", "") in KEYS:
-        return Demand(Effect.EXEC, Profile.NORMAL)
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
 
 
 def _tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
@@ -158,7 +146,7 @@ WRITE = _tool(
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    demand=typed,
+    demand=Later("tools.shell.classify:typed"),
     shut_in=True,
 )
 
