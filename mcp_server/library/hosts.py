@@ -21,6 +21,10 @@ HOST = Record(
             "whether it lists again as soon as it hears of a change, and is worth holding a result back for",
             required=True,
         ),
+        "notices": Key(
+            Flag(),
+            "whether it may be told unasked that a list changed; `false` where that does harm (default: true)",
+        ),
         "evidence": Key(Words(240), "how that is known"),
     },
     "A host program.",
@@ -46,8 +50,8 @@ def rows(entries: Sequence[Fields], findings: Findings) -> tuple[Host, ...]:
         client, listing, relists = leaf(entry, "client"), leaf(entry, "listing"), leaf(entry, "relists")
         if client is None or listing is None or relists is None or not _is_new(client, first, findings):
             continue
-        row = Host(client.text, Listing(listing.text), flag(entry, "relists", False), text(entry, "evidence"))
-        found.append(row)
+        relisting, told = flag(entry, "relists", False), flag(entry, "notices", True)
+        found.append(Host(client.text, Listing(listing.text), relisting, text(entry, "evidence"), told))
     return tuple(found)
 
 

@@ -57,6 +57,8 @@ class Watch:
     """How a legacy connection is told; None where only listen streams are."""
     uris: set[str] = field(default_factory=set[str])
     relists: bool | None = None
+    quiet: bool = False
+    """A change of a list is not told unless a listen stream was opened for it: it would do this client harm."""
     shows: tuple[str, ...] | None = None
     """The tools on the list the client knows of, or was told to fetch; None as long as it knows of none."""
     awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
@@ -108,6 +110,7 @@ class Notices:
     def watch(self, watch: Watch) -> Watch:
         host = self._listings.hosts.named(watch.client)
         watch.relists = host.relists if host else self._learned.get(watch.client)
+        watch.quiet = host is not None and not host.notices
         self._watches.add(watch)
         return watch
 
@@ -128,7 +131,7 @@ class Notices:
         watch.awaited.add(fetched)
         try:
             await self._tell(seeing)
-            if aside is not None:
+            if aside is not None and not watch.quiet:
                 await aside()
             await self._settle(watch, fetched)
         finally:
@@ -176,13 +179,14 @@ class Notices:
     async def _tell(self, watches: Collection[Watch], what: str = "tools", uri: str = "") -> None:
         async with anyio.create_task_group() as group:
             for watch in watches:
-                if watch.tell is not None and (what != "resource" or uri in watch.uris):
+                wanted = uri in watch.uris if what == "resource" else not watch.quiet
+                if watch.tell is not None and wanted:
                     group.start_soon(_told, watch.tell, what, uri)
         for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
             await self._buses[ear].publish(EVENTS[what]())
 
     async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
-        if watch.relists is False:
+        if watch.relists is False or watch.quiet:
             return
         with anyio.move_on_after(self._patience) as patience:
             await fetched.wait()
