@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import mcp_server
+from mcp_server.calls.given.carrying import BEGINS
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.running.holding import Holds
@@ -192,4 +193,4 @@ def prepare_folders(settings: Settings) -> None:
 
 
 def new_handle() -> str:
-    return "menu_" + secrets.token_urlsafe(16)
+    return BEGINS + secrets.token_urlsafe(16)

@@ -123,7 +123,7 @@ def ports(
     finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return Ports(
-        files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.id), profile),
+        files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.key), profile),
         processes=shop.granted,
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),

@@ -20,7 +20,7 @@ from mcp_server.model.pack import Pack
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.tool import Tool
-from mcp_server.rules.arguments import checks
+from mcp_server.rules.arguments import checks, meanings
 from mcp_server.rules.compiling import compile_rules
 from mcp_server.settings import Settings
 from mcp_server.state.trust import Trusted
@@ -84,7 +84,8 @@ def law(
     own = Own() if unheard else own_word(settings, texts or {})
     if isinstance(own, Faults):
         return own
-    policy = Policy(tools=tools, menus=library.menus, stages=library.stages, unfit=checks(tools))
+    meant = meanings({tool.name: tool for tool in CATALOG})
+    policy = Policy(tools=tools, menus=library.menus, stages=library.stages, unfit=checks(tools), meant=meant)
     return governed(Law(every, library, policy, Posture(), own, False, Words(())), settings, said)
 
 

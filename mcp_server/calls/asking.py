@@ -53,6 +53,10 @@ class Asked:
     surface: Surface = Surface.HEADLESS
     within: Within | None = None
     """None for what came from a client."""
+    turn: Callable[[Seat], Session | None] = lambda _seat: None
+    """Let the client's connection stand at that place of its session; where it stood, None where that is the same."""
+    fixed: bool = False
+    """The client's list stays as it is, whatever mode is entered: what is behind it is reached through a carrier."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class Found:
     """What carried the call here. It may be forbidden too, by its own name."""
     led: Arguments | None = None
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
+    handle: str | None = None
+    """The menu handle that came with the call."""
 
     @cached_property
     def measure(self) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_server.calls.given.carrying import example
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.sessions import HANDLE_LIFE, Seat, Sessions, place, seen_from
 from mcp_server.model.ending import Code, Done, Ending, Problem
@@ -19,6 +20,9 @@ from mcp_server.model.tool import Tool
 from mcp_server.rules.router import Choice, Hit, route
 from mcp_server.rules.visibility import visible
 
+MOST_EARLIER = 5
+"""Places that are named to who gets a further one."""
+
 
 @dataclass
 class MenuDesk:
@@ -27,8 +31,14 @@ class MenuDesk:
     policy: Policy
     posture: Callable[[], Posture]
     course: Course
+    named: bool = False
+    """The call showed a menu handle: it is about that place, and makes no other."""
+    fixed: bool = False
+    """The client's list stays as it is."""
     stood: Session | None = None
     """Where the session was before this desk moved it; None where it did not."""
+    arrived: bool = False
+    """The connection is to stand at this desk's seat, which may be another one than the call came from."""
 
     def overview(self) -> Ending:
         mode = self.policy.menus.get(self.seat.session.mode)
@@ -38,22 +48,37 @@ class MenuDesk:
         mode = self._enterable(wish)
         if isinstance(mode, Problem):
             return mode
+        if not self.named and self.seat.written:
+            # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
+            self.seat = await self.sessions.branch(self.seat)
         # The handle first: from then on there is a session, and its way into the mode is on record.
         handle = await self.sessions.handle(self.seat)
-        return await self._went(mode.name, f"menu_enter {mode.name}") or self._entered(mode, handle)
+        problem = await self._went(mode.name, f"menu_enter {mode.name}")
+        if problem is not None:
+            return problem
+        self.seat.told = self.arrived = True
+        return self._entered(mode, handle)
 
     async def go(self, wish: str) -> Mode | Problem:
         """Move to the mode that is wished for, saying nothing about it."""
         mode = self._enterable(wish)
         if isinstance(mode, Problem):
             return mode
-        return await self._went(mode.name, f"menu_enter {mode.name}") or mode
+        return await self._elsewhere(mode.name, f"menu_enter {mode.name}") or mode
 
     def _enterable(self, wish: str) -> Mode | Problem:
         mode = self._wanted(wish)
         if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
             return pinned(self.seat.session.mode)
         return mode
+
+    async def _elsewhere(self, mode: str | None, reason: str) -> Problem | None:
+        """Move, but never a place whose handle somebody was given, unless the call shows that handle."""
+        if not self.named:
+            self.seat = await self.sessions.other(self.seat, mode)
+        problem = await self._went(mode, reason)
+        self.arrived = problem is None and not self.named
+        return problem
 
     async def _went(self, mode: str | None, reason: str) -> Problem | None:
         moved = await self.sessions.move(self.seat, mode, reason)
@@ -70,7 +95,7 @@ class MenuDesk:
             )
         if self.seat.session.pinned:
             return pinned(before.name)
-        return await self._went(None, "menu_exit") or Done(
+        return await self._elsewhere(None, "menu_exit") or Done(
             f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
             {"mode": None, "left": before.name},
         )
@@ -143,24 +168,38 @@ class MenuDesk:
         return Done(text, data | {"meta": list(META_TOOLS)})
 
     def _entered(self, mode: Mode, handle: str) -> Ending:
-        tools = self._tools(mode)
-        text = (
-            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
-            f"{listed(tools)}\n"
-            f"If a tool is not in your list, call it with menu_read or menu_call.\n"
-            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE})."
-        )
-        return Done(
-            text,
-            {
-                "mode": mode.name,
-                "title": mode.title,
-                "description": mode.description,
-                "menu": handle,
-                "menu_lives": HANDLE_LIFE,
-                "tools": described(tools),
-            },
-        )
+        tools, earlier = self._tools(mode), self._earlier()
+        call = example(tools[0], menu=handle) if self.fixed and tools else ""
+        how = "If a tool is not in your list, call it with menu_read or menu_call"
+        lines = [
+            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}",
+            listed(tools),
+            f"{how}, like this: {call}" if call else f"{how}.",
+            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
+        ]
+        if earlier:
+            back = ", ".join(f"`{name}` {other}" for name, other in earlier.items())
+            lines.append(
+                "This place is new: nothing has been read or planned in it yet. To go back to an earlier one on this "
+                f"connection, call `menu_enter` with its handle as `menu`: {back}."
+            )
+        data = {
+            "mode": mode.name,
+            "title": mode.title,
+            "description": mode.description,
+            "menu": handle,
+            "menu_lives": HANDLE_LIFE,
+            "tools": described(tools),
+        }
+        more: dict[str, Any] = {"call": call, "earlier": earlier}
+        return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
+
+    def _earlier(self) -> dict[str, str]:
+        """The handles of this session's other places, the newest of each mode, for who was given another one now."""
+        if self.named:
+            return {}
+        told = [one for one in self.seat.common.seats if one.told and one.handle and one is not self.seat]
+        return {str(one.session.mode): one.handle for one in told[-MOST_EARLIER:] if one.handle and one.session.mode}
 
 
 def listed(tools: list[Tool]) -> str:

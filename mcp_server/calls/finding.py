@@ -7,11 +7,13 @@ from typing import Any, cast
 
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
+from mcp_server.calls.given.carrying import example, handle_in, straightened, takes, without
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Ending, Problem
 from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Kind, Policy
+from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
 
 
@@ -33,45 +35,64 @@ class Finding:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
-        if not tool.meta:
-            arguments = tool.located(asked.arguments, self.root)
-            return Found(asked, tool, arguments, asked.seat, led=self.led(tool, arguments))
-        seat = await self._seat(asked)
+        asked = replace(asked, arguments=self.policy.meant(tool.name, asked.arguments))
+        if tool.name in CARRIERS:
+            asked = replace(asked, arguments=straightened(asked.arguments, self.policy))
+        handle = None if asked.within else handle_in(tool, asked.arguments)
+        seat = await self._seat(asked, handle)
         if isinstance(seat, Problem):
             return seat
+        if handle is not None and not takes(tool, "menu"):
+            asked = replace(asked, arguments=without(asked.arguments, "menu"), seat=seat)
+        if not tool.meta:
+            arguments = tool.located(asked.arguments, self.root)
+            there = self.led(tool, arguments)
+            return Found(asked, tool, arguments, seat, led=there, handle=handle)
         if tool.name in CARRIERS:
             opened = unpacked(tool, asked.arguments, self.policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
-            return Found(replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments))
-        return Found(asked, tool, asked.arguments, seat)
+            return Found(
+                replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments), handle
+            )
+        return Found(asked, tool, asked.arguments, seat, handle=handle)
 
     def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return led(tool, arguments, self.policy, self.leads, self.root)
 
-    async def _seat(self, asked: Asked) -> Seat | Problem:
-        handle = asked.arguments.get("menu")
+    async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:
         if handle is None:
             return asked.seat
-        found = await self.sessions.found(str(handle), asked.principal)
+        found = await self.sessions.found(handle, asked.principal)
         here = asked.seat.session
         if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
             # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
             return asked.seat
         return found
 
-    async def enter(self, found: Found) -> Problem | None:
+    async def enter(self, found: Found) -> Found | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
         wish = asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == asked.seat.session.mode:
-            return None
+            return found
         desk = self.desk(asked.seat)
+        desk.named = found.handle is not None
         went = await desk.go(str(wish))
-        if desk.stood is not None:
-            await asked.moved(asked.seat, desk.stood)
-        return went if isinstance(went, Problem) else None
+        await announce(asked, desk)
+        if isinstance(went, Problem):
+            return went
+        return replace(found, asked=replace(asked, seat=desk.seat), seat=desk.seat)
+
+
+async def announce(asked: Asked, desk: MenuDesk, before: Session | None = None) -> None:
+    """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
+    the run on."""
+    left = asked.turn(desk.seat) if desk.arrived else None
+    stood = left or desk.stood or before
+    if stood is not None:
+        await asked.moved(desk.seat, stood)
 
 
 def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
@@ -89,7 +110,7 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
         return Problem(
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
-    return tool, tool.located(given.get("arguments") or {}, root)
+    return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
 
 
 def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
@@ -113,7 +134,7 @@ def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str
 
 def advised(found: Found, ending: Ending) -> Ending:
     """A carried call without a handle may share nothing with the one before; reading first would not help it."""
-    alone = found.asked.tool in CARRIERS and found.asked.arguments.get("menu") is None
+    alone = found.asked.tool in CARRIERS and found.handle is None
     if not (alone and isinstance(ending, Problem) and ending.code is Code.NOT_READ):
         return ending
     mode = found.seat.session.mode
@@ -127,6 +148,17 @@ def alone(found: Found, problem: Problem) -> Problem:
         return problem
     how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."
     return replace(problem, way_out=f"{problem.way_out} {how}")
+
+
+def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
+    """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
+    that it can make."""
+    modes = policy.menus.holding(found.tool.name)
+    if problem.code is not Code.WRONG_MODE or not found.asked.fixed or not modes:
+        return problem
+    where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
+    call = example(found.tool, found.arguments, **where)
+    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

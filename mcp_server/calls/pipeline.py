@@ -15,7 +15,7 @@ from mcp_server.calls.approving.approvals import Approvals, Yes
 from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.asking import Asked, Found, Interruption
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding, advised, alone
+from mcp_server.calls.finding import Finding, advised, alone, announce, rerouted
 from mcp_server.calls.folding.address import LATEST, address
 from mcp_server.calls.folding.memory import RunMemory
 from mcp_server.calls.given.context import Ports, ToolContext
@@ -63,7 +63,8 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
-            return await self.enter(found) or await self.decided(found)
+            entered = await self.enter(found)
+            return await self.decided(entered) if isinstance(entered, Found) else entered
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
@@ -119,17 +120,17 @@ class Pipeline:
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
-    async def enter(self, found: Found) -> Ending | None:
+    async def enter(self, found: Found) -> Found | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
         if found.carrier is None:
-            return None
+            return found
         posture = await self.postures.of(found.asked.principal)
         carrying = Call(found.carrier.name, found.asked.arguments)
         decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=found.carrier), posture, decision)
-        problem = await self.finding.enter(found)
-        return await self.unfound(found.asked, problem) if problem else None
+        entered = await self.finding.enter(found)
+        return await self.unfound(found.asked, entered) if isinstance(entered, Problem) else entered
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
@@ -140,7 +141,7 @@ class Pipeline:
         await self.recorder.refuse(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
             await self.course.overspent(found.seat, decision.reason)
-        return self.showing.problem(alone(found, refusal(decision)))
+        return self.showing.problem(rerouted(found, alone(found, refusal(decision)), self.policy))
 
     async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
@@ -160,6 +161,7 @@ class Pipeline:
         effect = decision.demand.effect if decision.demand else found.tool.effect
         underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
+        desk.named, desk.fixed = found.handle is not None, found.asked.fixed
         context = self._context(found, posture, decision, desk, record)
         found.seat.spending.begin()
         try:
@@ -182,8 +184,7 @@ class Pipeline:
             before = await self.course.step(found.seat, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, underway, how, shown, len(ending.text))
-        if (stood := desk.stood or before) is not None:
-            await found.asked.moved(found.seat, stood)
+        await announce(found.asked, desk, before)
         await self.remember(found, underway, shown)
         return shown
 

@@ -1,65 +1,29 @@
-"""Where does each agent stand? Seats, the sessions that sit in them, and the handles that find them again.
+"""Where does each agent stand? The seats of everybody, how they move, and the handles that find them again.
 
-A seat is a place to sit: a legacy connection, a stdio process, or nothing but a handle. Its session is a frozen value
-that is replaced when it moves. A session is written down the first time it enters a mode; one that never does leaves
-no trace.
+A session is written down the first time it enters a mode; one that never does leaves no trace.
+
+Agents that share a connection each enter their modes without a handle. So whoever enters one there gets a further
+place, with a mode, reads and todos of its own, and the handles given out before go on leading where they led. The run
+is one for all of them: its stage, its phase, what it may spend and what it waits for. A further place is a way around
+none of that.
 """
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
-import anyio
-
+from mcp_server.calls.keeping.seats import Common, Seat
 from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.spending import Spending
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.ports.files import Stamp
 from mcp_server.model.posture import Stage
-from mcp_server.model.session import Hold, Holder, Session
+from mcp_server.model.session import Session
 from mcp_server.state import Store, deeds
 
 HANDLE_LIFE = "24 hours from its last use"
 MOST_LOOSE = 1000
 """Seats without a connection that are kept at hand; what falls out of them is found again in the store."""
-
-
-@dataclass(eq=False)
-class Seat:
-    session: Session
-    handle: str | None = None
-    written: bool = False
-    passing: bool = False
-    """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
-    found_again: bool = False
-    """Somebody came back to it by its handle, and may do so again when its connection is gone."""
-    turned: bool = False
-    """Paused or let go on since everybody was told last, whoever it was that found out."""
-    spending: Spending = field(default_factory=Spending)
-
-    @cached_property
-    def lock(self) -> anyio.Lock:
-        """One move at a time: two that cross would each announce a list the other has already replaced."""
-        return anyio.Lock()
-
-    def take(self, stored: Session) -> None:
-        """Stand where the store says. How the list of this connection looks is not written down, nor what holds it."""
-        if stored.run != self.session.run:
-            self.spending = Spending()
-        self.session = replace(stored, flat=self.session.flat, held=self.session.held)
-
-    def hold(self, held: Hold | None) -> None:
-        """Paused, or let go on."""
-        before = self.session.held
-        if before == held:
-            return
-        if before is not None and before.by is Holder.BUDGET:
-            # Whoever lets a run go on that had spent its budget gives it another.
-            self.spending = Spending()
-        self.session = replace(self.session, held=held)
-        self.turned = True
-
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
@@ -85,6 +49,7 @@ class Sessions:
         self._new_handle = new_handle
         self._seats: dict[str, Seat] = {}
         self._loose: dict[str, Seat] = {}
+        self._common: WeakValueDictionary[str, Common] = WeakValueDictionary()
 
     def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
@@ -96,15 +61,44 @@ class Sessions:
             flat=flat and pinned is None,
             pinned=pinned is not None,
         )
-        seat = Seat(replace(session, held=self._holds.of(session)), passing=passing)
+        common = self._common[session.id] = Common(session.run, connected=not passing)
+        seat = Seat(replace(session, held=self._holds.of(session)), common, passing=passing)
+        common.add(seat)
         if not passing:
-            self._seats[session.id] = seat
+            self._seats[session.key] = seat
         return seat
+
+    async def branch(self, seat: Seat) -> Seat:
+        """A further place of the session, at ROOT, where nothing was read and nothing is to be done yet."""
+        common = seat.common
+        common.places += 1
+        mode = seat.session.mode if seat.session.pinned else None
+        there = Seat(replace(seat.session, place=str(common.places), mode=mode, version=0), common)
+        there.overspent = seat.overspent
+        await self._written(there)
+        common.add(there)
+        self._keep(there)
+        return there
+
+    async def other(self, seat: Seat, mode: str | None) -> Seat:
+        """The place for who wants a mode and shows no handle: the newest one there, else this one if nobody was told
+        of it, else a further one."""
+        back = next((one for one in reversed(seat.common.seats) if one.session.mode == mode), None)
+        return back or (await self.branch(seat) if seat.told else seat)
+
+    def turn(self, here: Seat, there: Seat) -> Seat:
+        """The connection that stood here stands there from now on."""
+        if self._seats.pop(here.session.key, None) is not None:
+            self._loose.pop(there.session.key, None)
+            self._seats[there.session.key] = there
+            self._keep(here)
+        return there
 
     def stand_up(self, seat: Seat) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
-        self._seats.pop(seat.session.id, None)
-        if not seat.found_again:
+        self._seats.pop(seat.session.key, None)
+        seat.common.connected = False
+        if not seat.common.found_again:
             self._left(seat.session.id)
 
     async def found(self, handle: str, principal: str) -> Seat | Problem:
@@ -112,26 +106,30 @@ class Sessions:
         session = await self._store.session_by_handle(digest(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
-        seat = self._seats.get(session.id) or self._loose.get(session.id)
+        seat = self._seats.get(session.key) or self._loose.get(session.key)
         if seat is None:
-            seat = Seat(session, handle=handle, written=True)
+            common = self._common.setdefault(session.id, Common(session.run))
+            common.begin(session.run)
+            seat = Seat(session, common, handle=handle, written=True)
+            common.add(seat)
         elif session.version > seat.session.version:
             seat.take(session)
+        seat.told = True
         seat.hold(self._holds.of(seat.session))
         seat.turned = False
-        seat.found_again = seat.found_again or session.id not in self._seats
+        seat.common.found_again |= not seat.common.connected
         self._keep(seat)
         return seat
 
     async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
         """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
         or why it could not be."""
-        async with seat.lock:
+        async with seat.common.lock:
             return await self._placed(seat, replace(seat.session, mode=mode), reason)
 
     async def proceed(self, seat: Seat, before: str | None, after: str | None, reason: str) -> Session | Problem | None:
         """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
-        async with seat.lock:
+        async with seat.common.lock:
             if seat.session.phase != before:
                 return busy(f"phase `{seat.session.phase}`")
             return await self._placed(seat, replace(seat.session, phase=after), reason)
@@ -150,16 +148,17 @@ class Sessions:
 
     async def next_run(self, seat: Seat, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
-        seat.spending = Spending()
         before = seat.session
-        await self.advance(seat, before, self._anew(before), reason)
+        after = self._anew(before)
+        seat.common.begin(after.run)
+        await self.advance(seat, before, after, reason)
 
     def _anew(self, session: Session) -> Session:
         return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
 
     async def advance(self, seat: Seat, before: Session, after: Session, reason: str) -> Problem | None:
         """The run goes on to another stage, or to another run; on record also where the session is not."""
-        async with seat.lock:
+        async with seat.common.lock:
             if seat.written:
                 return await self._moved(seat, after, reason, before)
             seat.session = after
@@ -188,10 +187,11 @@ class Sessions:
         for seat in list(self._seats.values()):
             held = self._holds.of(seat.session)
             if held is not None and held.stopped and not seat.written and seat.session.held != held:
-                seat.session, seat.spending = self._anew(seat.session), Spending()
+                seat.session = self._anew(seat.session)
+                seat.common.begin(seat.session.run)
             seat.hold(held)
             paused, seat.turned = seat.turned, False
-            current = await self._store.session(seat.session.id) if seat.written else None
+            current = await self._store.session(seat.session.key) if seat.written else None
             if current is not None and current.version > seat.session.version:
                 elsewhere = seen_from(current) != seen_from(seat.session)
                 seat.take(current)
@@ -202,10 +202,10 @@ class Sessions:
 
     def _keep(self, seat: Seat) -> None:
         """At hand for the next call with its handle, the ones used last longest."""
-        if seat.session.id in self._seats:
+        if seat.session.key in self._seats:
             return
-        self._loose.pop(seat.session.id, None)
-        self._loose[seat.session.id] = seat
+        self._loose.pop(seat.session.key, None)
+        self._loose[seat.session.key] = seat
         if len(self._loose) > MOST_LOOSE:
             del self._loose[next(iter(self._loose))]
 
@@ -213,7 +213,9 @@ class Sessions:
         """`before`: how the session stood, where its row does not say it: a stage that follows from the posture."""
         moved = await self._store.move(before or seat.session, after, reason)
         if isinstance(moved, Session):
-            seat.session = replace(moved, steps=after.steps)
+            was, seat.session = before or seat.session, replace(moved, steps=after.steps)
+            if deeds.course(was) != deeds.course(moved):
+                await self._take_along(seat)
             return None
         current = moved.current
         if not isinstance(current, Session):
@@ -222,6 +224,13 @@ class Sessions:
             return UNKNOWN
         seat.take(current)
         return busy(place(current.mode))
+
+    async def _take_along(self, seat: Seat) -> None:
+        """The run went on, and with it every place of the session."""
+        for one in seat.common.seats:
+            stored = await self._store.session(one.session.key) if one is not seat and one.written else None
+            if stored is not None and stored.version > one.session.version:
+                one.take(stored)
 
     async def _written(self, seat: Seat) -> None:
         if not seat.written:

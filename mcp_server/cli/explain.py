@@ -94,6 +94,7 @@ class Answer:
 def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
     """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
     from mcp_server.calls.finding import led, unpacked
+    from mcp_server.calls.given.carrying import straightened
     from mcp_server.guards.jail import Jail
     from mcp_server.model.ending import Problem
     from mcp_server.model.menu import CARRIERS
@@ -114,9 +115,11 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
 
     if tool is None or given is None:
         return answer()
+    given = policy.meant(name, given)
     if name not in CARRIERS:
         given = tool.located(given, root)
         return answer()
+    given = straightened(given, policy)
     opened, first = unpacked(tool, given, policy, root), answer()
     if isinstance(opened, Problem):
         carried = str(given.get("tool", name))

@@ -26,6 +26,10 @@ HOST = Record(
             "`person` where it is known, with evidence, that it keeps prompts for its user: it alone is offered the "
             "commands that act, such as `mode` and `pause`",
         ),
+        "notices": Key(
+            Flag(),
+            "whether it may be told unasked that a list changed; `false` where that does harm (default: true)",
+        ),
         "evidence": Key(Words(240), "how that is known"),
     },
     "A host program.",
@@ -51,12 +55,12 @@ def rows(entries: Sequence[Fields], findings: Findings) -> tuple[Host, ...]:
         client, listing, relists = leaf(entry, "client"), leaf(entry, "listing"), leaf(entry, "relists")
         if client is None or listing is None or relists is None or not _is_new(client, first, findings):
             continue
+        relisting, notices = flag(entry, "relists", False), flag(entry, "notices", True)
         commands, evidence = Commands(text(entry, "commands") or Commands.NOBODY), text(entry, "evidence")
         if commands is Commands.PERSON and not evidence:
             findings.add(client.place, f"`commands: {commands}` needs `evidence`: how it is known of `{client.text}`")
             continue
-        row = Host(client.text, Listing(listing.text), flag(entry, "relists", False), evidence, commands)
-        found.append(row)
+        found.append(Host(client.text, Listing(listing.text), relisting, evidence, commands, notices))
     return tuple(found)
 
 

@@ -82,6 +82,8 @@ class Host:
     """It lists again as soon as it hears of a change, so that holding a result back until then is worth the wait."""
     evidence: str = ""
     commands: Commands = Commands.NOBODY
+    notices: bool = True
+    """It takes being told that a list changed. Where that does harm, it is told nothing that it did not ask for."""
 
     def is_named(self, client: str) -> bool:
         mine, theirs = self.client.casefold(), client.casefold()

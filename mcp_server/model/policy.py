@@ -203,6 +203,8 @@ class Policy:
     budget: Budget = field(default_factory=Budget)
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
     """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
+    meant: Callable[[str, Arguments], Arguments] = lambda _tool, arguments: arguments
+    """The same arguments without those by which the caller says nothing. Everything else is asked about these alone."""
     shelter: Callable[[], Shelter] = lambda: Shelter.THERE
     """As far as it is known now."""
 

@@ -37,6 +37,8 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Session:
+    """A session has one run, and one or more places in it: what it chose, spent and waits for is about all of them."""
+
     id: str
     principal: str
     mode: str | None = None
@@ -55,3 +57,19 @@ class Session:
     """The thought that opens this run was accepted; asked only where the person switched reasoning on."""
     held: Hold | None = None
     """Paused. Not written down with the session: it is the person's, and may be about all of their sessions."""
+    place: str = ""
+    """Which of the session's places this is: each has a mode, a menu handle, reads and todos of its own."""
+
+    @property
+    def key(self) -> str:
+        """What the place is written down by; that of a session's first place is the session's own name."""
+        return f"{self.id}{PLACE}{self.place}" if self.place else self.id
+
+
+PLACE = "~"
+"""Between a session's name and that of one of its places. No name has it."""
+
+
+def session_in(key: str) -> str:
+    """The session that a place belongs to."""
+    return key.partition(PLACE)[0]

@@ -64,6 +64,8 @@ class Demand:
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
     asked_below: Profile | None = None
     """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
+    instead: str | None = None
+    """The tool to call below that profile, where a yes would be for nothing: what runs there could not do this."""
 
 
 class Subject(StrEnum):
@@ -145,7 +147,12 @@ class Tool:
         names = self.places
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
-        short = {name: _below(inside, path) or "." for name, path in found.items() if isinstance(path, str)}
+        short = {
+            name: _below(inside, path) or "."
+            for name, path in found.items()
+            # An empty path names nothing, where the schema has one be longer than that.
+            if isinstance(path, str) and (path or not self.arguments.get("properties", {})[name].get("minLength"))
+        }
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def joined(self, name: str, path: str, arguments: Arguments) -> str:

@@ -196,6 +196,53 @@ def normalised(schema: Any, value: Any) -> Any:
     return value
 
 
+def meanings(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], Arguments]:
+    """The reading of `Policy.meant`, for these tools: many hosts fill in every optional argument, and say nothing by
+    null, or by an empty text where the schema takes none. What others made may tell null from nothing."""
+
+    def meant(name: str, arguments: Arguments) -> Arguments:
+        return _spoken(tools[name].arguments, arguments) if name in tools else arguments
+
+    return meant
+
+
+def _spoken(schema: Any, value: Any) -> Any:
+    """Without the entries that say nothing, at every depth that the schema describes."""
+    if isinstance(value, list):
+        below = _schema_of(schema, None)
+        return [_spoken(below, one) for one in cast(list[Any], value)]
+    if not isinstance(value, Mapping):
+        return value
+    every = list(_alternatives(schema))
+    needed = {name for one in every for name in one.get("required", ())}
+    closed = any(one.get("additionalProperties") is False for one in every)
+    said: dict[str, Any] = {}
+    for name, one in cast(Mapping[str, Any], value).items():
+        below = _schema_of(schema, name)
+        if name in needed or not (below or closed) or not _says_nothing(below, one):
+            said[name] = _spoken(below, one)
+    return said
+
+
+def _says_nothing(schema: Any, value: Any) -> bool:
+    if value is None:
+        return not any(_allows(one, "null") for one in _alternatives(schema))
+    if value != "" or not schema:
+        return False
+    every = [one for one in _alternatives(schema) if one.keys() & {"type", "enum", "minLength"}]
+    return bool(every) and not any(_allows(one, "string") and not _wants_more(one) for one in every)
+
+
+def _allows(schema: Mapping[str, Any], kind: str) -> bool:
+    said = schema.get("type", ())
+    return said == kind or (isinstance(said, list) and kind in cast(list[str], said))
+
+
+def _wants_more(schema: Mapping[str, Any]) -> bool:
+    """Is this a text of which an empty one says nothing?"""
+    return schema.get("minLength", 0) > 0 or ("enum" in schema and "" not in schema["enum"])
+
+
 def _schema_of(schema: Any, key: str | None) -> Any:
     """The schemas of an entry (or of a list's items), as alternatives."""
     found: list[Any] = []

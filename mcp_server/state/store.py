@@ -121,8 +121,8 @@ class Store:
 
     # Sessions.
 
-    async def session(self, id: str) -> Session | None:
-        kept = self._sessions.get(id) or await self._remember(partial(deeds.session, id=id))
+    async def session(self, key: str) -> Session | None:
+        kept = self._sessions.get(key) or await self._remember(partial(deeds.session, key=key))
         return kept.session if kept else None
 
     async def session_by_handle(self, digest: str) -> Session | None:
@@ -137,7 +137,7 @@ class Store:
         idle = self._clock.now_ns() - kept.used
         if idle >= TOUCH_NS:
             self._keep(replace(kept, used=kept.used + idle))
-            self._writer.later(partial(deeds.touch, id=kept.session.id, used=kept.used + idle))
+            self._writer.later(partial(deeds.touch, id=kept.session.key, used=kept.used + idle))
         return kept.session
 
     def _lives(self, kept: Kept) -> bool:
@@ -152,7 +152,13 @@ class Store:
     async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | Changed:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
         found = await self.write(lambda tx: deeds.move(tx, before, after, {"reason": reason, "scope": scope}))
-        return found.session if isinstance(found, Kept) else found
+        if not isinstance(found, Kept):
+            return found
+        if deeds.course(found.session) != deeds.course(before):
+            # The session's other places went along.
+            for key in [key for key, kept in self._sessions.items() if kept.session.id == before.id]:
+                del self._sessions[key]
+        return found.session
 
     # Messages to the person, and what a session has read.
 
@@ -206,9 +212,9 @@ class Store:
         return kept
 
     def _keep(self, kept: Kept) -> None:
-        _bound(self._sessions)[kept.session.id] = kept
+        _bound(self._sessions)[kept.session.key] = kept
         if kept.handle_digest:
-            _bound(self._handles)[kept.handle_digest] = kept.session.id
+            _bound(self._handles)[kept.handle_digest] = kept.session.key
 
     def _post(self, delivery: Delivery) -> None:
         """From the writer's thread."""

@@ -60,6 +60,10 @@ class Listings:
         host = self.hosts.named(caller.client)
         return host is not None and host.commands is Commands.PERSON
 
+    def fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
+        """Does this client go on seeing what it sees, with the carriers in it, whatever mode is entered?"""
+        return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
+
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if session.pinned or face in (Listing.MASKED, Listing.FLAT):
             return visible(session, posture, self.policy)

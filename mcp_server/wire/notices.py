@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import INVALID_PARAMS, ToolListChangedNotification
 
-from mcp_server.calls.sessions import Seat
+from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Posture
 from mcp_server.model.session import Session
@@ -57,6 +57,8 @@ class Watch:
     """How a legacy connection is told; None where only listen streams are."""
     uris: set[str] = field(default_factory=set[str])
     relists: bool | None = None
+    quiet: bool = False
+    """A change of a list is not told unless a listen stream was opened for it: it would do this client harm."""
     shows: tuple[str, ...] | None = None
     """The tools on the list the client knows of, or was told to fetch; None as long as it knows of none."""
     awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
@@ -71,6 +73,14 @@ class Watch:
         self.shows = shows
         for event in self.awaited:
             event.set()
+
+    def turn(self, sessions: Sessions, seat: Seat) -> Session | None:
+        """The connection stands at that place of its session from now on; where it stood, None where it stays."""
+        here = self.seat
+        if seat is here or seat.session.id != here.session.id:
+            return None
+        self.seat = sessions.turn(here, seat)
+        return here.session
 
     def follow(self, uri: str) -> None:
         followable({*self.uris, uri})
@@ -100,6 +110,7 @@ class Notices:
     def watch(self, watch: Watch) -> Watch:
         host = self._listings.hosts.named(watch.client)
         watch.relists = host.relists if host else self._learned.get(watch.client)
+        watch.quiet = host is not None and not host.notices
         self._watches.add(watch)
         return watch
 
@@ -120,7 +131,7 @@ class Notices:
         watch.awaited.add(fetched)
         try:
             await self._tell(seeing)
-            if aside is not None:
+            if aside is not None and not watch.quiet:
                 await aside()
             await self._settle(watch, fetched)
         finally:
@@ -168,13 +179,14 @@ class Notices:
     async def _tell(self, watches: Collection[Watch], what: str = "tools", uri: str = "") -> None:
         async with anyio.create_task_group() as group:
             for watch in watches:
-                if watch.tell is not None and (what != "resource" or uri in watch.uris):
+                wanted = uri in watch.uris if what == "resource" else not watch.quiet
+                if watch.tell is not None and wanted:
                     group.start_soon(_told, watch.tell, what, uri)
         for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
             await self._buses[ear].publish(EVENTS[what]())
 
     async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
-        if watch.relists is False:
+        if watch.relists is False or watch.quiet:
             return
         with anyio.move_on_after(self._patience) as patience:
             await fetched.wait()

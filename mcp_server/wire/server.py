@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import mcp_types as types
@@ -156,6 +156,8 @@ class Front:
             transport=who.transport,
             surface=observed(who.transport, page=who.page, asks=client.can("elicitation")),
             moved=moved,
+            turn=partial(watch.turn, self.sessions),
+            fixed=self.listings.fixed(watch.face, watch.seat.session, watch.relists),
         )
         try:
             return await self.run(asked)

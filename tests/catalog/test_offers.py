@@ -26,6 +26,9 @@ own = lambda name, one: isinstance(one, type) and one.__module__ == name and dat
 print(json.dumps({{name: [one.__name__ for one in held.values() if own(name, one)] for name, held in new.items()}}))
 """
 
+EMPTY_TEXTS = {("write_to_shell", "content")}
+"""Arguments that may be left out, and of which an empty text means something else than none."""
+
 
 def loaded(*names: str) -> dict[str, list[str]]:
     """In a fresh interpreter, without what this one's site brings along."""
@@ -119,3 +122,12 @@ async def at_once(_ctx: object, _args: object) -> None:
 def test_a_planted_wrong_name_is_found(run: Later, demand: Later | None, told: str) -> None:
     (fault,) = unkept(replace(CATALOG[0], run=run, demand=demand))
     assert told in fault
+
+
+@pytest.mark.parametrize("tool", CATALOG, ids=lambda tool: tool.name)
+def test_whoever_adds_an_optional_text_says_whether_an_empty_one_means_something(tool: Tool) -> None:
+    required = tool.arguments.get("required", ())
+    for name, schema in tool.arguments["properties"].items():
+        if schema.get("type") == "string" and name not in required and "enum" not in schema:
+            marked = schema.get("minLength", 0) > 0
+            assert marked is not ((tool.name, name) in EMPTY_TEXTS), f"{tool.name} {name}"

@@ -156,7 +156,7 @@ def test_a_carrier_carries_what_it_is_there_for(ground: Ground, era: str) -> Non
 
 # Handles that are none.
 
-BAD: list[Any] = ["menu_made_up", "", "menu_", "x" * 100_000, "menü", 5, [], {"menu": "x"}, True]
+BAD: list[Any] = ["menu_made_up", " ", "menu_", "x" * 100_000, "menü", 5, [], {"menu": "x"}, True]
 
 
 def calls(menu: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -284,12 +284,13 @@ def test_an_unclear_wish_is_answered_with_numbers_and_a_number_answers_it(door: 
     assert code(door.call("menu_enter", mode="99")) == "AMBIGUOUS_MODE"
 
 
-def test_one_connection_keeps_one_handle(ground: Ground) -> None:
+def test_a_handle_goes_on_with_who_shows_it_and_who_shows_none_gets_another(ground: Ground) -> None:
     with pipe(ground.work, ground.home) as one:
         one.hello("mcp")
-        handles = {entered(one, mode) for mode in ("swe", "data", "data", "swe")}
-        assert len(handles) == 1
+        first = entered(one, "swe")
+        assert {entered(one, mode, menu=first) for mode in ("data", "data", "swe")} == {first}
+        assert len({first, *(entered(one, mode) for mode in ("swe", "data", "data", "swe"))}) == 5
 
 
-def entered(one: Pipe, mode: str) -> str:
-    return one.call("menu_enter", mode=mode)["structuredContent"]["menu"]
+def entered(one: Pipe, mode: str, **more: str) -> str:
+    return one.call("menu_enter", mode=mode, **more)["structuredContent"]["menu"]

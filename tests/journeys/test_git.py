@@ -66,12 +66,13 @@ def test_from_a_change_to_a_commit(repository: Path, home: Path) -> None:
     assert git(repository, "status", "--porcelain") == ""
 
 
-def test_a_lower_profile_stages_and_does_not_commit(repository: Path, home: Path) -> None:
+def test_a_lower_profile_stages_and_asks_before_it_commits(repository: Path, home: Path) -> None:
     with pipe(repository, home) as one:
         one.hello()
         text(one.call("menu_enter", mode="git"))
-        assert not {"git_commit", "git_checkout"} & set(one.names())
+        assert {"git_commit", "git_checkout"} & set(one.names()) == {"git_commit"}
         text(one.call("git_add", files=["notes.md"]))
-        assert "PROFILE_TOO_LOW" in text(one.call("git_commit", message="x"), fine=False)
+        assert "APPROVAL_REQUIRED" in text(one.call("git_commit", message="x"), fine=False)
+        assert "PROFILE_TOO_LOW" in text(one.call("git_checkout", branch_name="main"), fine=False)
         text(one.call("git_reset"))
     assert git(repository, "status", "--porcelain", "-uall") == "?? notes.md\n?? src/main.py\n"

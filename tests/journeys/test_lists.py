@@ -96,7 +96,9 @@ async def test_a_hidden_tool_is_refused_and_runs_nothing(ground: Path, here: Ser
             result = await one.call(tool, **arguments)
             assert result.is_error
             assert text(result).startswith("Error WRONG_MODE")
-            assert "`menu_enter`" in text(result)
+            # Whose list stays as it is would go round in a circle there.
+            fixed = transport == "http" and era == MODERN
+            assert ('"mode": "data"' if fixed else "`menu_enter`") in text(result)
             assert "`data`" in text(result)
             assert not (work / "planted.txt").exists()
 

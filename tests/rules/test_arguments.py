@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from mcp_server.model.tool import Arguments
 from mcp_server.rules import arguments as rules
-from mcp_server.rules.arguments import checks, normalised
+from mcp_server.rules.arguments import checks, meanings, normalised
 from tests.rules.world import spoken, table, tools
+from tools.git.offers.looking import STATUS
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -252,3 +253,52 @@ def test_any_arguments_fit_or_are_told_why_in_one_short_message(arguments: Argum
     else:
         assert len(got) < 2_000
         assert got.endswith(".")
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "glob": {"type": "string", "minLength": 1},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "count": {"type": "integer"},
+        "either": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]},
+        "anything": {},
+        "free": {"type": "object"},
+        "list": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"type": {"type": "string", "minLength": 1}, "more": {"type": "string", "minLength": 1}},
+                "required": ["type"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"name": None, "glob": None}, {"name": None}),
+        ({"name": "", "glob": "", "kind": "", "count": "", "list": ""}, {"name": ""}),
+        ({"name": "x", "glob": " "}, {"name": "x", "glob": " "}),
+        ({"either": None}, {"either": None}),
+        ({"either": ""}, {}),
+        ({"anything": ""}, {"anything": ""}),
+        ({"anything": None}, {}),
+        ({"free": {"a": None, "b": ""}}, {"free": {"a": None, "b": ""}}),
+        ({"list": [{"type": "", "more": ""}, None]}, {"list": [{"type": ""}, None]}),
+        ({"unknown": None}, {}),
+        ({"unknown": ""}, {"unknown": ""}),
+    ],
+)
+def test_what_says_nothing_is_left_out_and_only_that(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+    tools = {"ours": replace(STATUS, name="ours", arguments=NESTED)}
+    said = meanings(tools)
+    assert said("ours", sent) == meant
+    assert said("ours", meant) == meant
+    assert said("theirs", sent) is sent, "what others made may tell null from nothing"

@@ -60,7 +60,8 @@ def tool(name: str, row: Mapping[str, Any]) -> Tool:
             if value is True if "is" in case else isinstance(value, str) and value.startswith(case["starts"]):
                 if case.get("fails"):
                     raise KeyError(value)
-                asked = case.get("confirm"), case.get("waivable", False)
+                below = Profile(case["below"]) if "below" in case else None
+                asked = case.get("confirm"), case.get("waivable", False), below, case.get("instead")
                 return Demand(Effect(case["effect"]), Profile(case["profile"]), *asked)
         return floor
 

@@ -51,7 +51,11 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
         async def tell(what: str, _uri: str) -> None:
             heard.append(what)
 
-        watches = [watching(house, "mcp", deaf), watching(house, "mcp", tell), watching(house, "mcp", deaf)]
+        watches = [
+            watching(house, "codex-mcp-client", deaf),
+            watching(house, "mcp", tell),
+            watching(house, "mcp", deaf),
+        ]
         for watch in watches:
             watch.seat.session = replace(watch.seat.session, mode="swe")
         with anyio.fail_after(20):
@@ -70,7 +74,7 @@ async def test_a_watch_that_is_over_hears_nothing(workspace: Path, home: Path) -
         async def tell(what: str, _uri: str) -> None:
             heard.append(what)
 
-        watch = watching(house, "mcp", tell)
+        watch = watching(house, "codex-mcp-client", tell)
         await house.notices.changed("me", "prompts", "")
         await house.notices.changed("you", "prompts", "")
         await house.notices.changed("me", "resource", "file:///not-subscribed")

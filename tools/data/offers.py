@@ -79,7 +79,7 @@ WRITE_FILE = Tool(
 
 
 class ListArguments(TypedDict):
-    path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".")]]
+    path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".", shortest=1)]]
     depth: NotRequired[Annotated[int, "How many levels down to list", Is(default=1, at_least=1, at_most=20)]]
     limit: NotRequired[Annotated[int, "How many entries to show", Is(default=LISTED, at_least=1, at_most=1000)]]
     offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]

@@ -28,7 +28,11 @@ class LspArguments(TypedDict):
         Is(shortest=1, longest=4096),
     ]
     symbol: NotRequired[
-        Annotated[str, "The name it is about, as the line has it; or `Class/method` without a line", Is(longest=500)]
+        Annotated[
+            str,
+            "The name it is about, as the line has it; or `Class/method` without a line",
+            Is(shortest=1, longest=500),
+        ]
     ]
     line: NotRequired[Annotated[int, "The line the name is on, counted from 1", Is(at_least=1, at_most=10_000_000)]]
     new_name: NotRequired[Annotated[str, "rename_preview: what it would be called", Is(shortest=1, longest=500)]]

@@ -8,7 +8,7 @@ from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Later, Run, Tool
 
 LOOKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 MOVING = Hints(read_only=False, destructive=False, idempotent=True, open_world=False)
-HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection"]
+HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection", Is(shortest=1)]
 
 
 class NoArguments(TypedDict):
@@ -44,7 +44,7 @@ class MessageUser(TypedDict):
 class Carry(TypedDict):
     tool: Annotated[str, "Tool name"]
     arguments: NotRequired[Annotated[dict[str, Any], "The tool's own arguments"]]
-    mode: NotRequired[Annotated[str, "Enter this mode first"]]
+    mode: NotRequired[Annotated[str, "Enter this mode first", Is(shortest=1)]]
     menu: NotRequired[HANDLE]
 
 

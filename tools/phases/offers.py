@@ -7,7 +7,7 @@ from mcp_server.model.schema import Is, schema_of
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints, Later, Tool
 
 Status = Annotated[
-    str, "`all_passed`, or how many failed: `2_failed`", Is(pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
+    str, "`all_passed`, or how many failed: `2_failed`", Is(shortest=1, pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
 ]
 
 QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
@@ -15,8 +15,8 @@ QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=F
 
 class AdvanceArguments(TypedDict):
     suspect_files: NotRequired[Annotated[list[str], "localization: where the fault may be", Is(most_items=100)]]
-    hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(longest=4000)]]
-    root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(longest=4000)]]
+    hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(shortest=1, longest=4000)]]
+    root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(shortest=1, longest=4000)]]
     modified_files: NotRequired[Annotated[list[str], "fix: what was changed", Is(most_items=100)]]
     pass_to_pass_status: NotRequired[Status]
     fail_to_pass_status: NotRequired[Status]

@@ -21,8 +21,8 @@ from mcp_server.model.tool import (
 from tools.files import consent
 
 MOST = 100
-AnyPath = Annotated[str, "Only in this file or folder", Is(longest=4096)]
-Globs = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(longest=1000)]
+AnyPath = Annotated[str, "Only in this file or folder", Is(shortest=1, longest=4096)]
+Globs = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(shortest=1, longest=1000)]
 Most = Annotated[int, "At most so many", Is(default=20, at_least=1, at_most=MOST)]
 Skipped = Annotated[int, "Skip so many", Is(default=0, at_least=0, at_most=1_000_000)]
 
@@ -83,7 +83,9 @@ KINDS = (
 
 
 class SymbolArguments(TypedDict):
-    query: NotRequired[Annotated[str, "A name or a part of it: `Store`, `Store.open`, `handler`", Is(longest=300)]]
+    query: NotRequired[
+        Annotated[str, "A name or a part of it: `Store`, `Store.open`, `handler`", Is(shortest=1, longest=300)]
+    ]
     path: NotRequired[AnyPath]
     glob: NotRequired[Globs]
     kind: NotRequired[Annotated[str, "Only these", Is(enum=KINDS)]]
@@ -111,7 +113,7 @@ MOST_LINES = 1000
 
 class ReadArguments(TypedDict):
     path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    symbol: NotRequired[Annotated[str, "Show this definition: `open`, `Store.open`", Is(longest=300)]]
+    symbol: NotRequired[Annotated[str, "Show this definition: `open`, `Store.open`", Is(shortest=1, longest=300)]]
     line: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
     limit: NotRequired[Annotated[int, "How many lines", Is(default=LINES, at_least=1, at_most=MOST_LINES)]]
 
@@ -139,7 +141,7 @@ TIERS = ("fact", "decision", "outcome")
 
 
 class MemoryArguments(TypedDict):
-    query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(longest=1000)]]
+    query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(shortest=1, longest=1000)]]
     tier: NotRequired[Annotated[str, "Only these", Is(enum=TIERS)]]
     limit: NotRequired[Annotated[int, "At most so many", Is(default=10, at_least=1, at_most=50)]]
     offset: NotRequired[Skipped]

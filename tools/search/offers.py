@@ -11,10 +11,10 @@ ENTRIES = 250
 MOST_AROUND = 100
 WANT = {"files_with_matches": "files", "content": "content", "count": "count"}
 LEFT_OUT = "what .gitignore names, `.git`, binary files, and files that usually hold secrets (`.env`, keys)"
-AnyPath = Annotated[str, "File or folder to search; the workspace if left out", Is(longest=4096)]
-Folder = Annotated[str, "Folder to look in; the workspace if left out", Is(longest=4096)]
-FileGlob = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(longest=1000)]
-FileType = Annotated[str, "Only files of a type: py, js, ts, rust, go, java, c, cpp ...", Is(longest=40)]
+AnyPath = Annotated[str, "File or folder to search; the workspace if left out", Is(shortest=1, longest=4096)]
+Folder = Annotated[str, "Folder to look in; the workspace if left out", Is(shortest=1, longest=4096)]
+FileGlob = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(shortest=1, longest=1000)]
+FileType = Annotated[str, "Only files of a type: py, js, ts, rust, go, java, c, cpp ...", Is(shortest=1, longest=40)]
 Mode = Annotated[str, "Paths, matching lines, or lines per file", Is(default="files_with_matches", enum=tuple(WANT))]
 After = Annotated[int, "Lines after each match", Is(at_least=0, at_most=MOST_AROUND)]
 Before = Annotated[int, "Lines before each match", Is(at_least=0, at_most=MOST_AROUND)]

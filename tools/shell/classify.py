@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Arguments, Demand, Effect
 from tools.shell.known import BUILDS, READS
+from tools.shell.naming import git_command
 from tools.shell.offers import UNKNOWN
 
 if TYPE_CHECKING:
@@ -44,7 +45,23 @@ def demand(args: Arguments) -> Demand:
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
     if found is not Kind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
+    return unknown(args["command"])
+
+
+KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
+"""What answers a program, and is no command."""
+
+
+def typed(args: Arguments) -> Demand:
+    """Whatever is typed may be part of a command; only answers and keys are not."""
+    content = args.get("content", "")
+    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else unknown(content)
+
+
+def unknown(line: str) -> Demand:
+    """Asked about; and where a sandbox keeps git from writing its own folder, a commit is not even that."""
+    instead = "git_commit" if commits(line) else None
+    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, True, Profile.TRUSTED, instead)
 
 
 @lru_cache(maxsize=16)
@@ -75,6 +92,27 @@ def _commands(line: str) -> list[tuple[str, ...]] | None:
         return [tuple(_words(node)) for node in _plain(root)]
     except Unknown:
         return None
+
+
+@lru_cache(maxsize=16)
+def commits(line: str) -> bool:
+    """Does the line, or one within it, call `git commit`? No protection, as what hides it only fails later."""
+    if len(line) > LONGEST or "commit" not in line:
+        return False
+    waiting = [_parser().parse(line.encode("utf-8", "replace")).root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "command":
+            words = [_plainly(child) for child in node.children if child.type != "variable_assignment"]
+            if git_command(words, commits) == "commit":
+                return True
+        waiting += node.children
+    return False
+
+
+def _plainly(node: "Node") -> str:
+    """A word without its quotes, whatever else there may be to it."""
+    return _text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _text(node).strip("'\"")
 
 
 class Unknown(Exception):

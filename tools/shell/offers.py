@@ -9,8 +9,6 @@ from mcp_server.model.tool import (
     ACTING,
     REVIEWING,
     WARMUP,
-    Arguments,
-    Demand,
     Effect,
     Hints,
     Later,
@@ -21,14 +19,14 @@ from mcp_server.model.tool import (
 
 LONGEST = 600.0
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
-Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(longest=200)]
+Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(shortest=1, longest=200)]
 
 
 class BashArguments(TypedDict):
     command: Annotated[str, "The line to run, by bash", Is(shortest=1, longest=100_000)]
-    exec_dir: NotRequired[Annotated[str, "Folder to run it in", Is(default=".", longest=4096)]]
+    exec_dir: NotRequired[Annotated[str, "Folder to run it in", Is(shortest=1, default=".", longest=4096)]]
     bash_id: NotRequired[Id]
-    shell_id: NotRequired[Annotated[str, "The same as `bash_id`", Is(longest=200)]]
+    shell_id: NotRequired[Annotated[str, "The same as `bash_id`", Is(shortest=1, longest=200)]]
     timeout: NotRequired[
         Annotated[
             float,
@@ -36,7 +34,7 @@ class BashArguments(TypedDict):
             Is(at_least=0, at_most=7.2e6),
         ]
     ]
-    description: NotRequired[Annotated[str, "What it does, in a few words", Is(longest=500)]]
+    description: NotRequired[Annotated[str, "What it does, in a few words", Is(shortest=1, longest=500)]]
     run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
 
 
@@ -69,17 +67,16 @@ BASH = Tool(
 )
 
 MOST_WAIT = 300.0
-KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
-"""What answers a program, and is no command."""
-
-ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for it", Is(longest=200)]
-Same = Annotated[str, "The same as `bash_id`", Is(longest=200)]
+ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for it", Is(shortest=1, longest=200)]
+Same = Annotated[str, "The same as `bash_id`", Is(shortest=1, longest=200)]
 
 
 class OutputArguments(TypedDict):
     bash_id: NotRequired[ShellId]
     shell_id: NotRequired[Same]
-    filter: NotRequired[Annotated[str, "Only lines in which this regular expression is found", Is(longest=1000)]]
+    filter: NotRequired[
+        Annotated[str, "Only lines in which this regular expression is found", Is(shortest=1, longest=1000)]
+    ]
     offset: NotRequired[
         Annotated[int, "Show from this character on, below zero from the end; what is new if left out", Is()]
     ]
@@ -87,30 +84,27 @@ class OutputArguments(TypedDict):
 
 class WriteArguments(TypedDict):
     shell_id: NotRequired[ShellId]
-    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(longest=200)]]
+    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(shortest=1, longest=200)]]
     content: NotRequired[Annotated[str, "What to type; `\\u0003` is Ctrl-C", Is(longest=100_000)]]
     press_enter: NotRequired[Annotated[bool, "Press Enter after it", Is(default=False)]]
 
 
 class KillArguments(TypedDict):
     shell_id: NotRequired[ShellId]
-    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(longest=200)]]
+    bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(shortest=1, longest=200)]]
 
 
 class WaitArguments(TypedDict):
     seconds: Annotated[float, "How long at the most, up to 300", Is(at_least=0, at_most=MOST_WAIT)]
-    bash_id: NotRequired[Annotated[str, "Stop waiting when this shell has ended", Is(longest=200)]]
+    bash_id: NotRequired[Annotated[str, "Stop waiting when this shell has ended", Is(shortest=1, longest=200)]]
     shell_id: NotRequired[Same]
     until: NotRequired[
-        Annotated[str, "Stop waiting when this regular expression is found in what it prints", Is(longest=1000)]
+        Annotated[
+            str,
+            "Stop waiting when this regular expression is found in what it prints",
+            Is(shortest=1, longest=1000),
+        ]
     ]
-
-
-def typed(args: Arguments) -> Demand:
-    """Whatever is typed may be part of a command; only answers and keys are not."""
-    if args.get("content", "") in KEYS:
-        return Demand(Effect.EXEC, Profile.NORMAL)
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, waivable=True, asked_below=Profile.TRUSTED)
 
 
 def _tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
@@ -152,7 +146,7 @@ WRITE = _tool(
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    demand=typed,
+    demand=Later("tools.shell.classify:typed"),
     shut_in=True,
 )
 

@@ -38,12 +38,12 @@ def unknown(id: str) -> Problem:
 
 
 async def found(ctx: Context, id: str) -> Kept | Problem:
-    document = await ctx.records.session.get(KIND, id)
+    document = await ctx.records.place.get(KIND, id)
     return Kept.of(document) if document else unknown(id)
 
 
 async def add(ctx: Context, todo: Todo) -> Kept | Problem:
-    drawer = ctx.records.session
+    drawer = ctx.records.place
     for _ in range(ATTEMPTS):
         new = Document(KIND, drawer.new_id(), todo.body, str(todo.state))
         written = await drawer.put(new, Why("created", {"criteria": [one.type for one in todo.criteria]}))
@@ -60,7 +60,7 @@ async def step(
         after = change(kept.todo)
         if isinstance(after, Problem):
             return after
-        written = await ctx.records.session.put(kept.becoming(after), Why(event, facts))
+        written = await ctx.records.place.put(kept.becoming(after), Why(event, facts))
         if not isinstance(written, Overtaken):
             return Kept.of(written)
         if written.current is None:

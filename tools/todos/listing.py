@@ -33,8 +33,8 @@ async def read(ctx: Context, args: ReadArguments) -> Ending:
         kept = await found(ctx, args["id"])
         return kept if isinstance(kept, Problem) else Done(whole(kept), data(kept))
     status, offset = args.get("status"), args.get("offset", 0)
-    tally = await ctx.records.session.tally(KIND)
-    page = [Kept.of(one) for one in await ctx.records.session.list(KIND, status, PAGE, offset)]
+    tally = await ctx.records.place.tally(KIND)
+    page = [Kept.of(one) for one in await ctx.records.place.list(KIND, status, PAGE, offset)]
     total = sum(one.documents for mark, one in tally.items() if status in (None, mark))
     structured = _counted(tally) | {"total": total, "todos": [data(kept) for kept in page]}
     if not sum(one.documents for one in tally.values()):

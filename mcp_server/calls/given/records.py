@@ -61,9 +61,10 @@ class KeptIn:
 
 @dataclass(frozen=True)
 class Remembered:
-    """The drawers of the session and of the person's workspace."""
+    """The drawers of the session, of the place in it, and of the person's workspace."""
 
     session: Drawer
+    place: Drawer
     workspace: Drawer
 
 
@@ -72,6 +73,7 @@ def remembered(store: Store, seat: Seat, session: Session, tool: str) -> Remembe
     lost = NOBODY_COMES_BACK if seat.passing else None
     return Remembered(
         KeptIn(store, deeds.of_session(session.id), actor, lost),
+        KeptIn(store, deeds.of_session(session.key), actor, lost),
         KeptIn(store, deeds.of_principal(session.principal), actor),
     )
 

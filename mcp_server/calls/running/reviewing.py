@@ -15,7 +15,7 @@ from mcp_server.calls.running.testing import FAILED
 from mcp_server.model.ending import Refusal
 from mcp_server.model.menu import META_TOOLS
 from mcp_server.model.ports.processes import Command, Processes
-from mcp_server.model.ports.records import MOST_DOCUMENTS
+from mcp_server.model.ports.records import MOST_DOCUMENTS, Document
 from mcp_server.model.posture import Profile
 from mcp_server.model.runs.report import Opinion, Report
 from mcp_server.model.session import Session
@@ -180,13 +180,18 @@ def open_todos(store: Store) -> Check:
     """What the agent set out to do and nobody found done."""
 
     async def check(run: Run) -> Seen:
-        owner = deeds.of_session(run.session.id)
-        wanted = partial(deeds.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
-        left = [one for one in await store.read(wanted) if one.mark != State.VERIFIED]
+        places = await store.read(partial(deeds.places, id=run.session.id))
+        keys = dict.fromkeys([run.session.key, *(kept.session.key for kept in places)])
+        left = [one for key in keys for one in await _todos(store, key) if one.mark != State.VERIFIED]
         lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
         return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
 
     return check
+
+
+async def _todos(store: Store, place: str) -> Sequence[Document]:
+    owner = deeds.of_session(place)
+    return await store.read(partial(deeds.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0))
 
 
 def named(lines: Sequence[str]) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
     principal, session = whom(arguments, settings)
     reason = reason_of(arguments, "the person stopped it")
     stopping = partial(deeds.stop, principal=principal, session=session, run=numbered()(), reason=reason)
-    count = len(written(settings, stopping))
+    count = len({kept.session.id for kept in written(settings, stopping)})
     say(f"{which(session)} are stopped, {count} with a memory that is cleared. `menugate next` lets new ones begin.")
     return 0
 

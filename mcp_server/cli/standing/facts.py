@@ -80,7 +80,7 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     return {
         "state": {"file": settings.state / "state.db", "bytes": size, "lost": state.lost() or None},
         "running": serving(state),
-        "sessions": len(state.sessions()),
+        "sessions": len({kept.session.id for kept in state.sessions()}),
         "ledger": {
             "rows": state.head(),
             "not_anchored": loose,

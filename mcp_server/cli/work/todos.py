@@ -10,6 +10,7 @@ from mcp_server.cli.command import Commands, Mixed, add_json, add_place, setting
 from mcp_server.cli.paper import Trouble, as_json, say, table, when
 from mcp_server.cli.posture.holding import NOT_YET, remembering
 from mcp_server.cli.record.rows import in_short
+from mcp_server.model.session import session_in
 from mcp_server.model.work.todo import KIND, SIGNS, State, Todo, accept, reject
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _line(document: "Document") -> tuple[str, str, str, str]:
 
 
 def _session(owner: str) -> str:
-    return owner.partition(":")[2]
+    return session_in(owner.partition(":")[2])
 
 
 def run_show(arguments: argparse.Namespace) -> int:

@@ -83,7 +83,12 @@ class Drawer(Protocol):
 class Records(Protocol):
     @property
     def session(self) -> Drawer:
-        """What this session remembers, wherever it is found again by its handle."""
+        """What this session remembers, in all of its places."""
+        ...
+
+    @property
+    def place(self) -> Drawer:
+        """What this place of the session remembers: the one that is found again by this menu handle."""
         ...
 
     @property

@@ -49,9 +49,11 @@ from mcp_server.state.deeds.runs import (
 )
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
 from mcp_server.state.deeds.sessions import (
+    course,
     forget,
     move,
     pass_by,
+    places,
     put_session,
     session,
     session_by_handle,
@@ -79,6 +81,7 @@ __all__ = [
     "commence",
     "conclude",
     "confirm",
+    "course",
     "deliver",
     "document",
     "documents",
@@ -106,6 +109,7 @@ __all__ = [
     "pass_by",
     "pause",
     "paused",
+    "places",
     "process_over",
     "put_document",
     "put_report",

@@ -11,7 +11,7 @@ from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.thinking import ReasoningOutcome
 from mcp_server.state.batch import Transaction, View, plain, whole
 from mcp_server.state.deeds.ledger import transition
-from mcp_server.state.deeds.sessions import move, sessions
+from mcp_server.state.deeds.sessions import move, places, sessions
 from mcp_server.state.record import Kept, Row, RowKind
 from mcp_server.state.verify import read_body
 
@@ -82,14 +82,14 @@ def stop(tx: Transaction, principal: str, session: str | None, run: str, reason:
     """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
     mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
     moved: list[Kept] = []
-    for one in mine:
-        if session not in (None, one.id):
-            continue
-        after = replace(one, run=f"{run}-{len(moved) + 1}", steps=0, stage=Stage.ACT, reasoned=False)
+    for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
+        one = next(one for one in mine if one.id == id)
+        after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
         settled = move(tx, one, after, {"reason": "stop", "scope": "now"})
         assert isinstance(settled, Kept), "read in the same transaction"
-        moved.append(settled)
-        tx.run("DELETE FROM thoughts WHERE session = :session", session=one.id)
+        # Its other places went along.
+        moved += places(tx, id)
+        tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
     _clear(tx, principal, session)
     pause(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
     return tuple(moved)

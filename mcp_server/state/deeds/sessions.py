@@ -5,21 +5,31 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.model.posture import Stage
-from mcp_server.model.session import Session
+from mcp_server.model.session import PLACE, Session
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.ledger import transition
 from mcp_server.state.deeds.notes import let_go
 from mcp_server.state.record import Changed, Kept
+
+SHARED = ("stage", "run", "phase", "reasoned")
+"""What is the run's, and so the same in all places of a session."""
 
 
 def _place(session: Session) -> dict[str, Any]:
     return {name: getattr(session, name) for name in ("mode", "stage", "run", "pinned", "phase")}
 
 
+def course(session: Session) -> tuple[object, ...]:
+    """How far its run is."""
+    return tuple(getattr(session, name) for name in SHARED)
+
+
 def _kept(row: Mapping[str, Any]) -> Kept:
     stage = Stage(row["stage"]) if row["stage"] in list(Stage) else None
+    id, _, place = row["id"].partition(PLACE)
     session = Session(
-        id=row["id"],
+        id=id,
+        place=place,
         principal=row["principal"],
         mode=row["mode"],
         stage=stage,
@@ -33,9 +43,20 @@ def _kept(row: Mapping[str, Any]) -> Kept:
     return Kept(session, row["handle_digest"], row["created"], row["used"])
 
 
-def session(view: View, id: str) -> Kept | None:
-    row = view.one("SELECT * FROM sessions WHERE id = :id", id=plain(id))
+def session(view: View, key: str) -> Kept | None:
+    row = view.one("SELECT * FROM sessions WHERE id = :id", id=plain(key))
     return _kept(row) if row else None
+
+
+def places(view: View, id: str) -> list[Kept]:
+    """Every place of one session."""
+    rows = view.all(
+        "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
+        id=plain(id),
+        stem=(stem := f"{plain(id)}{PLACE}"),
+        length=len(stem),
+    )
+    return [_kept(row) for row in rows]
 
 
 def session_by_handle(view: View, digest: str) -> Kept | None:
@@ -62,14 +83,14 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Kep
         now=now,
     )
     tx.changed = True
-    found = session(tx, put.id)
+    found = session(tx, put.key)
     assert found is not None, "just written"
     return found
 
 
 def _columns(one: Session) -> dict[str, Any]:
     return {
-        "id": plain(one.id),
+        "id": plain(one.key),
         "principal": plain(one.principal),
         "mode": one.mode,
         "stage": one.stage,
@@ -84,12 +105,12 @@ def _columns(one: Session) -> dict[str, Any]:
 
 def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> Kept | Changed:
     """Take a session from one place to the next, unless somebody moved it meanwhile."""
-    current = session(tx, before.id)
+    current = session(tx, before.key)
     if current is None and before.version == 0:
         current = put_session(tx, before, None)
     if current is None or current.session.version != before.version or current.session.principal != before.principal:
         return Changed(current.session if current else None)
-    settled = replace(after, id=before.id, principal=before.principal, version=before.version + 1)
+    settled = replace(after, id=before.id, place=before.place, principal=before.principal, version=before.version + 1)
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
         " pinned = :pinned, reasoned = :reasoned, phase = :phase, used = :now WHERE id = :id",
@@ -100,8 +121,24 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
     if _place(settled) != _place(before):
         whose = {"principal": before.principal, "session": before.id}
         transition(tx, _place(before), _place(settled), {**whose, **why})
+    if course(settled) != course(before):
+        _take_along(tx, before, settled)
     tx.changed = True
     return replace(current, session=settled, used=tx.clock.now_ns())
+
+
+def _take_along(tx: Transaction, before: Session, after: Session) -> None:
+    """The run is as far in every place of the session as it is in this one."""
+    tx.run(
+        "UPDATE sessions SET stage = :stage, run = :run, reasoned = :reasoned, phase = :phase, version = version + 1,"
+        " steps = CASE WHEN :run = :was THEN steps ELSE 0 END"
+        " WHERE (id = :session OR substr(id, 1, :length) = :stem) AND id <> :id AND run = :was",
+        **{name: value for name, value in _columns(after).items() if name in ("id", *SHARED)},
+        was=before.run,
+        session=plain(before.id),
+        stem=(stem := f"{plain(before.id)}{PLACE}"),
+        length=len(stem),
+    )
 
 
 def pass_by(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:

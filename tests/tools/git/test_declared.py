@@ -13,7 +13,7 @@ git_status        R 1 0 1 0 read-local WAQ
 git_diff_unstaged R 1 0 1 0 read-local WAQ
 git_diff_staged   R 1 0 1 0 read-local WAQ
 git_diff          R 1 0 1 0 read-local WAQ
-git_commit        T 0 0 0 0 vcs-local  A
+git_commit        N 0 0 0 0 vcs-local  A
 git_add           N 0 0 1 0 vcs-local  A
 git_reset         N 0 1 1 0 vcs-local  A
 git_log           R 1 0 1 0 read-local WAQ

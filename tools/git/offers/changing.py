@@ -19,9 +19,14 @@ class CommitArguments(TypedDict):
     ]
 
 
+ENTERING = "A commit enters the history of the repository, and stays there."
+
+
 def demand_committing(args: Arguments) -> Demand:
-    # A hook is a program: asking for it asks for running one.
-    return Demand(Effect.EXEC if args.get("run_hooks") else Effect.VCS_LOCAL, Profile.TRUSTED)
+    if args.get("run_hooks"):
+        # A hook is a program: asking for it asks for running one.
+        return Demand(Effect.EXEC, Profile.TRUSTED)
+    return Demand(Effect.VCS_LOCAL, Profile.NORMAL, ENTERING, waivable=True, asked_below=Profile.TRUSTED)
 
 
 COMMIT = Tool(
@@ -32,7 +37,7 @@ COMMIT = Tool(
         "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
     ),
     arguments=schema_of(CommitArguments),
-    profile=Profile.TRUSTED,
+    profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,

@@ -15,7 +15,9 @@ READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_wo
 EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 RepoPath = Annotated[
-    str, "The repository's folder, absolute or relative to the workspace; the workspace if left out", Is(longest=4096)
+    str,
+    "The repository's folder, absolute or relative to the workspace; the workspace if left out",
+    Is(shortest=1, longest=4096),
 ]
 
 ContextLines = Annotated[int, "Unchanged lines around each change", Is(default=3, at_least=0, at_most=1000)]
@@ -143,7 +145,9 @@ DIFF = Tool(
 )
 
 MOST_COUNT = 500
-When = Annotated[str, "A time: `2026-11-01`, `2026-11-01T09:30:00`, `2 weeks ago`, `yesterday`", Is(longest=60)]
+When = Annotated[
+    str, "A time: `2026-11-01`, `2026-11-01T09:30:00`, `2 weeks ago`, `yesterday`", Is(shortest=1, longest=60)
+]
 
 
 class LogArguments(TypedDict):

@@ -1,0 +1,76 @@
+"""How is a tool called through a carrier? An example to copy, and what was meant where it was written differently."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.policy import Policy
+from mcp_server.model.tool import Arguments, Schema, Tool
+
+BEGINS = "menu_"
+"""Every menu handle."""
+MOST_SHOWN = 400
+"""Characters of a call's own arguments that an example repeats; longer ones are left to who has them."""
+SAMPLES: Mapping[str, Any] = {"string": "…", "boolean": False, "array": [], "object": {}}
+
+
+def example(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
+    """The whole call, with `menu` and `mode` where they belong."""
+    given = dict(arguments) if arguments is not None else sample(tool.arguments)
+    if len(json.dumps(given)) > MOST_SHOWN:
+        given = sample(tool.arguments)
+    return f"menu_call {json.dumps({'tool': tool.name, 'arguments': given, **where}, ensure_ascii=False)}"
+
+
+def sample(schema: Schema) -> dict[str, Any]:
+    """The arguments that cannot be left out, with something in their place."""
+    return {name: _sample(schema["properties"].get(name, {})) for name in schema.get("required", ())}
+
+
+def _sample(schema: Schema) -> Any:
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "array" and schema.get("items", {}).get("type") == "string":
+        return ["…"]
+    return SAMPLES.get(str(kind), schema.get("minimum", 1) if kind in ("integer", "number") else "…")
+
+
+def takes(tool: Tool, name: str) -> bool:
+    return name in tool.arguments.get("properties", {})
+
+
+def handle_in(tool: Tool, arguments: Arguments) -> str | None:
+    """The menu handle that came with a call; also with that of a tool which has no argument of that name."""
+    found = arguments.get("menu")
+    if found is None or (takes(tool, "menu") and not tool.meta):
+        return None
+    return str(found) if takes(tool, "menu") or str(found).startswith(BEGINS) else None
+
+
+def without(arguments: Arguments, name: str) -> Arguments:
+    return {key: value for key, value in arguments.items() if key != name}
+
+
+def straightened(given: Arguments, policy: Policy) -> Arguments:
+    """A carrier's arguments with the handle beside the tool's own ones, and those not within a copy of the whole."""
+    tool = policy.tools.get(str(given.get("tool")))
+    inner = given.get("arguments")
+    if tool is None or tool.name in (*META_TOOLS, *CARRIERS) or not isinstance(inner, Mapping):
+        return given
+    arguments = _unwrapped(tool, cast(Arguments, inner))
+    handle = handle_in(tool, arguments)
+    if handle is None or takes(tool, "menu") or given.get("menu", handle) != handle:
+        return {**given, "arguments": arguments} if arguments is not inner else given
+    return {**given, "arguments": without(arguments, "menu"), "menu": handle}
+
+
+def _unwrapped(tool: Tool, inner: Arguments) -> Arguments:
+    """Semantic Kernel puts everything it was given to call with where a parameter is called `arguments`."""
+    if inner.get("tool") != tool.name or takes(tool, "tool") or takes(tool, "arguments"):
+        return inner
+    within = inner.get("arguments")
+    if isinstance(within, Mapping):
+        return cast(Arguments, within)
+    return {key: value for key, value in inner.items() if key not in ("tool", "arguments", "mode", "menu")}

@@ -1,0 +1,183 @@
+"""Can somebody commit at the profile that everybody starts with?
+
+`git_commit` was refused there without a way to ask, and `git commit` in bash was asked about, approved by the person,
+and then failed: a command's sandbox does not write `.git` at `normal`.
+"""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.clients import ERAS
+from tests.doors.pipe import Pipe, pipe
+from tests.doors.typed import typed
+
+LINES = [
+    "git commit -m done",
+    "git commit",
+    "git -c user.name=Me -c user.email=me@example.org commit -qm done",
+    "git -C . commit -m done",
+    "git --no-pager --git-dir=.git --work-tree . commit -m done",
+    "cd src && git commit -m done",
+    "git add -A && git commit -m done; git status",
+    "git add . ; git commit -am 'done' | tail -1",
+    "GIT_AUTHOR_NAME=Me git commit -m done",
+    "env GIT_AUTHOR_NAME=Me git commit -m done",
+    "/usr/bin/git commit -m done",
+    "command git commit -m done",
+    "'git' commit -m done",
+    "git 'commit' -m done",
+    "if true; then git commit -m done; fi",
+    "(cd src; git commit -m done)",
+    'echo "$(git commit -m done)"',
+    "bash -c 'git commit -m done'",
+    "git commit -F - <<'EOF'\ndone\nEOF",
+]
+OTHERS = [
+    "git log --grep commit",
+    "grep -rn 'git commit' .",
+    "echo git commit",
+    "git show commit",
+    "git status # git commit",
+    "git cat-file -t commit",
+]
+
+
+@pytest.fixture
+def repository(workspace: Path, home: Path) -> Path:
+    (home / ".gitconfig").write_text("[user]\n\tname = Grace Hopper\n\temail = grace@example.org\n")
+    git(workspace, "init", "-q", "-b", "main")
+    return workspace
+
+
+def git(folder: Path, *words: str) -> str:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, check=True, text=True).stdout
+
+
+def said(answer: Mapping[str, Any]) -> str:
+    return "\n".join(block["text"] for block in answer["content"])
+
+
+def fine(answer: Mapping[str, Any]) -> str:
+    assert not answer.get("isError"), said(answer)
+    return said(answer)
+
+
+def refused(answer: Mapping[str, Any], code: str) -> str:
+    assert answer["isError"], said(answer)
+    assert code in said(answer)
+    return said(answer)
+
+
+def question(answer: Mapping[str, Any]) -> str:
+    """The one that waits for the person."""
+    return refused(answer, "APPROVAL_REQUIRED").partition("menugate approve ")[2].split("`")[0]
+
+
+def staged(one: Pipe, mode: str) -> None:
+    fine(one.call("menu_enter", mode=mode))
+    assert "git_commit" in one.names()
+    fine(one.call("git_add", files=["notes.md"]))
+
+
+@pytest.mark.parametrize("mode", ["swe", "git"])
+@pytest.mark.parametrize("era", ERAS)
+def test_a_commit_is_shown_asks_once_and_is_made(era: str, mode: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello("opencode", era)
+        staged(one, mode)
+        id = question(one.call("git_commit", message="First"))
+        assert question(one.call("git_commit", message="First")) == id, "asked once, however often it is called"
+        assert typed(repository, home, "approve", id).code == 0
+        fine(one.call("git_commit", message="First"))
+        # The yes was for that commit, and for no other.
+        (repository / "notes.md").write_text("more\n")
+        fine(one.call("git_add", files=["notes.md"]))
+        refused(one.call("git_commit", message="Second"), "APPROVAL_REQUIRED")
+    assert git(repository, "log", "--format=%an %s") == "Grace Hopper First\n"
+
+
+def test_who_can_be_asked_through_the_client_is_asked_there(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.able = {"elicitation": {}}
+        one.hello("opencode")
+        staged(one, "git")
+        request = one.send("tools/call", {"name": "git_commit", "arguments": {"message": "First"}})
+        while (asked := one.message()).get("method") != "elicitation/create":
+            pass
+        assert "First" in asked["params"]["message"]
+        one.raw(b'{"jsonrpc":"2.0","id":%d,"result":{"action":"decline"}}\n' % asked["id"])
+        assert one.until(request)[0]["result"]["isError"]
+    assert subprocess.run(["git", "log"], cwd=repository, capture_output=True).returncode != 0
+
+
+def test_a_rule_may_answer_beforehand_and_a_program_of_the_repository_needs_more(repository: Path, home: Path) -> None:
+    config = home / "menugate.yaml"
+    config.write_text("rules:\n  allow:\n    - git_commit\n")
+    with pipe(repository, home, "--profile", "normal", "--config", str(config)) as one:
+        one.hello()
+        staged(one, "git")
+        refused(one.call("git_commit", message="First", run_hooks=True), "PROFILE_TOO_LOW")
+        fine(one.call("git_commit", message="First"))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_commit_in_bash_is_refused_before_anybody_is_asked(line: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.able = {"elicitation": {}}
+        one.hello()
+        staged(one, "swe")
+        answer, before = one.until(one.send("tools/call", {"name": "bash", "arguments": {"command": line}}))
+        assert not [note for note in before if note.get("method") == "elicitation/create"]
+        assert "`git_commit`" in refused(answer["result"], "PROFILE_TOO_LOW")
+        refused(one.call("bash", command=line, run_in_background=True), "PROFILE_TOO_LOW")
+        refused(one.call("bash", command=line, bash_id="mine"), "PROFILE_TOO_LOW")
+    assert "no" in typed(repository, home, "approvals").out.lower()
+
+
+def test_a_commit_that_is_typed_into_a_shell_is_no_other(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "swe")
+        fine(one.call("bash", command="echo there", bash_id="mine"))
+        told = refused(one.call("write_to_shell", shell_id="mine", content="git commit -m done\n"), "PROFILE_TOO_LOW")
+        assert "`git_commit`" in told
+        refused(one.call("write_to_shell", shell_id="mine", content="touch a", press_enter=True), "APPROVAL_REQUIRED")
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_what_only_speaks_of_a_commit_is_judged_as_before(line: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="swe"))
+        assert "git_commit" not in said(one.call("bash", command=line))
+
+
+@pytest.mark.parametrize("profile", ["trusted", "unrestricted"])
+def test_higher_up_everything_is_as_it_was(profile: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", profile) as one:
+        one.hello()
+        staged(one, "swe")
+        fine(one.call("git_commit", message="First"))
+        told = said(one.call("bash", command="git -c user.name=Me commit --allow-empty -m Second"))
+        assert "PROFILE_TOO_LOW" not in told
+        assert "APPROVAL_REQUIRED" not in told
+
+
+def test_lower_down_nobody_commits(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "restricted") as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="git"))
+        assert "git_commit" not in one.names()
+        refused(one.call("git_commit", message="x"), "PROFILE_TOO_LOW")
+
+
+def test_explain_says_the_same(repository: Path, home: Path) -> None:
+    explained = typed(repository, home, "explain", "bash", '{"command": "git commit -m x"}')
+    assert "git_commit" in explained.out
+    assert "PROFILE_TOO_LOW" in explained.out
+    assert "APPROVAL_REQUIRED" in typed(repository, home, "explain", "git_commit", '{"message": "x"}').out
