@@ -4,6 +4,7 @@ Everything is built here and handed down by constructor; no other module makes w
 """
 
 import logging
+import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from mcp_server.library import Faults
 from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, slash
-from mcp_server.settings import Settings, variable
+from mcp_server.settings import OPERATORS_FILE, Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
@@ -180,6 +181,9 @@ def prepare_folders(settings: Settings) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as wrong:
             raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
+    if settings.operators.resolve() == settings.workspace:
+        with suppress(FileExistsError):
+            os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     ignore = settings.state / ".gitignore"
     # A courtesy to the person's repository, which must not keep a server from reading what lies there.
     with suppress(OSError):

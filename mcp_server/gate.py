@@ -35,6 +35,10 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.law import Law
+from mcp_server.model.ending import Refusal
+from mcp_server.model.ports.processes import Command
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
@@ -78,11 +82,34 @@ def ground(settings: Settings) -> Ground:
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
-    config = found.library.config
-    jail = Jail(settings.workspace, private=settings.own_inside, readable=(settings.state / "spill",))
-    shop = workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+    jail, shop = guards(found, settings)
     redactor = Redactor(rooms.secrets)
     return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
+
+
+def guards(found: Law, settings: Settings) -> tuple[Jail, Workshop]:
+    """What stands between a call and the disk, and what between a command and the machine."""
+    config = found.library.config
+    jail = Jail(settings.workspace, private=settings.own_inside, readable=(settings.state / "spill",))
+    return jail, workshop(ground(settings), jail, config.sandbox, config.limits, for_programs(config.network))
+
+
+async def try_sandbox(found: Law, settings: Settings) -> tuple[str, str]:
+    """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
+    with the mounts of a real call, which are made of this workspace and these settings."""
+    _, shop = guards(found, settings)
+    posture = found.posture.capped(found.policy.ceiling)
+    profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
+    says = await shop.ladder.described()
+    if not shop.ladder.name:
+        return says, "note"
+    try:
+        ran = await shop.granted(Demand(Effect.EXEC, Profile.NORMAL), profile).run(Command(("true",), seconds=10.0))
+    except Refusal as refused:
+        return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
+    finally:
+        await shop.close()
+    return (says, "good") if ran.code == 0 else (f"{says}; `true` ends in it with exit code {ran.code}.", "fault")
 
 
 def swept(settings: Settings) -> Spill:

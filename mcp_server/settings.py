@@ -12,6 +12,7 @@ from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Profile
 
 STATE_FOLDER = ".menugate"
+OPERATORS_FILE = "menugate.yaml"
 SHORTEST_SECRET = 8
 HANDED_ON = """
 LANG LANGUAGE TZ USER LOGNAME SHELL TERM COLORTERM CI NO_COLOR FORCE_COLOR VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV
@@ -80,7 +81,11 @@ class Settings:
     @property
     def own(self) -> tuple[Path, ...]:
         """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
-        every = (self.state, self.secrets, self.operators, *([self.config] if self.config else []))
+        operators = self.operators.resolve()
+        if operators == self.workspace:
+            # Then all of it would be ours, and no tool could do anything: ours is the operator's file alone.
+            operators /= OPERATORS_FILE
+        every = (self.state, self.secrets, operators, *([self.config] if self.config else []))
         return tuple(dict.fromkeys(path.resolve() for path in every))
 
     @property
@@ -173,7 +178,7 @@ def _config(given: str | None, folder: Path) -> Path | None:
         if not path.is_file():
             raise Unusable(f"the configuration {path} is not a file; name one with --config, or leave it out.")
         return path
-    usual = folder / "menugate.yaml"
+    usual = folder / OPERATORS_FILE
     return usual if usual.is_file() else None
 
 
