@@ -20,9 +20,12 @@ from mcp_server.guards.processes.reach import Reach, is_folder, is_there
 NAME = "bubblewrap"
 ROOM = 512 << 20
 """Bytes for what a child puts into its own temporary folders, which are memory."""
+SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
+"""Below `/proc`: what is written to there holds for the whole machine, and asks of root no right but to be root."""
 ALWAYS = (
     *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *(word for one in SETTINGS for word in ("--ro-bind-try", f"/proc/{one}", f"/proc/{one}")),
 )
 EMPTY = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
