@@ -16,6 +16,7 @@ import mcp_server
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import LiveCalls
 from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.steering.doors import Doors
@@ -74,10 +75,11 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     def built() -> "Gate":
         from mcp_server.gate import Rooms, gate
 
-        rooms = Rooms(store, sessions, holds, doors.postures, time, keeping, secrets, noticed, failed)
+        rooms = Rooms(store, sessions, holds, doors.postures, time, keeping, secrets, live_calls, noticed, failed)
         return gate(found, settings, rooms, conversation)
 
     entrance = Entrance(built, found.library.config.sandbox)
+    live_calls = LiveCalls(store, holds, entrance.redact)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors = doors_of(found, settings, store)
     offers = offers_of(found, settings, doors, Halting(store, holds, new_id), entrance, time)
@@ -97,6 +99,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         entrance=entrance,
         notices=front.notices,
         keeping=keeping,
+        live_calls=live_calls,
         server=server,
         health=health_gate(found, settings, doors),
         token=token,

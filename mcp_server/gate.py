@@ -22,6 +22,7 @@ from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import LiveCalls, start
 from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing, telling
@@ -56,6 +57,7 @@ class Rooms:
     keeping: Keeping
     secrets: tuple[str, ...]
     """Values that are never shown."""
+    live_calls: LiveCalls
     noticed: Callable[[Judged], None]
     failed: Callable[[str, BaseException], None]
     """Where it goes when something of ours fails; never to a client."""
@@ -83,6 +85,7 @@ def ground(settings: Settings) -> Ground:
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
     jail, shop = guards(found, settings)
+    shop.nursery.born = start
     redactor = Redactor(rooms.secrets)
     return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
 
@@ -178,5 +181,6 @@ def pipeline(
         desk=desk,
         run_memory=RunMemory(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),
+        live_calls=rooms.live_calls,
         failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),
     )

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,13 @@ class Nursery:
     children: set[Running] = field(default_factory=set[Running])
     standby: Standby = field(default_factory=Standby)
     room: Room = field(default_factory=Room)
+    born: Callable[[Running], None] = lambda _: None
+    """Told of each, by whoever started it."""
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def take(self, child: Running) -> None:
         self.children.add(child)
+        self.born(child)
         self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
 
     def heed(self, child: Running) -> None:
