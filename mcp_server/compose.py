@@ -79,9 +79,8 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         return gate(found, settings, rooms, conversation)
 
     entrance = Entrance(built, found.library.config.sandbox)
-    live_calls = LiveCalls(store, holds, entrance.redact)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
-    doors = doors_of(found, settings, store)
+    doors, live_calls = doors_of(found, settings, store), LiveCalls(store, holds, entrance.redact)
     offers = offers_of(found, settings, doors, Halting(store, holds, new_id), entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
