@@ -4,6 +4,7 @@ Everything is built here and handed down by constructor; no other module makes w
 """
 
 import logging
+import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from mcp_server.calls.given.carrying import BEGINS
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import LiveCalls
 from mcp_server.calls.running.reporting import reports
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.steering.doors import Doors
@@ -28,7 +30,7 @@ from mcp_server.library.words import Unspeakable
 from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
 from mcp_server.renewal import Renewal
-from mcp_server.settings import Settings, variable
+from mcp_server.settings import OPERATORS_FILE, Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
@@ -76,12 +78,15 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     def built() -> "Gate":
         from mcp_server.gate import Rooms, gate
 
-        rooms = Rooms(store, sessions, holds, doors.postures, ruling, time, keeping, secrets, noticed, failed)
+        rooms = Rooms(
+            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, noticed, failed
+        )
         return gate(found, settings, rooms, conversation)
 
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
+    live_calls = LiveCalls(store, holds, entrance.redact)
     halting = Halting(store, holds, new_id, raising(found, store, time))
     offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)
@@ -101,6 +106,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         notices=front.notices,
         keeping=keeping,
         renewal=Renewal(found, settings, ruling, doors.postures, front.listings.judge_by),
+        live_calls=live_calls,
         server=server,
         health=health_gate(found, settings, doors),
         token=token,
@@ -185,6 +191,9 @@ def prepare_folders(settings: Settings) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as wrong:
             raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
+    if settings.operators.resolve() == settings.workspace:
+        with suppress(FileExistsError):
+            os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     ignore = settings.state / ".gitignore"
     # A courtesy to the person's repository, which must not keep a server from reading what lies there.
     with suppress(OSError):

@@ -24,6 +24,7 @@ from mcp_server.calls.recording import Recorder, counting
 from mcp_server.calls.remembering import ProjectMemory
 from mcp_server.calls.running.course import Course
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import LiveCalls, start
 from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
 from mcp_server.calls.sessions import Seat, SeenBy, Sessions
 from mcp_server.calls.showing import Showing, telling
@@ -39,6 +40,10 @@ from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.installation import installation
 from mcp_server.law import Law
+from mcp_server.model.ending import Refusal
+from mcp_server.model.ports.processes import Command
+from mcp_server.model.posture import Profile
+from mcp_server.model.tool import Demand, Effect
 from mcp_server.settings import Settings, variable
 from mcp_server.state import Clock, Store
 from mcp_server.state.record import Judged
@@ -57,6 +62,7 @@ class Rooms:
     keeping: Keeping
     secrets: tuple[str, ...]
     """Values that are never shown."""
+    live_calls: LiveCalls
     noticed: Callable[[Judged], None]
     failed: Callable[[str, BaseException], None]
     """Where it goes when something of ours fails; never to a client."""
@@ -84,13 +90,37 @@ def ground(settings: Settings, found: Law) -> Ground:
 
 
 def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
+    jail, shop = guards(found, settings)
+    shop.nursery.born = start
+    redactor = Redactor(rooms.secrets)
+    return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
+
+
+def guards(found: Law, settings: Settings) -> tuple[Jail, Workshop]:
+    """What stands between a call and the disk, and what between a command and the machine."""
     config = found.library.config
     where = ground(settings, found)
     installed = tuple(map(Path, where.installed((str(settings.workspace),))))
     jail = Jail(settings.workspace, settings.own_inside, (settings.state / "spill",), installation=installed)
-    shop = workshop(where, jail, config.sandbox, config.limits, for_programs(config.network))
-    redactor = Redactor(rooms.secrets)
-    return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
+    return jail, workshop(where, jail, config.sandbox, config.limits, for_programs(config.network))
+
+
+async def try_sandbox(found: Law, settings: Settings) -> tuple[str, str]:
+    """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
+    with the mounts of a real call, which are made of this workspace and these settings."""
+    _, shop = guards(found, settings)
+    posture = found.posture.capped(found.policy.ceiling)
+    profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
+    says = await shop.ladder.described()
+    if not shop.ladder.name:
+        return says, "note"
+    try:
+        ran = await shop.granted(Demand(Effect.EXEC, Profile.NORMAL), profile).run(Command(("true",), seconds=10.0))
+    except Refusal as refused:
+        return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
+    finally:
+        await shop.close()
+    return (says, "good") if ran.code == 0 else (f"{says}; `true` ends in it with exit code {ran.code}.", "fault")
 
 
 def swept(settings: Settings) -> Spill:
@@ -162,5 +192,6 @@ def pipeline(
         desk=desk,
         run_memory=RunMemory(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),
+        live_calls=rooms.live_calls,
         failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),
     )

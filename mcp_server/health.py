@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from mcp_server.calls.steering.doors import Doors
+from mcp_server.gate import try_sandbox
 from mcp_server.guards.beneath import by_kernel, chosen
-from mcp_server.guards.processes import Ladder, rungs
 from mcp_server.guards.search import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
 from mcp_server.installation import described, inside, shared
@@ -257,8 +257,8 @@ def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
     except Unbuildable:
         return
     if isinstance(found, Law):
-        ladder = Ladder(rungs(settings.search_path), found.library.config.sandbox)
-        yield Finding("sandbox", asyncio.run(ladder.described()), Grade.GOOD if ladder.name else Grade.NOTE)
+        says, grade = asyncio.run(try_sandbox(found, settings))
+        yield Finding("sandbox", says, Grade(grade))
 
 
 def of_leftovers(settings: Settings) -> Iterator[Finding]:

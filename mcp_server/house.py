@@ -16,6 +16,7 @@ from anyio import to_thread
 from mcp_server.calls.keeping.belongings import Keeping
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import LiveCalls
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.law import Law
@@ -94,6 +95,7 @@ class House:
     notices: Notices
     keeping: Keeping
     renewal: Renewal
+    live_calls: LiveCalls
     server: MenuServer
     health: HealthGate
     token: str | None
@@ -110,6 +112,7 @@ class House:
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         self.store.on_change(changed.set)
+        self.store.on_change(self.live_calls.heed)
         if self.settings.http is None:
             # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
             person = self.settings.person
@@ -131,6 +134,7 @@ class House:
             await self.keeping.close()
             await self.entrance.close()
             self.notices.close()
+            await self.live_calls.close()
             await self.store.close()
             if self.last_words is not None:
                 await to_thread.run_sync(self.last_words)

@@ -83,7 +83,11 @@ class Settings:
     @property
     def own(self) -> tuple[Path, ...]:
         """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
-        every = (self.state, self.secrets, self.operators, *([self.config] if self.config else []))
+        operators = self.operators.resolve()
+        if operators == self.workspace:
+            # Then all of it would be ours, and no tool could do anything: ours is the operator's file alone.
+            operators /= OPERATORS_FILE
+        every = (self.state, self.secrets, operators, *([self.config] if self.config else []))
         return tuple(dict.fromkeys(path.resolve() for path in every))
 
     @property

@@ -24,6 +24,7 @@ from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, Underway
 from mcp_server.calls.running.course import Course
+from mcp_server.calls.running.live import LiveCalls, act
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.calls.steering.ruling import Ruling
@@ -49,6 +50,7 @@ class Pipeline:
     desk: Callable[[Seat], MenuDesk]
     run_memory: RunMemory
     phases: PhaseLogs
+    live_calls: LiveCalls
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -63,8 +65,12 @@ class Pipeline:
             found = await self.finding.find(asked)
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
-            entered = await self.enter(found)
-            return await self.decided(entered) if isinstance(entered, Found) else entered
+            await self.live_calls.enlist()
+            with self.live_calls.entered(found) as live, live.scope:
+                entered = await self.enter(found)
+                return await self.decided(entered) if isinstance(entered, Found) else entered
+            # Only whom the person's word ended comes here.
+            return self.showing.problem(live.problem())
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
@@ -164,6 +170,7 @@ class Pipeline:
         desk.named, desk.fixed = found.handle is not None, found.asked.fixed
         context = self._context(found, posture, decision, desk, record)
         found.seat.spending.begin()
+        act()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()

@@ -82,7 +82,7 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_CARRIED: "a carrier cannot carry meta-tools or itself; call them by their own names",
     Code.REASONING_INCOMPLETE: "reasoning is on, and the thought lacks what opens a run or joins two steps",
     Code.TIMEOUT: "the tool did not finish within its time and was stopped",
-    Code.CANCELLED: "the client took the call back",
+    Code.CANCELLED: "the client took the call back, or the person stopped the run",
     Code.BUSY: "the workspace's state is held by another process; nothing ran",
     Code.STORE_FULL: "the ledger cannot be written because the disk is full; nothing ran",
     Code.STORE_UNAVAILABLE: "the state file cannot be read or written; nothing ran",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from mcp_server.model.ending import Done, Ending
+from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from tools.shell import shells
 from tools.shell.offers import LONGEST, BashArguments
@@ -36,6 +36,8 @@ MOST_NAMED = 10
 
 async def bash(ctx: Context, args: BashArguments) -> Ending:
     name = args.get("bash_id") or args.get("shell_id") or ""
+    if "\0" in args["command"]:
+        return Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
     if args.get("run_in_background"):
         return await _behind(ctx, args, name)
     return await (_inside(ctx, args, name) if name else _alone(ctx, args))
@@ -47,6 +49,7 @@ async def _alone(ctx: Context, args: BashArguments) -> Ending:
     kept = False
     try:
         if await _watched(ctx, shell, limit):
+            await shells.raise_if_broken(ctx, shell)
             if shell.hidden():
                 await shells.forget_oldest(ctx)
                 shells.keep(ctx, shell)
@@ -70,6 +73,7 @@ async def _behind(ctx: Context, args: BashArguments, name: str) -> Ending:
     shells.keep(ctx, shell, name)
     await shell.ended(EARLY)
     if shell.code is not None:
+        await shells.raise_if_broken(ctx, shell)
         return ended(ctx, shell, shell.screen.new())
     return running(shell, f"It runs in the background, for {limit:g} s at the most.")
 
@@ -85,6 +89,7 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
         shells.keep(ctx, shell, name)
         await shell.child.write(b"stty -echo; PS1=; PS2=\n")
         await shell.quiet(2.0)
+        await shells.raise_if_broken(ctx, shell)
         shell.screen.new()
     shells.same_profile(ctx, shell)
     limit = seconds(args, USUAL, LONGEST)
@@ -101,6 +106,7 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
     text, found, rest = said.partition(f"\n{mark} ")
     if not found:
         if shell.code is not None:
+            await shells.raise_if_broken(ctx, shell)
             return ended(ctx, shell, said)
         return running(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
     code = rest.split("\n", 1)[0].strip()

@@ -13,9 +13,9 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.patterns import unbearable
-from mcp_server.model.ports.processes import Child, Command, Overflow
+from mcp_server.model.ports.processes import Child, Command, Overflow, could_not_run
 from mcp_server.model.posture import Profile
-from tools.shell.screen import WINDOW, Screen
+from tools.shell.screen import WINDOW, Screen, readable
 
 PREFIX = "bash_"
 MOST = 32
@@ -164,6 +164,13 @@ async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: 
     )
     shell.follow()
     return shell
+
+
+async def raise_if_broken(ctx: Context, shell: Shell) -> None:
+    """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
+    if shell.code is not None and (failure := shell.child.failure(readable(shell.screen.since(0)))):
+        await forget(ctx, shell)
+        raise Refusal(could_not_run(failure))
 
 
 def keep(ctx: Context, shell: Shell, name: str = "") -> None:

@@ -17,6 +17,7 @@ STEP = 1.0
 
 async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
     shell = shells.named(ctx, args)
+    await shells.raise_if_broken(ctx, shell)
     offset, end = args.get("offset"), None
     if offset is None:
         start, text = shell.screen.read, shell.screen.new()
@@ -60,6 +61,7 @@ def state(shell: Shell) -> str:
 async def write_to_shell(ctx: Context, args: WriteArguments) -> Ending:
     shell = shells.named(ctx, args)
     shells.same_profile(ctx, shell)
+    await shells.raise_if_broken(ctx, shell)
     if shell.code is not None:
         return Problem(Code.NOT_FOUND, f"Shell `{shell.id}` has {state(shell)}.", "Start another one with `bash`.")
     text = args.get("content", "") + ("\n" if args.get("press_enter") else "")
@@ -93,6 +95,7 @@ async def wait(ctx: Context, args: WaitArguments) -> Ending:
     shell = shells.named(ctx, args)
     start = shell.screen.read
     found = await _awaited(ctx, shell, seconds, expression)
+    await shells.raise_if_broken(ctx, shell)
     why = "found" if found else "ended" if shell.code is not None else "time over"
     shown = readable(shell.screen.new())
     shell.screen.looked()

@@ -20,6 +20,10 @@ class Holds:
     async def refresh(self) -> None:
         self._known = await self.store.read(deeds.holds)
 
+    def take(self, known: dict[tuple[str, str], Hold]) -> None:
+        """What somebody read who asked for more than that."""
+        self._known = known
+
     def of(self, session: Session) -> Hold | None:
         """What holds this session: what is about all of its person's sessions first."""
         if not self._known:

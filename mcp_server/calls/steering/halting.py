@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from mcp_server.calls.approving.form import Said
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.live import Heard, hear
 from mcp_server.calls.steering.commands import argument, said
 from mcp_server.calls.steering.raising import Raising
 from mcp_server.model.pack import Command, Message, Speaker
@@ -47,10 +48,11 @@ class Halting:
         if (typed := reason_in(given)) is None:
             return said(needs_word("pause"))
         hold = Hold(Holder.PERSON, reason_of(typed, "the person paused it"))
-        held = await self._written(
-            partial(deeds.pause, principal=speaker.principal, session=speaker.session, hold=hold)
-        )
-        return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.")
+        pausing = partial(deeds.pause, principal=speaker.principal, session=speaker.session, hold=hold)
+        order = self._order(speaker, hold.reason, ends=False)
+        held, ordered = await self._written(lambda tx: (pausing(tx), deeds.give(tx, order)))
+        heard = await hear(self.store, ordered)
+        return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.{in_words(heard)}")
 
     async def _next(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
         typed = str(given.get("units", "")).strip()
@@ -99,14 +101,29 @@ class Halting:
             run=self.new_run(),
             reason=reason,
         )
-        await self._written(stopping)
-        return said(f"The user stopped {which(speaker)}; what it had come to is cleared.")
+        order = self._order(speaker, reason, ends=True)
+        # The sessions that moved come first, as they are, which the store has to see.
+        *_, ordered = await self._written(lambda tx: (*stopping(tx), deeds.give(tx, order)))
+        heard = await hear(self.store, ordered)
+        return said(f"The user stopped {which(speaker)}; what it had come to is cleared.{in_words(heard)}")
+
+    def _order(self, speaker: Speaker, reason: str, ends: bool) -> deeds.Order:
+        return deeds.Order(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
 
     async def _written(self, deed: Callable[[Transaction], T]) -> T:
         """In the file, and known here before the command is answered: the very next call is held to it."""
         answer = await self.store.write(deed)
         await self.holds.refresh()
         return answer
+
+
+def in_words(heard: Heard) -> str:
+    parts = (
+        ("Ended", heard.ended),
+        ("Still running", heard.running),
+        ("No answer within 2 seconds, so that what they run may go on, from the servers with process id", heard.silent),
+    )
+    return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 
 
 def which(speaker: Speaker) -> str:

@@ -2,10 +2,14 @@
 
 import argparse
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, settings_of
 from mcp_server.cli.paper import Trouble, say
-from mcp_server.cli.runs.place import add_whom, whom, written
+from mcp_server.cli.runs.place import add_whom, halted, whom, written
+
+if TYPE_CHECKING:
+    from mcp_server.calls.running.live import Heard
 
 PAUSE = """
 menugate pause                              every run of yours waits; it keeps its state
@@ -17,7 +21,7 @@ menugate next                               go on; in `assisted`, for one unit
 menugate next 5                             in `assisted`, for five units
 """
 STOP = """
-menugate stop                               end the runs, forget what they came to, and wait
+menugate stop                               end the runs and all they started, forget what they came to, and wait
 menugate stop --session SESSION             one alone
 """
 MOST_UNITS = 1000
@@ -40,15 +44,18 @@ def add(commands: Commands) -> None:
 
 
 def run_pause(arguments: argparse.Namespace) -> int:
+    from mcp_server.compose import numbered
     from mcp_server.model.session import Hold, Holder
     from mcp_server.state import deeds
 
     settings = settings_of(arguments)
     principal, session = whom(arguments, settings)
     hold = Hold(Holder.PERSON, reason_of(arguments, "the person paused it"))
-    held = written(settings, partial(deeds.pause, principal=principal, session=session or "", hold=hold))
+    pausing = partial(deeds.pause, principal=principal, session=session or "", hold=hold)
+    order = deeds.Order(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
+    held, heard = halted(settings, lambda tx: (pausing(tx), deeds.give(tx, order)))
     say(f"{which(session)} wait: {held.reason}. `menugate next` lets them go on.")
-    return 0
+    return tell(heard, "Still running; `menugate stop` ends it")
 
 
 def run_next(arguments: argparse.Namespace) -> int:
@@ -73,9 +80,27 @@ def run_stop(arguments: argparse.Namespace) -> int:
     principal, session = whom(arguments, settings)
     reason = reason_of(arguments, "the person stopped it")
     stopping = partial(deeds.stop, principal=principal, session=session, run=numbered()(), reason=reason)
-    count = len({kept.session.id for kept in written(settings, stopping)})
-    say(f"{which(session)} are stopped, {count} with a memory that is cleared. `menugate next` lets new ones begin.")
-    return 0
+    order = deeds.Order(numbered()(), principal, session, ends=True, reason=reason, everybody=True)
+    moved, heard = halted(settings, lambda tx: (stopping(tx), deeds.give(tx, order)))
+    count = len({kept.session.id for kept in moved})
+    cleared = f"{count} with a memory that is cleared"
+    say(f"{which(session)} are stopped, {cleared}. `menugate next` lets new ones begin.")
+    if not (heard.ended or heard.running or heard.silent):
+        say("Nothing of them was running.")
+    return tell(heard, "Told to end, and still running")
+
+
+def tell(heard: "Heard", running: str) -> int:
+    """What was ended and what runs, one to a line; 1 where a server did not answer."""
+    of_others = "Still running for others; `--principal NAME` names whose runs are meant"
+    for what, names in (("Ended", heard.ended), (running, heard.running), (of_others, heard.of_others)):
+        if names:
+            say(f"{what}:")
+            for name in names:
+                say(f"  {name}")
+    for pid in heard.silent:
+        say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
+    return 1 if heard.silent else 0
 
 
 def which(session: str | None) -> str:

@@ -1,7 +1,7 @@
 """Where is what the person says written down? In the state of the workspace, beside any number of running servers."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.command import law_to_choose_by
@@ -9,8 +9,11 @@ from mcp_server.cli.paper import Trouble
 from mcp_server.cli.posture.holding import principal_meant, session_meant
 
 if TYPE_CHECKING:
+    from mcp_server.calls.running.live import Heard
     from mcp_server.settings import Settings
+    from mcp_server.state import Store
     from mcp_server.state.batch import Transaction
+    from mcp_server.state.deeds import Given
 
 T = TypeVar("T")
 
@@ -31,6 +34,21 @@ def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str 
 
 def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable; every server of this workspace hears of it within half a second."""
+    return with_store(settings, lambda store: store.write(work))
+
+
+def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, Given]]") -> "tuple[T, Heard]":
+    """The same for a deed that gives an order, with what came of it in the servers."""
+    from mcp_server.calls.running.live import hear
+
+    async def done(store: "Store") -> "tuple[T, Heard]":
+        answer, given = await store.write(work)
+        return answer, await hear(store, given)
+
+    return with_store(settings, done)
+
+
+def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 
     from mcp_server.compose import Wall, numbered, prepare_folders
@@ -41,7 +59,7 @@ def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     async def done() -> T:
         store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
         try:
-            return await store.write(work)
+            return await use(store)
         finally:
             await store.close()
 

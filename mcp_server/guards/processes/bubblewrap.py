@@ -9,22 +9,25 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import anyio
 
 from mcp_server.guards.processes import seccomp
 from mcp_server.guards.processes.launching import Launch, Start
 from mcp_server.guards.processes.limits import NICENESS, bounds, lay_on
-from mcp_server.guards.processes.reach import Reach
+from mcp_server.guards.processes.reach import Reach, is_folder, is_there
 
 NAME = "bubblewrap"
 ROOM = 512 << 20
 """Bytes for what a child puts into its own temporary folders, which are memory."""
+SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
+"""Below `/proc`: what is written to there holds for the whole machine, and asks of root no right but to be root."""
 ALWAYS = (
     *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *(word for one in SETTINGS for word in ("--ro-bind-try", f"/proc/{one}", f"/proc/{one}")),
 )
+EMPTY = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
         found += ["--ro-bind-try", one, one]
     for one in reach.caches:
         found += ["--bind-try", one, one]
+    # The workspace is put into what hides the folder above it, which is closed once that is done.
+    found += [word for one in reach.above for word in (*EMPTY, one)]
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
         # Of places inside of each other the outer one first, or it would cover the inner one again.
@@ -87,15 +92,16 @@ def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
             found += ["--ro-bind-try" if kept else "--bind-try", one, one]
     for one in reach.installed:
         found += ["--ro-bind-try", one, one]
-    found += list(_hiding(reach.hidden))
+    found += list(_hiding(reach.below))
+    found += [word for one in reach.above for word in ("--remount-ro", one)]
     return [*found, "--chdir", reach.folder, "--"]
 
 
 def _hiding(paths: tuple[str, ...]) -> Iterator[str]:
     for one in paths:
-        if Path(one).is_dir():
-            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", one, "--remount-ro", one)
-        elif Path(one).exists():
+        if is_folder(one):
+            yield from (*EMPTY, one, "--remount-ro", one)
+        elif is_there(one):
             yield from ("--ro-bind", "/dev/null", one)
 
 

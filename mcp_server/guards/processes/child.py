@@ -38,8 +38,8 @@ class Running:
     overrun: bool = False
     """It was ended because it became too many."""
     killed: bool = False
-    begun: bool = True
-    """False where the sandbox could not be built, and the command did not run."""
+    cut_off: int | None = None
+    """How its sandbox ended where nobody says how the command did; less than nothing for a signal."""
     since: Since | None = None
     """What it found when it began; None where nobody wants to know what it made."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
@@ -76,6 +76,16 @@ class Running:
     async def planted(self) -> tuple[str, ...]:
         return await self.since.planted() if self.since is not None else ()
 
+    def failure(self, printed: str) -> str:
+        if self.cut_off is None:
+            return ""
+        if self.cut_off < 0:
+            return f"The command was cut off: its sandbox was ended from outside, by signal {-self.cut_off}."
+        lines = printed.strip().splitlines() or [f"it ended with {self.cut_off}"]
+        # A terminal repeats what was typed, behind what the sandbox said.
+        why = self.tether.reason or next((one for one in lines if one.startswith("bwrap: ")), lines[-1])
+        return f"The sandbox could not be built, and nothing ran: {why}"
+
     async def kill(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
             if grace > 0 and self.code is None:
@@ -101,7 +111,7 @@ class Running:
 
     def _settle(self, ended: int) -> None:
         code = self.tether.code(ended)
-        self.begun = code is not None or self.killed
+        self.cut_off = ended if code is None and not self.killed else None
         self.code = KILLED if code is None else code
         self.tether.close()
         for source in (self.out, self.err):

@@ -35,8 +35,9 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
 BIND_AND_CONNECT = 3
 SOCKETS, SIGNALS = 1, 2
 LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
-KEPT_RIGHTS = (0, 1, 2, 3, 4)
-"""What root keeps: to own, read and write the files that are open to it at all."""
+KEPT_RIGHTS = (0, 1, 2, 3)
+"""What root keeps: to own, read and write the files that are open to it at all. Not to keep a file's right to be run as
+its owner while it is written."""
 LAST_RIGHT = 63
 KILL = 9
 RIGHTS = {

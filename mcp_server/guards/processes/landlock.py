@@ -150,7 +150,9 @@ class Kept:
             while data := os.read(self.status, 4096):
                 said += data
         if found := re.search(rb"^unable (.*)", said):
+            # Whoever could not become the command has ended as well, with a number that is not the command's.
             self.reason = found[1].decode(errors="replace")
+            return None
         found = re.search(rb"^exit (\d+)", said, re.MULTILINE)
         return int(found[1]) if found else None
 

@@ -34,6 +34,14 @@ attempt("reading what is hidden", lambda: open(hidden).read(1))
 attempt("a connection of the network", lambda: socket.create_connection(("127.0.0.1", int(tcp)), 1))
 attempt("a socket of another program", lambda: socket.socket(socket.AF_UNIX).connect(unix))
 attempt("signals to other programs", lambda: os.kill(int(pid), 0))
+if sys.platform == "linux":
+    import ctypes
+    def new_users():
+        if ctypes.CDLL(None).unshare(0x10000000) != 0:
+            raise OSError
+    attempt("files that run as their owner", lambda: os.chmod(inside, 0o4755))
+    attempt("writing the kernel's settings", lambda: open("/proc/sys/kernel/core_pattern", "a"))
+    attempt("users of its own", new_users)
 try:
     socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(udp)))
 except OSError:

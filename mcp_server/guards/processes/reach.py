@@ -12,7 +12,7 @@ A call that was granted reading writes nowhere, whoever makes it.
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,9 +92,34 @@ class Reach:
     entrusted: tuple[str, ...]
     """What a program keeps that is trusted with it, whole."""
     hidden: tuple[str, ...]
-    """Not even read."""
+    """Not even read; of what lies in each other the outer one alone, unless the workspace lies between."""
     installed: tuple[str, ...] = ()
     """What we run from ourselves: read, not changed, not moved, whatever else is open around it or in it."""
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Those of the hidden in which the workspace lies, and is to be seen all the same."""
+        return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """The others."""
+        return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
+
+
+def is_folder(path: str | Path) -> bool:
+    """Not where nobody of ours may look: that is the same to a child, and no reason to start none."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
+def is_there(path: str | Path) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
 
 
 def contained(profile: Profile, command: Command) -> bool:
@@ -109,7 +134,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
     unseen += [inside for one in ground.private if (inside := ground.inside(one))]
-    homes = tuple(dict.fromkeys([*(one for one in HOMES if Path(one).is_dir()), str(ground.home)]))
+    homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), str(ground.home)]))
     caches = tuple(_below(ground.home, CACHES)) if trusted and changing else ()
     installed = ground.installed((str(ground.workspace), *caches))
     writable = changing and str(ground.workspace) not in installed
@@ -120,14 +145,14 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         folder=folder,
         writable=writable,
         network=trusted and changing,
-        emptied=tuple(one for one in (*EMPTIED, *homes) if Path(one).is_dir() and not Path(one).is_symlink()),
+        emptied=tuple(one for one in (*EMPTIED, *homes) if is_folder(one) and not Path(one).is_symlink()),
         lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
         pinned=tuple(map(whole, _above((*guarded, *held, *unseen, *inner), guarded))),
         entrusted=tuple(one for one in entrusted if not _in_any(one, installed)),
-        hidden=tuple(_hidden(ground, Places() if command.sees_secrets else places)),
+        hidden=outermost(_hidden(ground, Places() if command.sees_secrets else places), str(ground.workspace)),
         installed=installed,
     )
 
@@ -175,14 +200,27 @@ def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
 
 
 def _hidden(ground: Ground, places: Places) -> Iterator[str]:
-    yield from (str(one) for one in ground.private if one.exists())
+    yield from (str(one) for one in ground.private if is_there(one))
     yield from (f"{ground.workspace}/{one}" for one in places.secret)
-    yield from (one for one in SECRETS_OF_THE_MACHINE if Path(one).exists())
+    yield from (one for one in SECRETS_OF_THE_MACHINE if is_there(one))
+
+
+def outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
+    """Without what lies in another of them: nothing can be put over what is not to be seen any more. What hides a
+    folder above the workspace does not hide what lies in the workspace."""
+    every = dict.fromkeys(hidden)
+    around = {one for one in every if workspace.startswith(f"{one}/")}
+
+    def covered(one: str) -> bool:
+        above = {str(folder) for folder in Path(one).parents} & every.keys()
+        return bool(above - around if one.startswith(f"{workspace}/") else above)
+
+    return tuple(one for one in every if not covered(one))
 
 
 def _below(home: Path, names: str) -> Iterator[str]:
     for name in names.split():
-        if (home / name).exists():
+        if is_there(home / name):
             yield str(home / name)
 
 
@@ -195,14 +233,14 @@ def _programs(ground: Ground, homes: tuple[str, ...]) -> Iterator[str]:
 
     for entry in ground.search_path.split(":"):
         folder = Path(entry)
-        if not folder.is_dir() or ground.inside(folder) is not None:
+        if not is_folder(folder) or ground.inside(folder) is not None:
             continue
         made = folder.parent / "pyvenv.cfg"
         if covered(folder):
-            whole = made.exists() or (folder.parent / "conda-meta").is_dir()
+            whole = is_there(made) or is_folder(folder.parent / "conda-meta")
             yield str(folder.parent if whole else folder)
         base = _made_of(made)
-        if base is not None and covered(base) and base.is_dir() and ground.inside(base) is None:
+        if base is not None and covered(base) and is_folder(base) and ground.inside(base) is None:
             yield str(base)
     # What was installed together with us runs on the Python that we run on.
     yield from (one for one in (sys.prefix, sys.base_prefix) if covered(Path(one)) and ground.inside(Path(one)) is None)

@@ -44,7 +44,7 @@ def _lines(reach: Reach, private: str) -> Iterator[str]:
     yield "(deny signal (target others))"
     yield "(deny mach-priv-task-port)"
     yield "(deny file-write*)"
-    yield f"(deny file-read* {_below(reach.emptied)})"
+    yield f"(deny file-read* {_below((*reach.emptied, *reach.above))})"
     yield f"(allow file-read* {_below((*reach.lent, reach.workspace, private))})"
     written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
     yield f'(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty") {_below(written)})'
@@ -59,8 +59,8 @@ def _lines(reach: Reach, private: str) -> Iterator[str]:
         yield f"(deny file-write* {_itself(reach.pinned)})"
     if reach.installed:
         yield f"(deny file-write* {_below(reach.installed)})"
-    if reach.hidden:
-        yield f"(deny file-read* file-write* {_below(reach.hidden)})"
+    if reach.below:
+        yield f"(deny file-read* file-write* {_below(reach.below)})"
 
 
 def _below(paths: Iterable[str]) -> str:

@@ -2,41 +2,97 @@
 
 A socket that is no address of the network reaches other programs of this machine through the file system or past every
 namespace, so the families are named that stay. What is refused says so with EPERM, as if a right were missing.
+
+Nobody makes a world of users of his own, in which he would be root and the kernel's least tried doors stand open. And
+no file is made that gives whoever runs it the rights of its owner: in the workspace it would be there for everybody
+outside as well. Of its group neither, where root makes it, which may give a file any group; for others that bit is what
+folders of a team have, and every copy of one asks for it. What has its arguments in memory, where a filter cannot look,
+is answered as if the kernel were older (ENOSYS), and programs take the call that came before it.
 """
 
+import os
 import platform
 import struct
+from collections.abc import Iterator
+from typing import TypeAlias
+
+Step: TypeAlias = tuple[int, int, int, int]
 
 SOCKET = {"x86_64": 41, "aarch64": 198}
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# io_uring opens sockets without `socket`; the keyrings and the rest belong to the machine, not to a child.
+# io_uring opens sockets without `socket`; `setns` enters other worlds; the keyrings and the rest belong to the machine,
+# not to a child.
 REFUSED = {
-    "x86_64": (175, 176, 246, 248, 249, 250, 298, 304, 313, 320, 321, 323, 425, 426, 427),
-    "aarch64": (104, 105, 106, 217, 218, 219, 241, 265, 273, 280, 282, 294, 425, 426, 427),
+    "x86_64": (175, 176, 246, 248, 249, 250, 298, 304, 308, 313, 320, 321, 323, 425, 426, 427),
+    "aarch64": (104, 105, 106, 217, 218, 219, 241, 265, 268, 273, 280, 282, 294, 425, 426, 427),
 }
+UNKNOWN = (435, 437)
+"""`clone3` and `openat2`: what they are to do lies in memory."""
+NEW_USERS = {"x86_64": ((56, 0), (272, 0)), "aarch64": ((220, 0), (97, 0))}
+"""`clone` and `unshare`, and which argument says what is to be new."""
+MODES = {
+    "x86_64": ((85, 1), (90, 1), (91, 1), (133, 1), (259, 2), (268, 2), (452, 2)),
+    "aarch64": ((33, 2), (52, 1), (53, 2), (452, 2)),
+}
+"""`creat`, `mknod` and the ways to `chmod`, and which argument is the mode."""
+OPENS = {"x86_64": ((2, 1), (257, 2)), "aarch64": ((56, 2),)}
+"""`open`, and which argument its flags are. The mode comes behind them, and counts where a file is made."""
+NEW_USER, MAKES_FILE, SETUID, SETGID = 0x10000000, 0o100 | 0o20000000, 0o4000, 0o2000
 INET, INET6, NETLINK = 2, 10, 16
 NETWORK = (INET, INET6, NETLINK)
 """Families for a child that has a network of its own, be it empty."""
-LOAD, EQUAL, AT_LEAST, ANSWER = 0x20, 0x15, 0x35, 0x06
-NUMBER, KIND, FIRST_ARGUMENT = 0, 4, 16
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1
+LOAD, EQUAL, AT_LEAST, ANY_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER, KIND, FIRST_ARGUMENT, ARGUMENT = 0, 4, 16, 8
+ALLOW, REFUSE = (ANSWER, 0, 0, 0x7FFF0000), (ANSWER, 0, 0, 0x00050000 | 1)
+NO_SUCH_CALL = (ANSWER, 0, 0, 0x00050000 | 38)
 FOREIGN = 0x40000000
-"""From here on x86 numbers calls of another convention, which the list above does not know."""
+"""From here on x86 numbers calls of another convention, which the lists above do not know."""
 
 
-def program(families: tuple[int, ...], machine: str | None = None) -> bytes | None:
+def program(families: tuple[int, ...], machine: str | None = None, root: bool | None = None) -> bytes | None:
     """The filter that leaves these families of sockets; None where this machine's calls are not known."""
     machine = machine or platform.machine()
     if machine not in SOCKET:
         return None
-    refused = REFUSED[machine]
-    # Jumps are counted from the step after them; the last two steps are the answers.
-    refusal = 7 + len(refused) + len(families)
-    steps = [(LOAD, 0, 0, KIND), (EQUAL, 1, 0, ARCHITECTURE[machine]), (ANSWER, 0, 0, REFUSE), (LOAD, 0, 0, NUMBER)]
-    steps.append((AT_LEAST, refusal - 5, 0, FOREIGN))
-    steps += [(EQUAL, refusal - 1 - place, 0, number) for place, number in enumerate(refused, 5)]
-    steps.append((EQUAL, 0, refusal - len(steps), SOCKET[machine]))
-    steps.append((LOAD, 0, 0, FIRST_ARGUMENT))
-    steps += [(EQUAL, refusal - place, 0, family) for place, family in enumerate(families, len(steps))]
-    steps += [(ANSWER, 0, 0, REFUSE), (ANSWER, 0, 0, ALLOW)]
+    root = os.geteuid() == 0 if root is None else root
+    steps = [
+        *((LOAD, 0, 0, KIND), (EQUAL, 1, 0, ARCHITECTURE[machine]), REFUSE),
+        *((LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, FOREIGN), REFUSE),
+        *_calls(machine, SETUID | SETGID if root else SETUID),
+        *_sockets(SOCKET[machine], families),
+        ALLOW,
+    ]
     return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+def _calls(machine: str, bits: int) -> Iterator[Step]:
+    for number in REFUSED[machine]:
+        yield from _on(number, REFUSE)
+    for number in UNKNOWN:
+        yield from _on(number, NO_SUCH_CALL)
+    for number, argument in NEW_USERS[machine]:
+        yield from _on(number, *_refused_with(argument, NEW_USER))
+    for number, argument in MODES[machine]:
+        yield from _on(number, *_refused_with(argument, bits))
+    for number, argument in OPENS[machine]:
+        yield from _on(number, _load(argument), (ANY_BIT, 1, 0, MAKES_FILE), ALLOW, *_refused_with(argument + 1, bits))
+
+
+def _sockets(number: int, families: tuple[int, ...]) -> Iterator[Step]:
+    known = [(EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)]
+    yield from _on(number, _load(0), *known, REFUSE, ALLOW)
+
+
+def _on(number: int, *answer: Step) -> Iterator[Step]:
+    """For this call, steps that end with an answer; for every other nothing."""
+    yield (EQUAL, 0, len(answer), number)
+    yield from answer
+
+
+def _refused_with(argument: int, bits: int) -> tuple[Step, ...]:
+    return _load(argument), (ANY_BIT, 0, 1, bits), REFUSE, ALLOW
+
+
+def _load(argument: int) -> Step:
+    """The lower half of it, which comes first in memory; in the upper half the kernel sees none of these bits."""
+    return LOAD, 0, 0, FIRST_ARGUMENT + ARGUMENT * argument

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Sequence
+import stat
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from mcp_server.guards.processes.strays import Since, obeyed, take_away, there, 
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Shelter
-from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing
+from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing, could_not_run
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
@@ -44,10 +45,13 @@ class Nursery:
     children: set[Running] = field(default_factory=set[Running])
     standby: Standby = field(default_factory=Standby)
     room: Room = field(default_factory=Room)
+    born: Callable[[Running], None] = lambda _: None
+    """Told of each, by whoever started it."""
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def take(self, child: Running) -> None:
         self.children.add(child)
+        self.born(child)
         self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
 
     def heed(self, child: Running) -> None:
@@ -159,7 +163,7 @@ class Granted:
             await child.kill()
             child.close()
             strays = take_away(before, workspace, command.writable)
-        _say_if_broken(child, err.data)
+        _raise_if_broken(child, err.data)
         if strays:
             raise told(strays)
         assert child.code is not None
@@ -173,7 +177,12 @@ class Granted:
 
     async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
         shop = self.shop
+        if any("\0" in word for word in (*command.argv, *command.env.values())):
+            raise Refusal(Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out."))
         with shop.jail.place(shop.jail.relative(command.folder or "."), reading=True) as place:
+            found = place.stat()
+            if found is None or not stat.S_ISDIR(found.st_mode):
+                raise Refusal(Problem(Code.NOT_FOUND, f"`{command.folder}` is no folder.", "Name one that is there."))
             folder = str(shop.ground.workspace / place.path)
         within: Reach | None = None
         since: Since | None = None
@@ -212,7 +221,12 @@ class Granted:
         env = {**shop.ground.variables, **command.env, **launch.variables}
         fence = Fence.of(shop.limits.processes + OWN) if launch.counted else None
         launch = fence.around(launch) if fence else launch
-        child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
+        try:
+            child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
+        except OSError as error:
+            if fence:
+                fence.away()
+            raise Refusal(could_not_run(f"The command could not start: {error.strerror or error}.")) from None
         shop.nursery.take(child)
         child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
         try:
@@ -279,11 +293,9 @@ async def _feed(child: Running, data: bytes | None) -> None:
         child.stdin.close()
 
 
-def _say_if_broken(child: Running, errors: bytearray) -> None:
-    if not child.begun:
-        told = child.tether.reason or bytes(errors[-500:]).decode(errors="replace").strip()
-        said = told or f"it ended with {child.process.returncode}"
-        raise Refusal(Problem(Code.TOOL_FAILED, f"The sandbox could not be built: {said}", "Nothing ran."))
+def _raise_if_broken(child: Running, errors: bytearray) -> None:
+    if failure := child.failure(bytes(errors[-500:]).decode(errors="replace")):
+        raise Refusal(could_not_run(failure))
     if child.overrun:
         raise Refusal(
             Problem(

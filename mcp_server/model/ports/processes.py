@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from mcp_server.model.ending import Code, Problem
 from mcp_server.model.posture import Profile
 
 
@@ -73,6 +74,12 @@ class Ran:
     """There was more output than was kept."""
 
 
+def could_not_run(failure: str) -> Problem:
+    """What a caller is told where a command could not start, or was cut off."""
+    way_out = "Have the person run `menugate doctor`, which tries a command and names what is wrong."
+    return Problem(Code.TOOL_FAILED, failure, way_out)
+
+
 class Child(Protocol):
     """A program that goes on running: a shell session, a language server."""
 
@@ -101,6 +108,11 @@ class Child(Protocol):
     async def planted(self) -> Sequence[str]:
         """Places of the workspace that other programs obey, which were not there when it began. No sandbox can hold
         what is not there yet."""
+        ...
+
+    def failure(self, printed: str) -> str:
+        """Why it never began, or what cut it off, where it did not end by itself and nobody here ended it; empty
+        otherwise. `printed` is the end of its output, on which a sandbox says what is wrong."""
         ...
 
     async def kill(self, grace: float = 0.0) -> None:

@@ -16,6 +16,18 @@ from mcp_server.state.deeds.approvals import (
     mark_shown,
     standing,
 )
+from mcp_server.state.deeds.halts import (
+    Answer,
+    Given,
+    Order,
+    answers,
+    discharge,
+    enlist,
+    forget_answers,
+    give,
+    orders,
+)
+from mcp_server.state.deeds.halts import answer as answer_order
 from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.notes import Folded, fold, note, noted
@@ -63,13 +75,18 @@ from mcp_server.state.deeds.sessions import (
 from mcp_server.state.deeds.steering import conclude, confirm, drop, process_over, settle, steer, unit_over
 
 __all__ = [
+    "Answer",
     "Folded",
     "Full",
+    "Given",
     "Learned",
+    "Order",
     "Reply",
     "Terms",
     "Writing",
     "answer",
+    "answer_order",
+    "answers",
     "approval",
     "approvals",
     "as_text",
@@ -83,13 +100,17 @@ __all__ = [
     "confirm",
     "course",
     "deliver",
+    "discharge",
     "document",
     "documents",
     "drop",
+    "enlist",
     "fold",
     "forget",
+    "forget_answers",
     "forget_entry",
     "forget_records",
+    "give",
     "go_on",
     "holds",
     "intend",
@@ -105,6 +126,7 @@ __all__ = [
     "noted",
     "of_principal",
     "of_session",
+    "orders",
     "owned",
     "pass_by",
     "pause",

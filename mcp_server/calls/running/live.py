@@ -1,0 +1,220 @@
+"""What runs at this moment, and how does it end when the person says so? Calls, and the processes they left running."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+
+from mcp_server.calls.asking import Found
+from mcp_server.calls.running.holding import Holds
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.ports.processes import Child
+from mcp_server.state import Store, deeds
+from mcp_server.state.deeds import Answer, Given, Order
+from mcp_server.state.verify import running
+
+PATIENCE = 2.0
+"""Seconds whoever gave an order waits for its answers."""
+ENDING = 1.2
+"""Seconds a server gives what it ends, which leaves time to hear of the order and to answer it."""
+GRACE = 0.3
+"""Seconds of it in which a process may end by itself."""
+LOOK = 0.02
+AGAIN = 0.2
+MOST_READ, MOST_SHOWN = 10_000, 100
+"""Characters of what a call is about that are looked through for secrets, and those that are shown."""
+MOST_NAMED = 50
+
+
+@dataclass(eq=False)
+class Live:
+    """One call on its way through the gate."""
+
+    principal: str
+    session: str
+    tool: str
+    about: str
+    """What it is about, such as a command, with whatever secrets are in that."""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    acting: bool = False
+    """It was let through; until then it may wait for the person."""
+    over: bool = False
+    stopped: str = ""
+    """Why the person's word ended it; empty where that did not."""
+    children: list[Child] = field(default_factory=list[Child])
+
+    @property
+    def runs(self) -> bool:
+        return (not self.over and self.acting) or any(self.processes())
+
+    def processes(self) -> Iterator[Child]:
+        return (one for one in self.children if one.code is None)
+
+    def problem(self) -> Problem:
+        return Problem(
+            Code.CANCELLED,
+            f"`{self.tool}` was ended: {self.stopped}.",
+            "Do nothing more until the user lets a new run begin.",
+        )
+
+    def described(self, redact: Callable[[str], str]) -> str:
+        """On one line, for the person."""
+        about = "".join(sign for sign in " ".join(redact(self.about).split()) if sign.isprintable())
+        about = about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
+        name = f"`{self.tool}`" + (f" `{about}`" if about else "")
+        pids = ", ".join(str(one.pid) for one in self.processes())
+        where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
+        return f"{name} ({where})"
+
+
+CURRENT: ContextVar[Live | None] = ContextVar("the call that runs here", default=None)
+
+
+@dataclass
+class LiveCalls:
+    store: Store
+    holds: Holds
+    redact: Callable[[str], str]
+    _live: set[Live] = field(default_factory=set[Live])
+    """Calls that go on, and those that are over and left a process running."""
+    _obeyed: frozenset[str] | None = None
+    """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    async def enlist(self) -> None:
+        """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
+        async with self._lock:
+            if self._obeyed is None:
+                # What was ordered before is not obeyed any more, so what it holds has to be known.
+                self._obeyed, held = await self.store.write(lambda tx: (deeds.enlist(tx), deeds.holds(tx)))
+                self.holds.take(held)
+
+    @contextmanager
+    def entered(self, found: Found) -> Generator[Live, None, None]:
+        live = Live(found.seat.session.principal, found.seat.session.id, found.tool.name, subject(found))
+        self._live = {one for one in self._live if not one.over or one.runs} | {live}
+        token = CURRENT.set(live)
+        try:
+            yield live
+        finally:
+            CURRENT.reset(token)
+            live.over = True
+
+    def heed(self) -> None:
+        """Something changed; maybe an order was given."""
+        if self._obeyed is not None:
+            self._keep(self._obey_new())
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        if self._obeyed is not None:
+            with suppress(Refusal):
+                await self.store.write(deeds.discharge)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _obey_new(self) -> None:
+        orders = await stubbornly(partial(self.store.read, deeds.orders))
+        # Who comes through the gate from here on is held, and who came before is among what lives.
+        await stubbornly(self.holds.refresh)
+        assert self._obeyed is not None
+        new = [order for order in orders if order.id not in self._obeyed]
+        self._obeyed |= {order.id for order in new}
+        for order in new:
+            self._keep(self._obey(order))
+
+    async def _obey(self, order: Order) -> None:
+        mine = [one for one in self._live if order.covers(one.principal, one.session)]
+        others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
+        names = {one: one.described(self.redact) for one in mine if one.runs}
+        if order.ends:
+            await self._end(mine, order.reason)
+        running = [name for one, name in names.items() if one.runs]
+        ended = [name for one, name in names.items() if not one.runs and order.ends]
+        of_others = [f"{one.described(self.redact)} of {one.principal}" for one in others]
+        said = Answer(shortened(ended), shortened(running), shortened(of_others))
+        await stubbornly(lambda: self.store.write(partial(deeds.answer_order, id=order.id, said=said)))
+
+    async def _end(self, mine: list[Live], reason: str) -> None:
+        for one in mine:
+            if not one.over:
+                one.stopped = reason
+                one.scope.cancel()
+        told: set[Child] = set()
+        with anyio.move_on_after(ENDING):
+            while any(not one.over or one.runs for one in mine):
+                for one in mine:
+                    # A call's own processes end with it; one that it left running gets a moment to end by itself.
+                    for child in set(one.processes()) - told:
+                        told.add(child)
+                        self._keep(child.kill(GRACE if one.over else 0.0))
+                await anyio.sleep(LOOK)
+
+
+def shortened(words: list[str]) -> tuple[str, ...]:
+    return (*words[:MOST_NAMED], *([f"and {len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []))
+
+
+def act() -> None:
+    """This call was let through."""
+    if (live := CURRENT.get()) is not None:
+        live.acting = True
+
+
+def start(child: Child) -> None:
+    """This call started a process, which may outlive it."""
+    if (live := CURRENT.get()) is not None:
+        live.children.append(child)
+
+
+def subject(found: Found) -> str:
+    value = found.arguments.get(found.tool.subject[0]) if found.tool.subject else None
+    return value[:MOST_READ] if isinstance(value, str) else ""
+
+
+async def stubbornly(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Until the state can be used again: an order is not lost because a disk was full or a file was held."""
+    while True:
+        try:
+            return await work()
+        except Refusal:
+            await anyio.sleep(AGAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came of an order, in all servers."""
+
+    ended: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    of_others: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    """The servers that did not answer in time."""
+
+
+async def hear(store: Store, given: Given, patience: float = PATIENCE) -> Heard:
+    """Wait for every server that is still there."""
+    waiting: set[str] = set(given.servers)
+    found: dict[str, Answer] = {}
+    with anyio.move_on_after(patience):
+        while waiting:
+            found = await store.read(partial(deeds.answers, id=given.order.id))
+            waiting = {one for one in waiting - found.keys() if running(one)}
+            await anyio.sleep(LOOK if waiting else 0)
+    await store.write(partial(deeds.forget_answers, id=given.order.id))
+
+    def every(what: str) -> tuple[str, ...]:
+        return tuple(name for one in found.values() for name in getattr(one, what))
+
+    pids = tuple(sorted(one.partition("-")[0] for one in waiting))
+    return Heard(every("ended"), every("running"), every("of_others"), pids)

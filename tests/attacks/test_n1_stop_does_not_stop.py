@@ -1,0 +1,306 @@
+"""N1: `menugate stop` did not end what ran: a command went on to its end and was recorded as done, a loop in the
+background went on, and nobody was told of either.
+
+Processes are looked for from outside, by a number that nobody else sleeps for.
+"""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_server.state import Wanted
+from mcp_server.state.reader import Reader
+from tests.doors.pipe import Pipe, pipe
+from tests.doors.raw import raw
+from tests.doors.served import command, served
+from tests.doors.typed import Typed, typed
+
+WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'
+HANGS = 60.0
+ERAS = ("legacy", "modern")
+
+
+@pytest.fixture
+def number() -> Generator[int, None, None]:
+    """Of seconds; nothing that sleeps for so long is left behind, whatever fails."""
+    chosen = random.randrange(10_000_000, 99_999_999)
+    yield chosen
+    for pid in sleeping(chosen):
+        os.kill(pid, signal.SIGKILL)
+
+
+def sleeping(number: int) -> list[int]:
+    """Who sleeps for so long, or for the same with a digit more, on the whole machine."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
+            if words[:1] == [b"sleep"] and words[1].startswith(str(number).encode()):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + HANGS
+    while not what():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.02)
+
+
+def said(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def flags(profile: str) -> list[str]:
+    return ["--mode", "swe", "--profile", profile, "--max-profile", profile]
+
+
+def run_words(sandbox: str) -> list[str]:
+    """How the server is started where it finds that sandbox."""
+    if sandbox == "landlock" and Path("/usr/bin/bwrap").exists():
+        if os.geteuid() != 0:
+            pytest.skip("only root can take bubblewrap away")
+        return ["unshare", "--mount", "sh", "-c", WITHOUT_BUBBLEWRAP, *command("serve")]
+    return command("serve")
+
+
+def begin(one: Pipe, line: str, number: int, count: int = 1, **more: Any) -> int:
+    """A command that goes on: the number of its request, once so many sleep."""
+    request = one.send("tools/call", {"name": "bash", "arguments": {"command": line, "timeout": 500, **more}})
+    wait_for(lambda: len(sleeping(number)) >= count)
+    return request
+
+
+def rows(workspace: Path, home: Path, kind: str) -> list[dict[str, Any]]:
+    secrets = home / ".local" / "state" / "menugate"
+    with Reader.open(f"sqlite:///{workspace / '.menugate' / 'state.db'}", secrets=secrets) as state:
+        return [dict(row.fields) for row in state.rows(Wanted(kinds=(kind,)))]
+
+
+def outcomes(workspace: Path, home: Path) -> list[tuple[str, str]]:
+    return [(row["tool"], row["ending"]) for row in rows(workspace, home, "outcome")]
+
+
+EVERYWHERE = [("bubblewrap", "trusted"), ("landlock", "trusted"), ("none", "unrestricted")]
+
+
+@pytest.mark.parametrize(("sandbox", "profile"), EVERYWHERE)
+@pytest.mark.parametrize("era", ERAS)
+def test_pause_names_a_command_and_stop_ends_it(
+    workspace: Path, home: Path, number: int, sandbox: str, profile: str, era: str
+) -> None:
+    with pipe(workspace, home, *flags(profile), run=run_words(sandbox)) as one:
+        one.hello(era=era)
+        line = f"sleep {number}; echo x > src/done.txt"
+        request = begin(one, line, number)
+        paused = typed(workspace, home, "pause")
+        assert paused.code == 0
+        assert line in paused.out
+        assert "running" in paused.out
+        assert sleeping(number)
+        stopped = typed(workspace, home, "stop")
+        assert stopped.code == 0
+        # Whoever is told that it ended may rely on it.
+        assert not sleeping(number)
+        assert "Ended" in stopped.out
+        assert line in stopped.out
+        assert "`bash`" in stopped.out
+        assert "pid " in stopped.out
+        answer, _ = one.until(request)
+        assert answer["result"]["isError"]
+        assert "CANCELLED" in said(answer["result"])
+        assert "the person stopped it" in said(answer["result"])
+        assert "RUN_PAUSED" in said(one.call("bash", command="ls"))
+        wait_for(lambda: ("bash", "cancelled") in outcomes(workspace, home))
+        again = typed(workspace, home, "stop")
+        assert "Ended" not in again.out
+        assert line not in again.out
+        typed(workspace, home, "next")
+        wait_for(lambda: not one.call("bash", command="ls")["isError"])
+    assert ("bash", "done") not in outcomes(workspace, home)[:1]
+    assert not (workspace / "src" / "done.txt").exists()
+
+
+LINGERING = """
+trap '' TERM INT HUP
+setsid sh -c 'trap "" TERM HUP; sleep {0}1' &
+(setsid sh -c '(trap "" TERM HUP; sleep {0}2 &)' &)
+nohup sh -c 'sleep {0}3' > /dev/null 2>&1 &
+(while true; do sleep {0}4; done) &
+sleep {0}5
+echo x > src/done.txt
+"""
+
+
+@pytest.mark.parametrize(("sandbox", "profile"), EVERYWHERE)
+@pytest.mark.parametrize("behind", [False, True])
+def test_stop_ends_what_left_its_family_and_hears_no_signal(
+    workspace: Path, home: Path, number: int, sandbox: str, profile: str, behind: bool
+) -> None:
+    with pipe(workspace, home, *flags(profile), run=run_words(sandbox)) as one:
+        one.hello()
+        begin(one, LINGERING.format(number), number, 5, **({"run_in_background": True} if behind else {}))
+        stopped = typed(workspace, home, "stop")
+        assert sleeping(number) == []
+        assert "`bash` `trap '' TERM INT HUP setsid" in stopped.out, stopped.out
+    assert not (workspace / "src" / "done.txt").exists()
+
+
+def test_stop_ends_shells_of_every_kind_and_says_so_once(workspace: Path, home: Path, number: int) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        begin(one, f"sleep {number}1", number, 1, run_in_background=True)
+        begin(one, f"sleep {number}2 & sleep 0", number, 2, bash_id="mine")
+        one.call("bash", command=f"sleep {number}3", timeout=1)
+        assert len(sleeping(number)) == 3
+        paused = typed(workspace, home, "pause")
+        assert all(f"{number}{last}" in paused.out for last in (1, 3)), paused.out
+        stopped = typed(workspace, home, "stop")
+        assert sleeping(number) == []
+        assert all(stopped.out.count(f"{number}{last}") == 1 for last in (1, 3)), stopped.out
+        assert "Nothing of them was running." in typed(workspace, home, "stop").out
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_prompt_stops_and_names_as_well(workspace: Path, home: Path, number: int, era: str) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello(era=era)
+        line = f"sleep {number}; echo x > src/done.txt"
+        request = begin(one, line, number)
+        read = one.send("prompts/get", {"name": "pause", "arguments": {"reason": "lunch"}})
+        paused, before = one.until(read)
+        assert line in json.dumps(paused)
+        assert not [message for message in before if message.get("id") == request]
+        begun = one.send("prompts/get", {"name": "stop", "arguments": {"reason": "wrong"}})
+        seen: dict[Any, dict[str, Any]] = {}
+        while begun not in seen or request not in seen:
+            message = one.message()
+            seen[message.get("id")] = message
+        assert "CANCELLED" in said(seen[request]["result"])
+        text = json.dumps(seen[begun])
+        assert line in text
+        assert "Ended" in text
+        assert not sleeping(number)
+
+
+def test_stop_reaches_every_server_and_one_session_alone(workspace: Path, home: Path, number: int) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one, pipe(workspace, home, *flags("trusted")) as two:
+        begun: list[int] = []
+        for index, client in enumerate((one, two)):
+            client.hello()
+            begun.append(begin(client, f"sleep {number}{index}", number, index + 1))
+        paused = typed(workspace, home, "pause")
+        (session,) = [
+            line.rsplit("session ")[-1].rstrip(")") for line in paused.out.splitlines() if f"{number}0" in line
+        ]
+        assert f"{number}1" in paused.out
+        stopped = typed(workspace, home, "stop", "--session", session)
+        assert f"{number}0" in stopped.out
+        assert len(sleeping(number)) == 1
+        assert "CANCELLED" in said(one.until(begun[0])[0]["result"])
+        assert f"{number}1" in typed(workspace, home, "stop").out
+        assert sleeping(number) == []
+        assert "CANCELLED" in said(two.until(begun[1])[0]["result"])
+
+
+def test_what_others_run_is_named_at_the_terminal_and_goes_on(
+    workspace: Path, home: Path, tmp_path: Path, number: int
+) -> None:
+    import hashlib
+
+    token = "guest-token-of-thirty-two-characters"
+    config = tmp_path / "menugate.yaml"
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    config.write_text(f"tokens:\n  - {{principal: guest, sha256: {digest}, max_profile: trusted}}\n")
+    call = {"name": "bash", "arguments": {"command": f"sleep {number}", "run_in_background": True}}
+    with served(workspace, home, *flags("trusted"), "--config", str(config)) as here, raw(here, token=token) as guest:
+        assert not guest.request("tools/call", call)["result"]["isError"]
+        stopped = typed(workspace, home, "stop", "--config", str(config))
+        assert "guest" in stopped.out
+        assert str(number) in stopped.out
+        assert "Ended" not in stopped.out
+        assert sleeping(number)
+        with raw(here) as mine:
+            text = json.dumps(mine.request("prompts/get", {"name": "stop", "arguments": {"reason": "x"}}))
+            assert str(number) not in text
+        assert sleeping(number)
+        ended = typed(workspace, home, "stop", "--principal", "guest", "--config", str(config))
+        assert str(number) in ended.out
+        assert sleeping(number) == []
+
+
+def test_a_secret_in_a_command_is_not_shown(workspace: Path, home: Path, number: int) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        begin(one, f"T={secret} sleep {number}", number, 1, run_in_background=True)
+        assert secret not in typed(workspace, home, "pause").out
+        stopped = typed(workspace, home, "stop")
+        assert secret not in stopped.out
+        assert str(number) in stopped.out
+
+
+def test_a_server_that_does_not_answer_is_named_and_obeys_later(workspace: Path, home: Path, number: int) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        begin(one, f"sleep {number}", number)
+        os.kill(one.process.pid, signal.SIGSTOP)
+        stopped = typed(workspace, home, "stop")
+        assert stopped.code == 1
+        assert str(one.process.pid) in stopped.out
+        assert "did not answer" in stopped.out
+        os.kill(one.process.pid, signal.SIGCONT)
+        wait_for(lambda: not sleeping(number))
+
+
+def test_a_server_that_was_killed_is_not_waited_for(workspace: Path, home: Path, number: int) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        begin(one, f"sleep {number}", number)
+        one.process.kill()
+        one.process.wait()
+    wait_for(lambda: not sleeping(number))
+    stopped = typed(workspace, home, "stop")
+    assert stopped.code == 0
+    assert "did not answer" not in stopped.out
+
+
+def test_a_call_that_waits_and_starts_nothing_ends_as_well(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        assert not one.call("bash", command="ls")["isError"]
+        request = one.send("tools/call", {"name": "wait", "arguments": {"seconds": 300}})
+        wait_for(lambda: "wait" in [row["tool"] for row in rows(workspace, home, "intent")])
+        assert "`wait`" in typed(workspace, home, "pause").out
+        assert "`wait`" in typed(workspace, home, "stop").out
+        assert "CANCELLED" in said(one.until(request)[0]["result"])
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("sandbox", "profile"), EVERYWHERE)
+def test_all_of_it_has_ended_within_two_seconds(
+    workspace: Path, home: Path, number: int, sandbox: str, profile: str
+) -> None:
+    with pipe(workspace, home, *flags(profile), run=run_words(sandbox)) as one:
+        one.hello()
+        begin(one, LINGERING.format(number), number, 5, run_in_background=True)
+        begin(one, f"sleep {number}6", number, 6)
+        found: list[Typed] = []
+        stopping = threading.Thread(target=lambda: found.append(typed(workspace, home, "stop")))
+        begun = time.monotonic()
+        stopping.start()
+        wait_for(lambda: not sleeping(number))
+        took = time.monotonic() - begun
+        stopping.join()
+        assert found[0].code == 0
+        assert took < 2.0, took
