@@ -32,7 +32,10 @@ NARROWING = {
     "mcp_server/law.py": "where the operator starts everybody",
 }
 """Where a posture is made that nobody chose, and why that raises nothing."""
-ASKING = {"mcp_server/cli/explain.py": "what if; nothing is written"}
+ASKING = {
+    "mcp_server/cli/explain.py": "what if; nothing is written",
+    "mcp_server/cli/standing/servers.py": "what a server was started with; nothing is written",
+}
 
 
 @cache

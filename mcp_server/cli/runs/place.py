@@ -33,17 +33,14 @@ def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable; every server of this workspace hears of it within half a second."""
     import asyncio
 
-    from mcp_server.compose import Wall, numbered, prepare_folders
+    from mcp_server.compose import prepare_folders
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Store
+    from mcp_server.person import opened_for_person
 
     async def done() -> T:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        async with opened_for_person(settings) as store:
             return await store.write(work)
-        finally:
-            await store.close()
 
     try:
         prepare_folders(settings)

@@ -5,7 +5,17 @@ Deeds run in the writer's thread. They return what the caller gets, and write no
 """
 
 from mcp_server.state.deeds.approvals import Reply, Terms, answer, approval, approvals, ask, commence, standing
-from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
+from mcp_server.state.deeds.ledger import (
+    attempted,
+    changes,
+    intend,
+    judged_by,
+    record,
+    sign_checkpoint,
+    transition,
+    trust,
+    unhealthy,
+)
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.notes import Folded, fold, note, noted
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
@@ -61,6 +71,7 @@ __all__ = [
     "approvals",
     "as_text",
     "ask",
+    "attempted",
     "calls_of",
     "changes",
     "choice",
@@ -79,6 +90,7 @@ __all__ = [
     "go_on",
     "holds",
     "intend",
+    "judged_by",
     "keep_thought",
     "leave_message",
     "memories",
