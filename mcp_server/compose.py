@@ -6,7 +6,7 @@ Everything is built here and handed down by constructor; no other module makes w
 import logging
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,7 +31,7 @@ from mcp_server.model.pack import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
 from mcp_server.renewal import Renewal
 from mcp_server.settings import OPERATORS_FILE, Settings, variable
-from mcp_server.state import Clock, Store
+from mcp_server.state import Clock, Store, deeds
 from mcp_server.state.record import Judged
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
@@ -105,13 +105,20 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         entrance=entrance,
         notices=front.notices,
         keeping=keeping,
-        renewal=Renewal(found, settings, ruling, doors.postures, front.listings.judge_by),
+        renewal=Renewal(found, settings, ruling, doors.postures, front.listings.judge_by, recording(store)),
         live_calls=live_calls,
         server=server,
         health=health_gate(found, settings, doors),
         token=token,
         last_words=last_words,
     )
+
+
+def recording(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
+    async def record(config: str | None, rules: int, fault: str) -> int:
+        return await store.write(lambda tx: deeds.judged_by(tx, config, rules, fault))
+
+    return record
 
 
 def offers_of(

@@ -3,11 +3,16 @@
 What the server and the command line both have of it, without what only a server needs.
 """
 
+import asyncio
+import os
 import secrets
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import count
+from pathlib import Path
 
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.steering.commands import Slash
@@ -16,20 +21,83 @@ from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.calls.steering.halting import Halting
 from mcp_server.calls.steering.raising import Raising
 from mcp_server.law import Law, ceiling_set_by
+from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.pack import Command
 from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store
+from mcp_server.state import Clock, Store, deeds
+from mcp_server.state.lives import ancestors, born, marked, servers
+
+LONGEST_COMMAND = 200
+
+
+@asynccontextmanager
+async def opened_for_person(settings: Settings) -> AsyncGenerator[Store]:
+    """The state, for what the person says at a terminal. What a server started is not the person, wherever it types:
+    a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them."""
+    server = started_by(settings)
+    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+    try:
+        if server:
+            attempt = partial(deeds.attempted, principal=settings.person, server=server, command=command_line())
+            await store.write(attempt)
+            raise not_the_person(server)
+        yield store
+    finally:
+        await store.close()
+
+
+def started_by(settings: Settings, quick: bool = False) -> int:
+    """The server below which this process runs; 0 where there is none to be seen. Of every server here the ledger knows
+    its process and when that began. `quick`: nothing is asked that takes long, and none but the servers of here."""
+    pid = os.getpid()
+    above = {(one, born(one)) for one in ancestors(pid)}
+    serving = {(one.pid, one.born) for one in servers(settings.state)}
+    if quick:
+        return next((one for one, _ in above & serving), 0)
+    with suppress(Refusal):
+        if settings.database.exists():
+            from mcp_server.state.reader import Reader
+
+            with Reader.open(settings.url, secrets=settings.secrets) as state:
+                serving |= {(row.fields.get("pid"), row.fields.get("born")) for row in state.alive()}
+    if below := above & serving:
+        return next(iter(below))[0]
+    return next((int(mark) for one in (pid, *(one for one, _ in above)) if (mark := marked(one)).isdigit()), 0)
+
+
+def refuse_inside(settings: Settings, quick: bool = False) -> None:
+    """Raises, once that is on record, where a server started this process."""
+
+    async def refused() -> None:
+        async with opened_for_person(settings):
+            return
+
+    if started_by(settings, quick):
+        asyncio.run(refused())
+
+
+def not_the_person(server: int) -> Refusal:
+    message = (
+        f"this runs inside what a menugate server started (process {server}), and no program speaks for you there."
+    )
+    way_out = "Nothing was changed, and the attempt is on record. Type it in a terminal of your own."
+    return Refusal(Problem(Code.BLOCKED, message, way_out))
+
+
+def command_line() -> str:
+    """As it was typed, in short; where a program called us, that program."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    with suppress(OSError):
+        words = Path("/proc/self/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    return " ".join(" ".join(words).split())[:LONGEST_COMMAND].replace("`", "'")
 
 
 @asynccontextmanager
 async def doors_open(found: Law, settings: Settings) -> AsyncGenerator[Doors]:
     """The doors from a process that does not serve."""
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-    try:
+    async with opened_for_person(settings) as store:
         yield doors_of(found, settings, store)
-    finally:
-        await store.close()
 
 
 def doors_of(found: Law, settings: Settings, store: Store) -> Doors:

@@ -46,6 +46,8 @@ class Renewal:
     postures: Postures
     changed: Callable[[Policy], None]
     """Told of every other policy at once, before anything is decided by it."""
+    record: Callable[[str | None, int, str], Awaitable[object]]
+    """Put on record which configuration, how many rules hold from here on, and what does not count for what reason."""
     tell: Callable[[], Awaitable[None]] | None = None
     """Have everybody look whose list may be another one now."""
     held: Law = field(init=False)
@@ -59,6 +61,7 @@ class Renewal:
     _behind: bool = False
     """Postures are still those under what was."""
     _moved: bool = False
+    _news: bool = False
 
     def __post_init__(self) -> None:
         self.held = self.started
@@ -85,6 +88,10 @@ class Renewal:
                 if self._moved and self.tell is not None:
                     self._moved = False
                     await self.tell()
+                if self._news and self._still:
+                    self._news = False
+                    config = str(self.settings.config) if self.settings.config else None
+                    await self.record(config, len(self.ruling.policy.rules.every), self.fault)
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
 
@@ -135,6 +142,7 @@ class Renewal:
             self.held = found if still else self.held
         elif fault == known:
             return
+        self._news = True
         self.say()
 
     def _judge(self, before: Law, now: Law) -> None:

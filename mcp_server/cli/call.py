@@ -50,8 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Problem, Refusal
+    from mcp_server.person import refuse_inside
 
     try:
+        refuse_inside(settings)
         ending = asyncio.run(called(settings, arguments, given))
     except Unbuildable as wrong:
         raise unbuilt(arguments, settings, wrong) from None

@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mcp_server.cli.log import aside
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
+    from mcp_server.person import refuse_inside
     from mcp_server.settings import Settings, Unusable, read
 
     async def serve(settings: Settings) -> None:
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     except Unusable as wrong:
         raise Trouble(str(wrong)) from None
     try:
+        # Its client could be the program that started it, and answer its questions as if it were the person's.
+        refuse_inside(settings, quick=True)
         with aside():
             asyncio.run(serve(settings))
     except Unbuildable as wrong:

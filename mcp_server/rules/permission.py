@@ -20,9 +20,10 @@ from functools import cached_property
 from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.session import Hold, Holder, Session
-from mcp_server.model.tool import ASKING, READING, Arguments, Demand, Effect, Tool
+from mcp_server.model.tool import ASKING, READING, Arguments, Demand, Effect, Subject, Tool
 from mcp_server.rules import refusals
 from mcp_server.rules.matching import words
+from mcp_server.rules.patterns.own import acting
 from mcp_server.rules.running import phases
 from mcp_server.rules.running.staging import stage_now, stage_policy
 
@@ -93,6 +94,13 @@ class Case:
             return None
         return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
 
+    @cached_property
+    def speaks_for_the_person(self) -> str | None:
+        """The command of menugate's own by which this line would answer or choose in the person's place."""
+        argument, kind = self.tool.subject or ("", None)
+        line = (self.call.arguments or {}).get(argument)
+        return acting(line) if kind is Subject.COMMAND and isinstance(line, str) else None
+
     def rule(self, kind: Kind) -> Rule | None:
         """The rule of that list that speaks about this call."""
         if not self.policy.rules.shelf(self.tool.name, kind):
@@ -117,6 +125,8 @@ def find(case: Case) -> Decision | None:
 
 
 def block(case: Case) -> Decision | None:
+    if case.speaks_for_the_person:
+        return refusals.by_person(case.tool, case.speaks_for_the_person)
     rule = case.rule(Kind.BLOCK)
     return refusals.by_rule(case.tool, rule) if rule else None
 

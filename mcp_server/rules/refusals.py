@@ -61,6 +61,14 @@ def by_rule(tool: Tool, rule: Rule) -> Decision:
     return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
 
 
+def by_person(tool: Tool, command: str) -> Decision:
+    reason = (
+        f"`menugate {command}` is the user's to type: it answers or chooses for them, and no call of `{tool.name}` may."
+    )
+    way_out = "No approval and no profile changes that. Ask the user to type it in a terminal of their own."
+    return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out)
+
+
 def asks(rule: Rule) -> str:
     return f"the rule {quoted(rule.text)} ({rule.source}) asks first{f': {rule.reason}' if rule.reason else ''}"
 

@@ -14,6 +14,7 @@ from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.ahead import Reserve
 from mcp_server.state.batch import Transaction, Workspace
 from mcp_server.state.deeds import forget, forget_records, leave_message, settle
+from mcp_server.state.lives import born
 from mcp_server.state.record import Clock, Condition, Message, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -279,7 +280,8 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             leave_message(tx, Message(f"{workspace.process}-{tx.seq}-{len(notice)}", 0, "", _told(notice, bool(lost))))
         # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
         about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
-        tx.append(RowKind.START, {"pid": os.getpid(), "version": __version__, "reason": lost or None, **about})
+        self = {"pid": os.getpid(), "born": born(os.getpid())}
+        tx.append(RowKind.START, {**self, "version": __version__, "reason": lost or None, **about})
         settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)

@@ -45,6 +45,10 @@ class RowKind(StrEnum):
     """What a run came to so far was put together, for whoever goes on with it."""
     TRUST = "trust"
     """The person trusts the folder's own files, or does so no more."""
+    ATTEMPT = "attempt"
+    """A program that a server had started wanted to speak for the person, and was refused."""
+    RULES = "rules"
+    """A running server took over what the person wrote, or goes on under what was valid before."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 

@@ -33,7 +33,10 @@ NARROWING = {
     "mcp_server/rules/steering/width.py": "the narrower of two, to weigh a wish by",
 }
 """Where a posture is made that nobody chose, and why that raises nothing."""
-ASKING = {"mcp_server/cli/explain.py": "what if; nothing is written"}
+ASKING = {
+    "mcp_server/cli/explain.py": "what if; nothing is written",
+    "mcp_server/cli/standing/servers.py": "what a server was started with; nothing is written",
+}
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
-from mcp_server.cli.paper import as_json, note, progress, say, table
+from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table
 from mcp_server.cli.standing.servers import meant, settings_of_server
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         findings = examine(settings, arguments.packs, told)
     mended: list[Finding] = []
     if arguments.deed == "fix":
+        by_person(settings)
         mended = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = faults(findings)
@@ -56,6 +57,16 @@ def run(arguments: argparse.Namespace) -> int:
         if followed:
             note(followed)
     return 1 if ill else 0
+
+
+def by_person(settings: "Settings") -> None:
+    from mcp_server.model.ending import Refusal
+    from mcp_server.person import refuse_inside
+
+    try:
+        refuse_inside(settings)
+    except Refusal as refused:
+        raise Trouble(refused.problem.text) from None
 
 
 def in_json(one: "Finding") -> dict[str, object]:

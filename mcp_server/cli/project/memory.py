@@ -163,16 +163,12 @@ def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable."""
     import asyncio
 
-    from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Store
+    from mcp_server.person import opened_for_person
 
     async def done() -> T:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        async with opened_for_person(settings) as store:
             return await store.write(deed)
-        finally:
-            await store.close()
 
     try:
         return asyncio.run(done())

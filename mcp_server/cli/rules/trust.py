@@ -1,6 +1,7 @@
 """`menugate trust` and `menugate untrust`: does what this folder says about itself count?"""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise Trouble("there is nothing to trust: this folder says nothing about itself.")
     from mcp_server.state.trust import Trusted
 
-    Trusted(settings.secrets).give(settings.workspace, found.own.digest)
+    trusted, digest = Trusted(settings.secrets), found.own.digest
+    recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
     show(arguments, replace(found, trusted=True), settings)
-    recorded(settings, True, found.own.digest)
     note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
     return 0
 
@@ -50,10 +51,11 @@ def run_untrust(arguments: argparse.Namespace) -> int:
     from mcp_server.state.trust import Trusted
 
     settings = settings_of(arguments)
-    if not Trusted(settings.secrets).take(settings.workspace):
+    trusted = Trusted(settings.secrets)
+    if trusted.given(settings.workspace) is None:
         say("This folder was not trusted.")
         return 0
-    recorded(settings, False, "")
+    recorded(settings, False, "", lambda: trusted.take(settings.workspace))
     say("Not trusted any more. Running servers follow within half a second.")
     return 0
 
@@ -93,22 +95,26 @@ def tell(found: "Law", settings: "Settings") -> None:
     table(rows)
 
 
-def recorded(settings: "Settings", trusted: bool, digest: str) -> None:
-    """Put on record who changed it and to what; the ledger is where a person looks it up later."""
+def recorded(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
+    """Done, and put on record who changed it and to what; the ledger is where a person looks it up later."""
     import asyncio
 
-    from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Store, deeds
+    from mcp_server.person import opened_for_person
+    from mcp_server.state import deeds
+
+    done = False
 
     async def put() -> None:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        nonlocal done
+        async with opened_for_person(settings) as store:
+            deed()
+            done = True
             await store.write(lambda tx: deeds.trust(tx, str(settings.workspace), settings.person, trusted, digest))
-        finally:
-            await store.close()
 
     try:
         asyncio.run(put())
     except Refusal as refused:
-        raise Trouble(f"it is done, and could not be put on record: {refused.problem.message}") from None
+        problem = refused.problem
+        told = f"it is done, and could not be put on record: {problem.message}" if done else problem.text
+        raise Trouble(told) from None

@@ -51,17 +51,14 @@ def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, Given]]
 def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 
-    from mcp_server.compose import Wall, numbered, prepare_folders
+    from mcp_server.compose import prepare_folders
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Store
+    from mcp_server.person import opened_for_person
 
     async def done() -> T:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        async with opened_for_person(settings) as store:
             return await use(store)
-        finally:
-            await store.close()
 
     try:
         prepare_folders(settings)

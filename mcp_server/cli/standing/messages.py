@@ -78,16 +78,12 @@ def mark(settings: "Settings", ids: Sequence[str]) -> None:
     """From here on they count as read. Where that cannot be written they were still shown."""
     import asyncio
 
-    from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
-    from mcp_server.state import Store
+    from mcp_server.person import opened_for_person
 
     async def marked() -> None:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        async with opened_for_person(settings) as store:
             await store.read_messages(ids)
-        finally:
-            await store.close()
 
     try:
         asyncio.run(marked())

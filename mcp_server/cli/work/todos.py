@@ -167,20 +167,17 @@ def put(settings: "Settings", owner: str, document: "Document", event: str) -> N
     """From a process of its own, beside any number of running servers: whoever was first has changed it."""
     import asyncio
 
-    from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
     from mcp_server.model.ports.records import Document, Why
-    from mcp_server.state import Store, deeds
+    from mcp_server.person import opened_for_person
+    from mcp_server.state import deeds
 
     actor: dict[str, Any] = {"principal": settings.person, "session": _session(owner), "by": "user"}
     writing = deeds.Writing(owner, document, Why(event), actor)
 
     async def written() -> object:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
+        async with opened_for_person(settings) as store:
             return await store.write(partial(deeds.put_document, writing=writing))
-        finally:
-            await store.close()
 
     try:
         if not isinstance(asyncio.run(written()), Document):

@@ -27,7 +27,7 @@ from mcp_server.guards.processes.strays import Since, obeyed, take_away, there, 
 from mcp_server.guards.processes.streams import Source
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.policy import Shelter
-from mcp_server.model.ports.processes import Command, Limits, Ran, Sandboxing, could_not_run
+from mcp_server.model.ports.processes import MARK, Command, Limits, Ran, Sandboxing, could_not_run
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 
@@ -194,7 +194,9 @@ class Granted:
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            child = await self._begun(beside(argv, terminal), command, folder, terminal, apart)
+            # Nothing shuts it in, so it could reach the person's commands: those are told who started it.
+            launch = replace(beside(argv, terminal), variables={MARK: str(os.getpid())})
+            child = await self._begun(launch, command, folder, terminal, apart)
         else:
             start = Start(argv, within, shop.limits, command.seconds, terminal)
             child = await self._within(sandbox, start, command, apart)

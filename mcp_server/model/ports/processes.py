@@ -13,6 +13,10 @@ from typing import Protocol
 from mcp_server.model.ending import Code, Problem
 from mcp_server.model.posture import Profile
 
+MARK = "MENUGATE_STARTED_BY"
+"""What a program that runs in no sandbox finds in its environment: the server that started it. A hint and no proof, for
+whoever wants to can take it out; its ancestors it cannot."""
+
 
 class Sandboxing(StrEnum):
     """What the operator says about sandboxes."""

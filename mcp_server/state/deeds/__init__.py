@@ -28,7 +28,17 @@ from mcp_server.state.deeds.halts import (
     orders,
 )
 from mcp_server.state.deeds.halts import answer as answer_order
-from mcp_server.state.deeds.ledger import changes, intend, record, sign_checkpoint, transition, trust, unhealthy
+from mcp_server.state.deeds.ledger import (
+    attempted,
+    changes,
+    intend,
+    judged_by,
+    record,
+    sign_checkpoint,
+    transition,
+    trust,
+    unhealthy,
+)
 from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memory, remember
 from mcp_server.state.deeds.notes import Folded, fold, note, noted
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
@@ -91,6 +101,7 @@ __all__ = [
     "approvals",
     "as_text",
     "ask",
+    "attempted",
     "calls_of",
     "changes",
     "choice",
@@ -114,6 +125,7 @@ __all__ = [
     "go_on",
     "holds",
     "intend",
+    "judged_by",
     "keep_thought",
     "leave_message",
     "leave_open",

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.batch import Transaction, View
-from mcp_server.state.record import Intent, Judged, Moved, RowKind
+from mcp_server.state.deeds.outbox import leave_message
+from mcp_server.state.record import Intent, Judged, Message, Moved, RowKind
 from mcp_server.state.seal import Checkpoint
 
 
@@ -39,6 +40,21 @@ def trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: s
     """The person trusts what a folder says about itself, or does so no more."""
     said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
     return tx.append(RowKind.TRUST, said)
+
+
+def attempted(tx: Transaction, principal: str, server: int, command: str) -> int:
+    """A program below a server wanted to speak for the person. It is put on record, and the person is told."""
+    reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
+    seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
+    text = f"{reason[0].upper()}{reason[1:]}: nobody but you answers or chooses for you. Row {seq} of the record."
+    leave_message(tx, Message(f"{tx.process}-{seq}-attempt", 0, "", text))
+    return seq
+
+
+def judged_by(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
+    """From here on a server judges by other rules, or does not although others are written down."""
+    reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules hold from here on"
+    return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
 
 
 def unhealthy(tx: Transaction, reason: str, policy: str) -> int:

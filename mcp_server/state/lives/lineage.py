@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcp_server.model.ports.processes import MARK
+
 DEEPEST = 200
 SECONDS = 5.0
-MARK = "MENUGATE_STARTED_BY"
-"""What a program that runs in no sandbox finds in its environment: the server that started it. A hint and no proof, for
-whoever wants to can take it out; the ancestors cannot be taken out."""
 
 
 def born(pid: int) -> str:
