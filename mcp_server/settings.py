@@ -111,7 +111,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
     return Settings(
         workspace=workspace,
         state=workspace / STATE_FOLDER,
-        secrets=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate",
+        secrets=_secrets(env, home),
         operators=operators,
         config=config,
         menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
@@ -131,6 +131,12 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         variables=_handed_on(env, home),
         secret_values=_secrets_in(env),
     )
+
+
+def _secrets(env: Mapping[str, str], home: Path) -> Path:
+    if given := env.get("MENUGATE_STATE_HOME"):
+        return Path(given)
+    return Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate"
 
 
 def _secrets_in(env: Mapping[str, str]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def test_a_state_that_somebody_else_keeps_is_said_to_be_one(line: str, foreign: 
     variables = environment(foreign) | {
         "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_STATE_HOME": str(foreign / ".menugate"),
+        "MENUGATE_STATE_HOME": str(foreign / ".menugate" / "menugate"),
     }
     said = subprocess.run(
         [program, *command(*line.split())[1:]],
