@@ -3,6 +3,7 @@
 What the server and the command line both have of it, without what only a server needs.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -15,15 +16,19 @@ from mcp_server.calls.steering.doors import Doors
 from mcp_server.calls.steering.gate import HealthGate
 from mcp_server.calls.steering.halting import Halting
 from mcp_server.law import Law, ceiling_set_by
+from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Command
 from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store
+from mcp_server.state.trust.account import HOMELESS
 
 
 @asynccontextmanager
 async def doors_open(found: Law, settings: Settings) -> AsyncGenerator[Doors]:
     """The doors from a process that does not serve."""
+    if settings.secrets is None:
+        raise Refusal(HOMELESS)
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     try:
         yield doors_of(found, settings, store)
@@ -48,6 +53,19 @@ def slash(
     """Every command that hosts show with a slash."""
     out_of_band = found.library.config.approvals is Approvals.OUT_OF_BAND
     return (*Slash(doors, out_of_band, examine, clock).commands(), *halting.commands())
+
+
+def opened(settings: Settings) -> None:
+    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
+
+    async def once() -> None:
+        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+        try:
+            await store.ready()
+        finally:
+            await store.close()
+
+    asyncio.run(once())
 
 
 class Wall:

@@ -3,7 +3,6 @@
 import argparse
 import gc
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
@@ -11,6 +10,7 @@ from mcp_server.cli.paper import Trouble, say
 
 if TYPE_CHECKING:
     from mcp_server.house import House
+    from mcp_server.settings import Settings
     from mcp_server.wire.transports.door import Limits
 
 EXAMPLES = """
@@ -95,17 +95,18 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
         house.notices,
         Admission(hosts, origins, keys, limits or Limits()),
         bound,
-        lambda: announce(settings.workspace, address, token),
+        lambda: announce(settings, address, token),
     )
 
 
-def announce(workspace: Path, address: str, token: str | None) -> None:
+def announce(settings: "Settings", address: str, token: str | None) -> None:
+    workspace = settings.workspace
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     say(f"menugate serves {workspace}")
     say(f"  address  {address}/mcp        (older clients: {address}/sse)")
     if token:
         say(f"  token    {token}")
-        say("           kept in .menugate/http.token, readable by you alone")
+        say(f"           kept in {(settings.state / 'http.token').relative_to(workspace)}, readable by you alone")
     say("  to add it to a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
     say("ready; stop with Ctrl-C")

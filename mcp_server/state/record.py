@@ -45,6 +45,10 @@ class RowKind(StrEnum):
     """What a run came to so far was put together, for whoever goes on with it."""
     TRUST = "trust"
     """The person trusts the folder's own files, or does so no more."""
+    SEGMENT = "segment"
+    """This ledger begins beside, or after, one that another key sealed."""
+    ADOPTION = "adoption"
+    """The person chose a posture after that."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 

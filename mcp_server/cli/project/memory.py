@@ -166,6 +166,10 @@ def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
     from mcp_server.compose import Wall, numbered
     from mcp_server.model.ending import Refusal
     from mcp_server.state import Store
+    from mcp_server.state.trust.account import HOMELESS
+
+    if settings.secrets is None:
+        raise Trouble(f"{HOMELESS.message} {HOMELESS.way_out}")
 
     async def done() -> T:
         store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())

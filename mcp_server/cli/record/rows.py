@@ -10,7 +10,11 @@ if TYPE_CHECKING:
     from mcp_server.state import Row
     from mcp_server.state.reader import Reader
 
-BY_COLOUR = {"red": ("refusal", "alarm", "health"), "yellow": ("question", "problem"), "dim": ("start", "stop")}
+BY_COLOUR = {
+    "red": ("refusal", "alarm", "health"),
+    "yellow": ("question", "problem", "segment"),
+    "dim": ("start", "stop"),
+}
 COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 
 

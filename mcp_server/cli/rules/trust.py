@@ -37,9 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not found.own.texts:
         raise Trouble("there is nothing to trust: this folder says nothing about itself.")
+    from mcp_server.model.ending import Refusal
     from mcp_server.state.trust import Trusted
 
-    Trusted(settings.secrets).give(settings.workspace, found.own.digest)
+    try:
+        Trusted(settings.secrets).give(settings.workspace, found.own.digest)
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
     recorded(settings, True, found.own.digest)
     note("Trusted as it is now. A byte that changes ends it; running servers take it up at their next start.")

@@ -12,6 +12,12 @@ from typing import Protocol
 
 from mcp_server.model.posture import Profile
 
+CACHES = """
+.cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip .cache/uv .cache/go-build
+.cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store .nuget/packages .pub-cache .ccache
+"""
+"""Below a home: what commands write at `trusted`, besides the workspace."""
+
 
 class Sandboxing(StrEnum):
     """What the operator says about sandboxes."""

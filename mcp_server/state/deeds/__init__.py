@@ -37,6 +37,7 @@ from mcp_server.state.deeds.runs import (
     thoughts,
 )
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
+from mcp_server.state.deeds.segments import adopt, take_over
 from mcp_server.state.deeds.sessions import (
     forget,
     move,
@@ -56,6 +57,7 @@ __all__ = [
     "Reply",
     "Terms",
     "Writing",
+    "adopt",
     "answer",
     "approval",
     "approvals",
@@ -111,6 +113,7 @@ __all__ = [
     "standing",
     "steer",
     "stop",
+    "take_over",
     "tally",
     "thoughts",
     "touch",
