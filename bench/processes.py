@@ -41,7 +41,7 @@ def leave_nothing_running() -> None:
 def sheltered(folder: Path) -> dict[str, str]:
     """An environment in which nothing of the person's own settings counts and nothing of theirs is written to."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("MENUGATE_")}
-    return plain | {"XDG_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
+    return plain | {"MENUGATE_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
 
 
 def free_port() -> int:

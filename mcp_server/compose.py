@@ -92,7 +92,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     front = front_of(found, settings, entrance, (sessions, doors.postures), offers)
-    seal = kept(settings.secrets / "request-state.key").encode()
+    seal = kept(settings.secrets and settings.secrets / "request-state.key").encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     front.listings.stamp.update(stamp(server))
     return House(
@@ -186,14 +186,16 @@ def spoken(found: Law, pinned: str | None) -> str:
 
 
 def prepare_folders(settings: Settings) -> None:
-    if settings.state.is_symlink():
-        # It may have come with the workspace, and lead to where a tool reads and writes.
-        raise Unbuildable(
-            f"{settings.state} is a link, and menugate keeps its state in a folder that is really there; take it away."
-        )
+    for folder in settings.state_folders:
+        if folder.is_symlink():
+            # It may have come with the workspace, and lead to where a tool reads and writes.
+            raise Unbuildable(
+                f"{folder} is a link, and menugate keeps its state in a folder that is really there; take it away."
+            )
     # What is not there cannot be kept from a program that makes it; a workspace may be a whole home.
-    operators = [settings.operators] if settings.operators.resolve() in settings.own_inside else []
-    for folder in (settings.state, settings.secrets, *operators):
+    places = (settings.operators, *settings.key_places)
+    inside = [place for place in places if place.resolve() in settings.own_inside]
+    for folder in (*settings.state_folders, *settings.folders, *inside):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as wrong:
@@ -201,7 +203,7 @@ def prepare_folders(settings: Settings) -> None:
     if settings.operators.resolve() == settings.workspace:
         with suppress(FileExistsError):
             os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    ignore = settings.state / ".gitignore"
+    ignore = settings.state_folders[0] / ".gitignore"
     # A courtesy to the person's repository, which must not keep a server from reading what lies there.
     with suppress(OSError):
         if not ignore.exists():

@@ -25,10 +25,10 @@ from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
-from mcp_server.person import Wall, health_gate, numbered
+from mcp_server.person import health_gate, opened
 from mcp_server.renewal import differing
 from mcp_server.settings import Settings
-from mcp_server.state import Store
+from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -131,7 +131,7 @@ def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
 
 def of_shut_folders(settings: Settings) -> Iterator[Finding]:
     """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
-    for folder in (settings.state, settings.secrets):
+    for folder in settings.folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
         if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
             says = f"{there} is not a folder that you may read and write; menugate keeps its state in {folder}."
@@ -147,14 +147,17 @@ def of_folder(settings: Settings) -> Iterator[Finding]:
     if not settings.state.is_dir():
         yield Finding("state folder", "menugate has not run here yet.", Grade.NOTE)
         return
-    private = [settings.state, settings.secrets, settings.database, settings.state / "http.token"]
-    private += [settings.secrets / name for name in ("ledger.key", "request-state.key")]
+    private = [*settings.state_folders, *settings.folders, settings.database, settings.state / "http.token"]
+    private += [one / name for one in settings.folders for name in ("ledger.key", "request-state.key")]
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
         says = f"{path} can be read or written by others."
         yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
         yield Finding("state folder", f"{settings.state}, yours alone")
+    if settings.keys_last:
+        says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
+        yield Finding("keys", says, Grade.NOTE)
 
 
 def closed(path: Path) -> None:
@@ -183,6 +186,8 @@ def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Ite
     from mcp_server.state.sqlite import look
 
     gone = not settings.database.exists()
+    if gone and settings.foreign and settings.foreign.exists():
+        yield Finding("state file", OF_ANOTHER.format(settings.foreign), Grade.NOTE)
     if gone and not (settings.state / "ledger.anchor").exists():
         return
     if gone:
@@ -206,7 +211,10 @@ BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, 
 
 def of_file(settings: Settings, state: "Reader") -> Iterator[Finding]:
     size = settings.database.stat().st_size / 1024
-    yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
+    if state.exchanged():
+        yield Finding("state file", EXCHANGED, Grade.FAULT)
+    else:
+        yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
     if lost := state.lost():
         yield Finding("state file", f"{lost}; a posture is to be chosen anew.", Grade.NOTE)
     for row in state.gone():
@@ -222,22 +230,10 @@ def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], No
         yield Finding("ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify`", Grade.FAULT)
     if report.ok:
         yield Finding("ledger", f"{report.rows:,} rows, {report.checkpoints} signed checkpoints, whole")
+    yield from (Finding("ledger", note, Grade.NOTE) for note in report.notes)
     if report.ok and report.unanchored:
         says = f"the last {report.unanchored} rows are not anchored yet, as after a kill."
         yield Finding("ledger", says, Grade.NOTE, "they are anchored now", lambda: opened(settings))
-
-
-def opened(settings: Settings) -> None:
-    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
-
-    async def once() -> None:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
-        try:
-            await store.ready()
-        finally:
-            await store.close()
-
-    asyncio.run(once())
 
 
 def of_guards(settings: Settings) -> Iterator[Finding]:
@@ -270,7 +266,7 @@ def of_leftovers(settings: Settings) -> Iterator[Finding]:
         yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns()))
     drafts = [path for path in half_written(settings) if aged(path)]
     if drafts:
-        says = f"{len(drafts)} files were left half written in {settings.state} and {settings.secrets}."
+        says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.folders))}."
         yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
     aside = found_in(settings.state, "*.corrupt-*")
     if aside:
@@ -283,7 +279,7 @@ def of_leftovers(settings: Settings) -> Iterator[Finding]:
 
 def half_written(settings: Settings) -> list[Path]:
     names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
-    return [path for folder in (settings.state, settings.secrets) for name in names for path in found_in(folder, name)]
+    return [path for folder in settings.folders for name in names for path in found_in(folder, name)]
 
 
 def found_in(folder: Path, pattern: str) -> list[Path]:

@@ -27,6 +27,7 @@ from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, deeds
 from mcp_server.state.lives import ancestors, born, marked, servers
+from mcp_server.state.trust.account import HOMELESS
 
 LONGEST_COMMAND = 200
 
@@ -36,6 +37,8 @@ async def opened_for_person(settings: Settings) -> AsyncGenerator[Store]:
     """The state, for what the person says at a terminal. What a server started is not the person, wherever it types:
     a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them."""
     server = started_by(settings)
+    if settings.secrets is None:
+        raise not_the_person(server) if server else Refusal(HOMELESS)
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     try:
         if server:
@@ -120,6 +123,19 @@ def slash(
 
 def raising(found: Law, store: Store, clock: Clock) -> Raising:
     return Raising(store, clock, found.library.config.approvals is Approvals.OUT_OF_BAND)
+
+
+def opened(settings: Settings) -> None:
+    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
+
+    async def once() -> None:
+        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+        try:
+            await store.ready()
+        finally:
+            await store.close()
+
+    asyncio.run(once())
 
 
 class Wall:

@@ -181,7 +181,8 @@ class Renewal:
         settings, top = self.settings, self.settings.workspace
         yield str(settings.config or settings.operators / OPERATORS_FILE)
         yield str(top / FILE)
-        yield str(Trusted(settings.secrets).place(top))
+        if trust := Trusted(settings.secrets).place(top):
+            yield str(trust)
         yield str(top / PROMPTS)
         for name in self.held.own.texts:
             if name != FILE:

@@ -3,13 +3,16 @@
 import getpass
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.model.menu import Listing
 from mcp_server.model.posture import Profile
+
+if TYPE_CHECKING:
+    from mcp_server.state.trust.account import Kept
 
 STATE_FOLDER = ".menugate"
 OPERATORS_FILE = "menugate.yaml"
@@ -33,8 +36,13 @@ class Settings:
     workspace: Path
     state: Path
     """Where this workspace's state is kept; refused to every tool."""
-    secrets: Path
-    """Where keys are kept: outside the workspace, so that who can write there cannot forge its record."""
+    secrets: Path | None
+    """Where keys are kept: outside the workspace, so that who can write there cannot forge its record. None where no
+    place can be written; then a key is this process's alone."""
+    key_places: tuple[Path, ...] = ()
+    """Everywhere that keys of this account may lie, now or at another start."""
+    keys_last: str = ""
+    """How long the keys last, in words; empty where there is nothing to say."""
     operators: Path = Path("/nonexistent")
     """Where the operator's file usually lies, whether or not there is one."""
     config: Path | None = None
@@ -81,13 +89,33 @@ class Settings:
         return self.state / "index.db"
 
     @property
+    def state_folders(self) -> tuple[Path, ...]:
+        """The one in the workspace, and those below it down to this account's."""
+        top = self.workspace / STATE_FOLDER
+        if not self.state.is_relative_to(top):
+            return (self.state,)
+        inner = reversed([self.state, *self.state.parents][: len(self.state.relative_to(top).parts)])
+        return (top, *inner)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where this account keeps what must be its own."""
+        return (self.state, *([self.secrets] if self.secrets else []))
+
+    @property
+    def foreign(self) -> Path | None:
+        """The state file of another account, beside which this one has its own."""
+        return None if len(self.state_folders) == 1 else self.state_folders[0] / self.database.name
+
+    @property
     def own(self) -> tuple[Path, ...]:
         """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
         operators = self.operators.resolve()
         if operators == self.workspace:
             # Then all of it would be ours, and no tool could do anything: ours is the operator's file alone.
             operators /= OPERATORS_FILE
-        every = (self.state, self.secrets, operators, *([self.config] if self.config else []))
+        keys = (*([self.secrets] if self.secrets else []), *self.key_places)
+        every = (self.workspace / STATE_FOLDER, *keys, operators, *([self.config] if self.config else []))
         return tuple(dict.fromkeys(path.resolve() for path in every))
 
     @property
@@ -112,13 +140,14 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
     config = _config(given("config"), operators)
     http = _address(given("http"))
-    auth = not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0")
-    if http and not auth and not loopback(http[0]):
-        raise Unusable(f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for.")
+    auth = _auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
+    keys, places = _keys(env, workspace, home)
     return Settings(
         workspace=workspace,
-        state=workspace / STATE_FOLDER,
-        secrets=Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "menugate",
+        state=_state(workspace / STATE_FOLDER, keys.folder),
+        secrets=keys.folder,
+        key_places=places,
+        keys_last=keys.lasting,
         operators=operators,
         config=config,
         named=_named(given("config"), operators),
@@ -139,6 +168,61 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         variables=_handed_on(env, home),
         secret_values=_secrets_in(env),
     )
+
+
+def _auth(asked: bool, http: tuple[str, int] | None) -> bool:
+    if http and not asked and not loopback(http[0]):
+        raise Unusable(f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for.")
+    return asked
+
+
+def _state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | None:
+    """Where the operator wants the keys, which is no place that commands reach."""
+    if not (given := env.get("MENUGATE_STATE_HOME")):
+        return None
+    place = Path(given).resolve()
+    for written in (workspace, *_caches(home)):
+        if place.is_relative_to(written) or written.is_relative_to(place):
+            raise Unusable(
+                f"MENUGATE_STATE_HOME is {place}, and commands may write in {written}; whoever could take or exchange "
+                "the keys there could forge the record. Name a folder of its own elsewhere, or leave it out."
+            )
+    return place
+
+
+def _caches(home: Path) -> tuple[Path, ...]:
+    from mcp_server.model.ports.processes import CACHES
+
+    return tuple((home / name).resolve() for name in CACHES.split())
+
+
+def _old_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """Where the keys were kept as long as the environment said where."""
+    if xdg := env.get("XDG_STATE_HOME"):
+        yield Path(xdg).absolute() / "menugate"
+    yield home.absolute() / ".local" / "state" / "menugate"
+
+
+def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Kept, tuple[Path, ...]]":
+    """Where the keys are, and everywhere that they may be."""
+    from mcp_server.state.trust.account import bring, candidates, choose
+
+    given, old = _state_home(env, workspace, home), tuple(_old_places(env, home))
+    places = candidates(given)
+    kept = choose(places)
+    if kept.folder != given:
+        # A folder that is named begins empty: the account's usual keys are not taken away for its sake.
+        any(bring(one, kept, (workspace, *_caches(home))) for one in old if one not in places.every)
+    return kept, tuple(dict.fromkeys((*places.every, *old)))
+
+
+def _state(top: Path, secrets: Path | None) -> Path:
+    from mcp_server.state.trust.states import state_of
+
+    try:
+        return state_of(top, secrets)
+    except OSError as wrong:
+        raise Unusable(f"{wrong.filename} cannot be used ({wrong.strerror}); menugate keeps its keys there.") from None
 
 
 def _secrets_in(env: Mapping[str, str]) -> tuple[str, ...]:

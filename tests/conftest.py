@@ -1,6 +1,9 @@
 """What every test may ask for."""
 
+import os
+import pwd
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,33 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whoever is started in the background ignores it, and so would every program that is interrupted here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def account_places() -> dict[str, tuple[int, int]]:
+    """What lies where the account that runs these tests may keep its own keys, and when each was changed."""
+    number = os.geteuid()
+    try:
+        homes = [Path(pwd.getpwuid(number).pw_dir) / ".local" / "state"]
+    except KeyError:
+        homes = []
+    places = [*(one / "menugate" for one in homes), Path(f"/var/lib/menugate/{number}")]
+    places += [Path(f"/run/user/{number}/menugate")]
+    found: dict[str, tuple[int, int]] = {}
+    for place in places:
+        for path in (place, *place.rglob("*")):
+            if path.exists():
+                found[str(path)] = (path.stat().st_mtime_ns, path.stat().st_size)
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def account_untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test writes where the account that runs them keeps its own keys; what is inherited points elsewhere."""
+    before = account_places()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MENUGATE_STATE_HOME", str(tmp_path_factory.mktemp("account")))
+        yield
+    assert account_places() == before, "a test wrote into the state folder of the account that runs it"
 
 
 @pytest.fixture

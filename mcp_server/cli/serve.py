@@ -4,7 +4,6 @@ import argparse
 import gc
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
@@ -12,6 +11,7 @@ from mcp_server.cli.paper import Trouble, say
 
 if TYPE_CHECKING:
     from mcp_server.house import House
+    from mcp_server.settings import Settings
     from mcp_server.wire.transports.door import Limits
 
 EXAMPLES = """
@@ -101,19 +101,20 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
         house.notices,
         Admission(hosts, origins, keys, limits or Limits()),
         bound,
-        lambda: announce(settings.workspace, address, token, fixed),
+        lambda: announce(settings, address, token, fixed),
     )
 
 
-def announce(workspace: Path, address: str, token: str | None, fixed: Sequence[str] = ()) -> None:
+def announce(settings: "Settings", address: str, token: str | None, fixed: Sequence[str] = ()) -> None:
     from mcp_server.installation import described
 
+    workspace = settings.workspace
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     say(f"menugate serves {workspace}")
     say(f"  address  {address}/mcp        (older clients: {address}/sse)")
     if token:
         say(f"  token    {token}")
-        say("           kept in .menugate/http.token, readable by you alone")
+        say(f"           kept in {(settings.state / 'http.token').relative_to(workspace)}, readable by you alone")
     if fixed:
         say(f"  runs from {described(fixed)}")
     say("  to add it to a host, for example:")

@@ -118,6 +118,27 @@ AXES: Mapping[str, type[StrEnum] | type[bool]] = {
 }
 """What a person chooses. None implies another."""
 SWITCH = {"on": True, "off": False}
+NARROWEST_FIRST: Mapping[str, tuple[Value, ...]] = {
+    # Reads; reads and uses the network; writes plans; asks before it writes; works here and goes nowhere; all of it.
+    "work_mode": (
+        *(WorkMode.REVIEW, WorkMode.RESEARCH, WorkMode.PLAN),
+        *(WorkMode.CHAT, WorkMode.REPAIR, WorkMode.BUILD),
+    ),
+    "run_control": tuple(RunControl),
+    "profile": tuple(Profile),
+    # What is thought costs money, and allows nothing.
+    "model_mode": tuple(ModelMode),
+    "ai_mode": tuple(AiMode),
+    # The stages of reasoning keep tools back for a while.
+    "reasoning": (True, False),
+}
+"""Of each axis every value there is, in the order in which they allow more."""
+
+
+def narrower(axis: str, one: Value, other: Value) -> Value:
+    """The one of two values that allows less."""
+    order = NARROWEST_FIRST[axis]
+    return min(one, other, key=order.index)
 
 
 class Scope(StrEnum):
@@ -179,11 +200,14 @@ class Choice:
     epoch: int = 0
     waiting: tuple[Change, ...] = ()
     trials: tuple[Trial, ...] = ()
+    claims: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    """What a state says was chosen that nobody with this account's key wrote. It narrows what would hold otherwise and
+    widens nothing, axis by axis, until the person chooses a value of that axis at a terminal."""
 
     @classmethod
     def least(cls, epoch: int) -> Self:
         """What is left of a choice that cannot be read."""
-        return cls.whole(replace(Posture.most_restricted(), epoch=epoch))
+        return cls(claims=cls.whole(Posture.most_restricted()).axes, epoch=epoch)
 
     @classmethod
     def whole(cls, posture: Posture) -> Self:
@@ -195,8 +219,16 @@ class Choice:
         """Will something come of it by itself?"""
         return bool(self.waiting or self.trials)
 
+    @property
+    def narrowing(self) -> Mapping[str, Value]:
+        """The claims that count: not where the person tries another value for one unit."""
+        tried = {axis for one in self.trials if one.change.door is Door.TERMINAL for axis in one.change.axes}
+        return {axis: value for axis, value in self.claims.items() if axis not in tried}
+
     def over(self, usual: Posture) -> Posture:
         chosen: dict[str, Any] = dict(self.axes)
+        for axis, value in self.narrowing.items():
+            chosen[axis] = narrower(axis, chosen.get(axis, getattr(usual, axis)), value)
         return replace(usual, **chosen, epoch=self.epoch)
 
 

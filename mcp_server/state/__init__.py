@@ -22,7 +22,8 @@ from mcp_server.state.record import (
     RowKind,
     Wanted,
 )
-from mcp_server.state.store import Store, glimpse
+from mcp_server.state.store import Store
+from mcp_server.state.trust.glimpse import glimpse
 
 __all__ = [
     "Asked",

@@ -24,6 +24,7 @@ TICK_SECONDS = 0.1
 CLOSING_SECONDS = 2.0
 LOCK_SECONDS = 5.0
 MOST_PENDING = 20_000
+MOST_COUNTED = 1 << 62
 LOST_EPOCH = 1 << 40
 """Where a posture was lost and none was chosen since. No file comes to it by counting, so that whoever still holds what
 was chosen before decides anew."""
@@ -140,7 +141,8 @@ def plain(text: str) -> str:
 
 
 def whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    """A number out of the file; none that could not be counted on from."""
+    return value if isinstance(value, int) and 0 <= value < MOST_COUNTED else 0
 
 
 @dataclass(slots=True)

@@ -6,18 +6,20 @@ chain covers; `{session}` and the like stand for the dialect's expression.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.ahead import Reserve
 from mcp_server.state.batch import Transaction, Workspace
-from mcp_server.state.deeds import forget, forget_records, leave_message, settle
+from mcp_server.state.deeds import forget, forget_records, settle, take_over
 from mcp_server.state.lives import born
-from mcp_server.state.record import Clock, Condition, Message, RowKind
+from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
+from mcp_server.state.trust.segment import Found, leave_notices, lost_state, replaced, sealed, segment_beside
+from mcp_server.state.trust.states import anchor_text, foreign_to, known, remember
 from mcp_server.state.verify import beyond, misfit, unfinished
 
 OPENING_ROWS = 500
@@ -123,15 +125,7 @@ def migrate(link: Link, found: int) -> None:
         link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What lay there before anything was written."""
-
-    version: int
-    lost: str = ""
-
-
-def open_workspace(path: Path, secrets: Path, clock: Clock, process: str, suspicion: str = "") -> Workspace:
+def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> Workspace:
     """`suspicion`: what this process, which had the file open a moment ago, found: it is `gone`, or `damaged`."""
     try:
         return _open(path, secrets, (clock, process), suspicion)
@@ -143,8 +137,9 @@ def open_workspace(path: Path, secrets: Path, clock: Clock, process: str, suspic
         raise told or error from None
 
 
-def _open(path: Path, secrets: Path, who: tuple[Clock, str], suspicion: str) -> Workspace:
-    make_folder(path.parent)
+def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> Workspace:
+    for folder in reversed(path.parents[: 3 if foreign_to(path.parent) else 1]):
+        make_folder(folder)
     if share := network_share(path.parent):
         raise refused(
             Code.STORE_UNAVAILABLE,
@@ -155,7 +150,10 @@ def _open(path: Path, secrets: Path, who: tuple[Clock, str], suspicion: str) -> 
     lock = Lock(path.with_suffix(".lock"))
     try:
         lock.acquire()
-        return _open_locked(path, lock, (key, *who), suspicion)
+        mine = known(secrets, path.parent)
+        workspace = _open_locked(path, lock, (key, *who), suspicion, mine)
+        remember(secrets, path.parent)
+        return workspace
     except BaseException:
         lock.close()
         raise
@@ -176,14 +174,18 @@ def make_folder(folder: Path) -> None:
     (folder / ".gitignore").write_text("*\n")
 
 
-def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str) -> Workspace:
+def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str, mine: bool) -> Workspace:
     key, clock, process = who
     anchor_path = path.with_name(ANCHOR)
     link, found = _look(path, clock, suspicion == "damaged")
     try:
-        old = _anchor_text(anchor_path)
-        lost = found.lost or _lost(found, old, key, suspicion)
-        if lost:
+        old = anchor_text(anchor_path)
+        if found.version and not sealed(link, old, key):
+            link, found = replaced(path, link, clock, mine)
+        elif found.version == 0 and not mine:
+            found = replace(found, segment=segment_beside(path))
+        lost = found.lost or lost_state(found, old, key, suspicion)
+        if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
             old = None
         link.durable()
@@ -193,7 +195,7 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
             old = anchor.text()
         reserve = Reserve(path.with_suffix(".reserve"))
         workspace = Workspace(link, lock, reserve, anchor, key, clock, process, Condition())
-        workspace.condition = _begin_life(workspace, found.version, lost, old)
+        workspace.condition = _begin_life(workspace, replace(found, lost=lost), old)
     except BaseException:
         link.close()
         raise
@@ -240,34 +242,22 @@ def unfit(path: Path, found: int | None) -> Refusal:
     )
 
 
-def _anchor_text(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()[: SLOT * 2]
-    except OSError:
-        return None
-
-
-def _lost(found: Found, anchor: bytes | None, key: Key, suspicion: str) -> str:
-    """Is there nothing where something was?"""
-    if found.version:
-        return ""
-    if suspicion == "gone":
-        return "the state file was taken away while menugate ran"
-    known = Anchor.read(anchor, key) if anchor else None
-    if anchor and (known is None or known.seq > 0):
-        return f"the state file is gone; its anchor says that it had {known.seq if known else 'some'} rows"
-    return ""
-
-
-def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | None) -> Condition:
+def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Condition:
     """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
     workspace.link.begin()
     try:
-        migrate(workspace.link, found)
+        migrate(workspace.link, found.version)
         tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
-        alarm = misfit(tx, anchor, workspace.key)
+        alarm, segment = misfit(tx, anchor, workspace.key), found.segment
+        if segment:
+            take_over(tx, segment.fields, segment.claims)
+        lost = found.lost or (segment.reason if segment and segment.unread else "")
+        exchanged = segment.reason if segment and segment.tampered and not lost else ""
         condition = Condition(
-            fresh=found == 0, lost=lost, alarms=(alarm,) if alarm else (), unfinished=len(unfinished(tx, OPENING_ROWS))
+            fresh=found.version == 0,
+            lost=lost,
+            alarms=tuple(one for one in (alarm, exchanged) if one),
+            unfinished=len(unfinished(tx, OPENING_ROWS)),
         )
         if alarm:
             # What the anchor said stays as evidence, because it is about to be written anew.
@@ -276,8 +266,7 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
             )
         if lost:
             tx.run("UPDATE workspace SET lost = :lost", lost=lost)
-        for notice in (*condition.alarms, *((lost,) if lost else ())):
-            leave_message(tx, Message(f"{workspace.process}-{tx.seq}-{len(notice)}", 0, "", _told(notice, bool(lost))))
+        leave_notices(tx, condition, segment)
         # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
         about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
         self = {"pid": os.getpid(), "born": born(os.getpid())}
@@ -291,8 +280,3 @@ def _begin_life(workspace: Workspace, found: int, lost: str, anchor: bytes | Non
         workspace.link.rollback()
         raise
     return condition
-
-
-def _told(notice: str, lost: bool) -> str:
-    end = "Until you choose a posture again, only reading is allowed." if lost else "`menugate audit verify` says more."
-    return f"{notice[0].upper()}{notice[1:]}. {end}"

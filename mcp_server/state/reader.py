@@ -18,6 +18,7 @@ from mcp_server.state.batch import View, plain
 from mcp_server.state.memory import Summary
 from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
 from mcp_server.state.seal import Key
+from mcp_server.state.trust.states import known, sealed_by
 from mcp_server.state.verify import Report, read_body
 
 CHUNK = 1000
@@ -38,11 +39,13 @@ def _pause() -> bool:
 class Reader:
     """`with Reader.open(url, secrets=folder) as state: ...`. Nothing is ever written."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, foreign: bool = False) -> None:
         self._view = view
+        self.foreign = foreign
+        """It is another account's: what stands in it is shown, and counts for nothing."""
 
     @classmethod
-    def open(cls, url: str, *, secrets: str | Path) -> "Reader":
+    def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
         from mcp_server.state.opening import CURRENT, unfit, version
         from mcp_server.state.sqlite import Link, locate, problem
@@ -59,7 +62,10 @@ class Reader:
         if found != CURRENT:
             link.close()
             raise unfit(path, found)
-        return cls(View(link, Key.load(Path(secrets))))
+        folder = Path(secrets) if secrets else None
+        key = Key.load(folder)
+        ours = known(folder, path.parent) or (key is not None and sealed_by(key, path.parent))
+        return cls(View(link, key), foreign=not ours)
 
     def __enter__(self) -> "Reader":
         return self
@@ -163,7 +169,8 @@ class Reader:
         return deeds.report(self._view, run)
 
     def choices(self) -> dict[str, Choice]:
-        return deeds.choices(self._view)
+        whole = self.foreign or self.exchanged()
+        return deeds.choices(View(self._view.link, None) if whole else self._view)
 
     def runs(self) -> Sequence[str]:
         """The one used last comes first."""
@@ -195,9 +202,17 @@ class Reader:
         """Intents whose process ended without saying how they went."""
         return verify.unfinished(self._view, UNFINISHED_AMONG)
 
+    def exchanged(self) -> bool:
+        """This account worked here, and what lies here now was not sealed with its key."""
+        from mcp_server.state.trust.segment import sealed
+        from mcp_server.state.trust.states import anchor_text
+
+        key = self._view.key
+        return not self.foreign and (key is None or not sealed(self._view.link, anchor_text(self._anchor), key))
+
     def verify(self, told: Callable[[int, int], None] | None = None) -> Report:
         """`told` hears now and then how many rows were read, and which is the last."""
-        return verify.verify(self._view, self._anchor, told)
+        return verify.verify(self._view, self._anchor, told, self.foreign)
 
     def anchoring(self) -> tuple[int, str]:
         """How many rows were written after the anchor, and what does not fit it; a quick look at the ledger's end."""

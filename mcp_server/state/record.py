@@ -49,6 +49,10 @@ class RowKind(StrEnum):
     """A program that a server had started wanted to speak for the person, and was refused."""
     RULES = "rules"
     """A running server took over what the person wrote, or goes on under what was valid before."""
+    SEGMENT = "segment"
+    """This ledger begins beside, or after, one that another key sealed."""
+    ADOPTION = "adoption"
+    """The person chose a posture after that."""
     ALARM = "alarm"
     """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
 

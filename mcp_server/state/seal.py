@@ -16,14 +16,16 @@ Whoever can restore an older copy of both the state file and the anchor can take
 checkpoint exported to another place shows that. Whoever can read the key can forge all of it.
 """
 
+import fcntl
 import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,8 @@ GENESIS = "0" * 64
 LONGEST_BODY = 8192
 LONGEST_TEXT = 500
 SLOT = 512
+WRITTEN = re.compile(rb"[0-9a-f]{64}\n?")
+"""What `ledger.key` holds."""
 ANCHOR = "ledger.anchor"
 """The name of the anchor's file, beside the state file."""
 
@@ -56,37 +60,51 @@ def chained(previous: str, seq: int, body: str) -> str:
 
 
 class Key:
-    """The secret behind anchors and checkpoints: 32 bytes in `ledger.key`, readable by its owner alone."""
+    """The secret behind anchors and checkpoints: 32 bytes in `ledger.key`, readable by its owner alone.
+
+    Where no folder can keep one (None stands for it), there is one that this process alone has, and forgets."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
         self._mac = hmac.digest(seed, b"menugate anchor", "sha256")
 
     @classmethod
-    def load(cls, folder: Path) -> "Key | None":
+    def load(cls, folder: Path | None) -> "Key | None":
+        """None where there is none, or where the file holds something else: nobody seals with an empty key."""
+        if folder is None:
+            return _of_this_process()
         try:
-            return cls(bytes.fromhex((folder / "ledger.key").read_text("ascii")))
+            found = (folder / "ledger.key").read_bytes()
         except FileNotFoundError:
             return None
+        return cls(bytes.fromhex(found.decode())) if WRITTEN.fullmatch(found) else None
 
     @classmethod
-    def load_or_create(cls, folder: Path) -> "Key":
+    def load_or_create(cls, folder: Path | None) -> "Key":
         if found := cls.load(folder):
             return found
+        assert folder is not None, "the key of a process is always there"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / f".ledger.key-{secrets.token_hex(8)}"
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.write(file, secrets.token_bytes(32).hex().encode() + b"\n")
             os.fsync(file)
             # Of two processes that start together one is first, and both then use its key.
-            os.link(draft, folder / "ledger.key")
-        except FileExistsError:
-            pass
+            fcntl.flock(place, fcntl.LOCK_EX)
+            if cls.load(folder) is None:
+                draft.replace(folder / "ledger.key")
         finally:
+            os.close(place)
             os.close(file)
-            draft.unlink()
+            draft.unlink(missing_ok=True)
         return cls.load_or_create(folder)
+
+    @property
+    def account(self) -> str:
+        """A name for whoever has this key, which nobody else can tell beforehand."""
+        return self.mac("account")[:16]
 
     def mac(self, text: str) -> str:
         return hmac.digest(self._mac, text.encode(), "sha256").hex()
@@ -108,13 +126,18 @@ class Key:
         return self._signer.sign(text.encode()).hex()
 
 
+@cache
+def _of_this_process() -> Key:
+    return Key(secrets.token_bytes(32))
+
+
 def signed(text: str, signature: str, public: str) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), text.encode())
-    except (InvalidSignature, ValueError):
+    except (InvalidSignature, ValueError, TypeError):
         return False
     return True
 

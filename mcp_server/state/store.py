@@ -9,12 +9,10 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import quote
 
 from mcp_server.model.ending import Refusal
 from mcp_server.model.ports.files import Stamp
@@ -23,19 +21,15 @@ from mcp_server.model.session import Session
 from mcp_server.state import deeds
 from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
 from mcp_server.state.record import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
-from mcp_server.state.seal import ANCHOR, Key
 from mcp_server.state.writer import Writer
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from mcp_server.state.batch import Workspace
 
 T = TypeVar("T")
 IDLE_NS = 24 * 3600 * 10**9
 TOUCH_NS = 5 * 60 * 10**9
 CLOSE_SECONDS = 5.0
-GLIMPSE_SECONDS = 0.1
 MOST_REMEMBERED = 10_000
 
 
@@ -54,7 +48,7 @@ class Store:
         self._generation = 0
 
     @classmethod
-    def open(cls, url: str, *, secrets: str | Path, clock: Clock, new_id: Callable[[], str]) -> "Store":
+    def open(cls, url: str, *, secrets: str | Path | None, clock: Clock, new_id: Callable[[], str]) -> "Store":
         """Returns at once; the file is opened by the writer when it is first needed, or woken. `ready` says how."""
         process = f"{os.getpid()}-{new_id()}"
 
@@ -62,7 +56,7 @@ class Store:
             from mcp_server.state.opening import open_workspace
             from mcp_server.state.sqlite import locate
 
-            return open_workspace(locate(url), Path(secrets), clock, process, suspicion)
+            return open_workspace(locate(url), Path(secrets) if secrets else None, clock, process, suspicion)
 
         return cls(start, clock, new_id)
 
@@ -246,35 +240,6 @@ class Store:
         if everything:
             self._sessions.clear()
             self._handles.clear()
-
-
-class Glimpse(View):
-    """The file read by what comes with Python, for the one question that cannot wait for the engine."""
-
-    def __init__(self, plain: "sqlite3.Connection", key: Key | None) -> None:
-        self._plain = plain
-        self.key = key
-
-    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
-        return [dict(row) for row in self._plain.execute(sql, values)]
-
-
-def glimpse(path: Path, secrets: Path, principal: str) -> Choice | None:
-    """What the person chose; None where that was never anything.
-
-    A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
-    Whatever is doubtful counts as the least there is until the state is open and says more.
-    """
-    import sqlite3
-
-    if not path.exists():
-        return Choice.least(0) if path.with_name(ANCHOR).exists() else None
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=GLIMPSE_SECONDS)) as plain:
-            plain.row_factory = sqlite3.Row
-            return deeds.choice(Glimpse(plain, Key.load(secrets)), principal)
-    except sqlite3.Error:
-        return Choice.least(0)
 
 
 def _settle(future: "asyncio.Future[Any]", wish: Wish) -> None:

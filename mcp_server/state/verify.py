@@ -2,17 +2,22 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcp_server.state.batch import View
 from mcp_server.state.record import RowKind
-from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, chained, signed
+from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, canonical, chained, signed
 
 CHUNK = 5000
 TOLD_EVERY = 1000
+
+
+SEAL = "seal"
+"""The field under which a row carries a MAC of its own."""
+TAKEN_OVER = ("reason", "state", "rows", "head", "tampered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Report:
     faults: tuple[tuple[int, str], ...]
     """Row by row, what is wrong; 0 where it is not about one row."""
     checkpoints: int = 0
+    notes: tuple[str, ...] = ()
+    """What is to be known of rows that another key sealed, in words for the person."""
 
     @property
     def ok(self) -> bool:
@@ -68,14 +75,17 @@ def read_body(body: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON's keys are strings
 
 
-def verify(view: View, anchor_path: Path, told: Callable[[int, int], None] | None = None) -> Report:
+def verify(
+    view: View, anchor_path: Path, told: Callable[[int, int], None] | None = None, foreign: bool = False
+) -> Report:
     """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it.
 
-    `told` hears now and then how many rows were read, and which is the last.
+    `told` hears now and then how many rows were read, and which is the last. Of a `foreign` ledger the chain and the
+    signatures are checked, and not whose they are.
     """
     last = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
     faults: list[tuple[int, str]] = []
-    anchor = _read_anchor(anchor_path, view.key, faults)
+    anchor = None if foreign else _read_anchor(anchor_path, view.key, faults)
     checkpoints = [Checkpoint(**row) for row in view.all("SELECT * FROM checkpoints ORDER BY number")]
     expected: dict[int, list[tuple[str, str]]] = {}
     if anchor and anchor.seq:
@@ -95,9 +105,80 @@ def verify(view: View, anchor_path: Path, told: Callable[[int, int], None] | Non
     named = max((anchor.seq if anchor else 0, *(one.seq for one in checkpoints)), default=0)
     if named > walk.seq:
         faults.append((walk.seq + 1, f"{_missing(walk.seq + 1, named)}: the end of the ledger was cut off"))
-    faults += _checkpoint_faults(checkpoints, anchor, view.key)
+    faults += _checkpoint_faults(checkpoints, anchor, None if foreign else view.key)
     after = max(0, walk.seq - anchor.seq) if anchor else walk.rows
-    return Report(walk.rows, after, tuple(sorted(faults)), len(checkpoints))
+    notes = (OF_ANOTHER,) if foreign else tuple(_notes(view, anchor_path.parent, faults))
+    return Report(walk.rows, 0 if foreign else after, tuple(sorted(faults)), len(checkpoints), notes)
+
+
+OF_ANOTHER = (
+    "It was written with a key that this account does not have: its chain and its signatures were checked, and not "
+    "whose they are."
+)
+
+
+def _notes(view: View, folder: Path, faults: list[tuple[int, str]]) -> Iterator[str]:
+    """What came before this ledger, where its first row says that something did."""
+    found = taken_over(view)
+    if found is None:
+        return
+    if not found.get("tampered"):
+        about = f"It begins with a reference to {found['rows']:,} rows of another account in `{found['state']}`"
+        yield from (about + said for said in _referenced(folder / str(found["state"]), found, faults))
+    elif adopted(view):
+        yield f"Row 1: {found['reason']}. A posture was chosen at a terminal since."
+    else:
+        way_out = "choosing a posture at a terminal, such as `menugate profile normal`, goes on from here"
+        faults.append((1, f"{found['reason']}; {way_out}"))
+
+
+def _referenced(path: Path, found: Mapping[str, Any], faults: list[tuple[int, str]]) -> Iterator[str]:
+    """Are those rows still there, and does their chain hold? More cannot be said without their key."""
+    import sqlite3
+
+    from mcp_server.state.trust.glimpse import looked_into
+
+    previous, number = GENESIS, 0
+    try:
+        with looked_into(path) as plain:
+            rows = plain.execute("SELECT seq, body, hash FROM ledger WHERE seq <= ? ORDER BY seq", (found["rows"],))
+            for seq, body, hash in rows:
+                number += 1
+                if seq != number or chained(previous, number, str(body)) != hash:
+                    faults.append((1, f"row {number} of the other account's ledger does not fit its chain"))
+                    return
+                previous = hash
+    except (OSError, sqlite3.Error):
+        yield "; they cannot be read now, so nothing about them was checked."
+        return
+    whole = number == found["rows"] and previous == found["head"]
+    yield "; their chain holds, and whose they are cannot be checked." if whole else "; they are there no longer."
+
+
+def taken_over(view: View) -> dict[str, Any] | None:
+    """What the first row says of an earlier state; None where it says nothing, or nobody with our key wrote it."""
+    row = view.one("SELECT body FROM ledger WHERE seq = 1 AND kind = :kind", kind=RowKind.SEGMENT)
+    if row is None or view.key is None:
+        return None
+    body = read_body(row["body"])
+    fields = {name: body[name] for name in TAKEN_OVER if name in body}
+    return fields if view.key.sealed(about_segment(fields), str(body.get(SEAL))) else None
+
+
+def adopted(view: View) -> bool:
+    """Did the person choose a posture at a terminal since?"""
+    row = view.one("SELECT body FROM ledger WHERE kind = :kind ORDER BY seq LIMIT 1", kind=RowKind.ADOPTION)
+    seal = str(read_body(row["body"]).get(SEAL)) if row else ""
+    return view.key is not None and view.key.sealed(about_adoption(view), seal)
+
+
+def about_segment(fields: Mapping[str, Any]) -> str:
+    return canonical({"segment": canonical(fields)})
+
+
+def about_adoption(view: View) -> str:
+    row = view.one("SELECT hash FROM ledger WHERE seq = 1") or {}
+    return canonical({"adopted": str(row.get("hash"))})
 
 
 def _rows(view: View) -> Iterator[tuple[int, Any, Any]]:
@@ -133,7 +214,7 @@ def _checkpoint_faults(
             yield one.seq, f"checkpoint {number} is missing before this row"
         elif key and one.key != key.public:
             yield one.seq, f"checkpoint {one.number} was signed with another key than this machine's"
-        elif key and not signed(one.statement(before), one.signature, one.key):
+        elif not signed(one.statement(before), one.signature, one.key):
             yield one.seq, f"the signature of checkpoint {one.number} is not right"
         before = one
     last = before.number if before else 0

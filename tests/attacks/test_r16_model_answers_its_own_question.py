@@ -266,7 +266,7 @@ def test_the_person_at_another_terminal_answers_as_before(workspace: Path, home:
 
 
 def test_every_command_says_whether_it_acts() -> None:
-    (commands,) = [one for one in parser()._actions if one.choices is not None]  # pyright: ignore[reportPrivateUsage]  # argparse has no other way in
+    (commands,) = [one for one in parser()._actions if one.choices is not None]  # argparse has no other way in
     assert set(ACTS) == set(commands.choices or ())
     assert {words.split()[0] for words in ACTING} == {name for name, acts in ACTS.items() if acts}
     assert all(acting(f"menugate {words}") for words in ACTING)

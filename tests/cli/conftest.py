@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from mcp_server.cli import main
+from tests.doors.served import state_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,10 @@ Type: TypeAlias = Callable[..., Said]
 @pytest.fixture
 def place(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The workspace, with nothing around it that the person at this machine has set."""
-    for name in ("MENUGATE_WORKSPACE", "MENUGATE_PROFILE", "MENUGATE_MODE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+    for name in ("MENUGATE_WORKSPACE", "MENUGATE_PROFILE", "MENUGATE_MODE", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("MENUGATE_STATE_HOME", str(state_home(home)))
     monkeypatch.chdir(workspace)
     return workspace
 

@@ -36,16 +36,25 @@ def foreign() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture
+def keys() -> Iterator[Path]:
+    """The home of nobody in particular."""
+    folder = Path("/var/tmp") / f"menugate-keys-{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else's folder can be made here")
 @pytest.mark.parametrize("line", ["status", "doctor", "audit tail", "mode plan", "pause", "messages", "call menu_list"])
-def test_a_state_that_somebody_else_keeps_is_said_to_be_one(line: str, foreign: Path) -> None:
+def test_a_state_that_somebody_else_keeps_is_said_to_be_one(line: str, foreign: Path, keys: Path) -> None:
     program = python()
     if program is None:
         pytest.skip("there is no Python here that nobody may start")
-    variables = environment(foreign) | {
+    variables = environment(keys) | {
         "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_STATE_HOME": str(foreign / ".menugate"),
     }
     said = subprocess.run(
         [program, *command(*line.split())[1:]],

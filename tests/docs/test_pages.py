@@ -15,6 +15,7 @@ from mcp_server.law import Law, law
 from mcp_server.model.menu import Commands, Listing
 from mcp_server.model.posture import Surface
 from mcp_server.settings import read
+from tests.doors.served import state_home
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
@@ -47,7 +48,8 @@ def test_what_a_page_shows_happens(
     page: str, workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(home))
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "MENUGATE_PROFILE"):
+    monkeypatch.setenv("MENUGATE_STATE_HOME", str(state_home(home)))
+    for name in ("XDG_CONFIG_HOME", "MENUGATE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(workspace)
     tried = 0

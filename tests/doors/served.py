@@ -14,11 +14,17 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
 
 
+def state_home(home: Path) -> Path:
+    """Where the account of this home keeps its keys."""
+    return home / ".local" / "state" / "menugate"
+
+
 def environment(home: Path) -> dict[str, str]:
     """An empty home, and nothing of what the person at this machine has set."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),
+        "MENUGATE_STATE_HOME": str(state_home(home)),
         "PYTHONPATH": str(ROOT),
         "PYTHONWARNINGS": "error",
         "LC_ALL": "C.UTF-8",

@@ -25,6 +25,8 @@ KEEPERS = {
     "mcp_server/state/deeds/postures.py",
     "mcp_server/state/deeds/steering.py",
     "mcp_server/state/deeds/__init__.py",
+    # What another account chose, which narrows and does no more.
+    "mcp_server/state/deeds/segments.py",
 }
 BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/house.py", "mcp_server/health.py"}
 NARROWING = {

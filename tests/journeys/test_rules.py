@@ -106,8 +106,16 @@ def test_the_workspaces_own_rules_are_rewritten_only_after_a_yes(workspace: Path
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a file is there", "none is there"])
-def test_no_tool_reaches_the_operators_file_in_a_workspace_that_is_a_whole_home(home: Path, there: bool) -> None:
-    operators, keys = home / ".config" / "menugate" / "menugate.yaml", home / ".local" / "state" / "menugate"
+def test_no_tool_reaches_the_operators_file_in_a_workspace_that_is_a_whole_home(
+    home: Path, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder that is named for the keys lies outside of the workspace, or nothing starts.
+    operators, keys = home / ".config" / "menugate" / "menugate.yaml", tmp_path / "keys"
+
+    def elsewhere(_home: Path) -> Path:
+        return keys
+
+    monkeypatch.setattr("tests.doors.served.state_home", elsewhere)
     said = "max_profile: normal\n"
     if there:
         operators.parent.mkdir(parents=True)

@@ -298,14 +298,6 @@ def test_a_workspace_that_cannot_be_written(workspace: Path, home: Path, known: 
     assert "Read-only" in told or "read-only" in told or "readonly" in told, told
 
 
-def test_a_home_that_cannot_be_written(workspace: Path, tmp_path: Path) -> None:
-    home = tmp_path / "nowhere"
-    home.mkdir()
-    (home / ".local").write_text("x")
-    told = refused_to_start(workspace, home)
-    assert ".local" in told
-
-
 @pytest.mark.parametrize("flags", [(), ("--http", "127.0.0.1:0")], ids=["stdio", "http"])
 def test_a_state_folder_that_is_a_link(workspace: Path, home: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
     """A folder that somebody sends may hold a link in the place of our state: what it leads to is not ours."""

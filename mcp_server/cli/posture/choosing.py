@@ -14,6 +14,7 @@ from mcp_server.cli.posture.holding import (
     remembering,
     serving,
     session_meant,
+    tell_alone,
 )
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
@@ -194,6 +195,7 @@ def changed(
         stands = holding(settings, found, state, False, whose)
         servers = serving(state) if state else []
     tell(arguments, change, stands, servers)
+    tell_alone(settings)
     entitle(stands.posture, settings.workspace.name)
     return 0
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.paper import Trouble, when
+from mcp_server.cli.paper import Trouble, note, when
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
@@ -47,7 +47,7 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
     from mcp_server.model.posture import AXES, Choice
 
     whose, lost = principal or settings.person, state.lost() if state else ""
-    choice = state.choices().get(whose) if state else None
+    choice = state.choices().get(whose) if state else claimed(settings, whose)
     written = written_in(settings.config)
     origins = {axis: written.get(axis, "default") for axis in AXES}
     if settings.profile is not None:
@@ -59,11 +59,37 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
         )
     wished = choice.over(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
+    origins |= dict.fromkeys(narrowed(choice, found.posture), NARROWED)
     posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
     asked = settings.profile or found.library.config.posture.profile
-    if posture.profile is not (wished.profile if choice and "profile" in choice.axes else asked):
+    said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
+    if posture.profile is not (wished.profile if said else asked):
         origins["profile"] = "the ceiling"
     return Holding(posture, origins, choice)
+
+
+NARROWED = "claimed by a state that this account did not seal; it narrows until you choose"
+
+
+def claimed(settings: "Settings", principal: str) -> "Choice | None":
+    """What another account's state says, where this account has not begun its own."""
+    from mcp_server.state import glimpse
+
+    return glimpse(settings.database, settings.secrets, principal) if settings.foreign else None
+
+
+def tell_alone(settings: "Settings") -> None:
+    """Whoever steers should not think that somebody else's servers follow."""
+    if settings.foreign and settings.foreign.exists():
+        note("Another account works in this folder too, with a state of its own: this holds for your account alone.")
+
+
+def narrowed(choice: "Choice | None", usual: "Posture") -> list[str]:
+    """The axes that would stand otherwise without what is claimed."""
+    if choice is None or not choice.claims:
+        return []
+    free, held = replace(choice, claims={}).over(usual), choice.over(usual)
+    return [axis for axis in choice.narrowing if getattr(free, axis) != getattr(held, axis)]
 
 
 def ceiling_of(found: "Law", principal: str) -> "Profile":

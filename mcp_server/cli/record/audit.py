@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, Mixed, add_json, add_place, settings_of
-from mcp_server.cli.paper import Trouble, as_json, progress, say, table
+from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table
 from mcp_server.cli.record import why
 from mcp_server.cli.record.choosing import add_filters, wanted, whole
 from mcp_server.cli.record.exporting import FORMATS, export
@@ -87,8 +87,12 @@ def ledger(settings: "Settings") -> Generator["Reader", None, None]:
     from mcp_server.model.ending import Refusal
     from mcp_server.state.reader import Reader
 
+    url = settings.url
+    if settings.foreign and settings.foreign.exists() and not settings.database.exists():
+        note("This account has not worked in this workspace; the record is another account's.")
+        url = f"sqlite:///{settings.foreign}"
     try:
-        with Reader.open(settings.url, secrets=settings.secrets) as state:
+        with Reader.open(url, secrets=settings.secrets) as state:
             yield state
     except Refusal as refused:
         if taken_away(settings):
@@ -164,10 +168,14 @@ def judged(report: "Report") -> None:
         say(("The record is whole: ", "green"), f"{report.rows:,} rows, {report.checkpoints} signed checkpoints.")
         if report.unanchored:
             say(f"The last {report.unanchored} are not anchored yet, as after a kill; the next start does it.")
+        for line in report.notes:
+            say((line, "yellow"))
         return
     count = len(report.faults)
     say((f"The record was tampered with, or damaged: {count} fault{'s' if count != 1 else ''}.", "red"))
     table([(f"row {seq}" if seq else "", message) for seq, message in report.faults])
+    for line in report.notes:
+        say((line, "yellow"))
 
 
 def in_json(report: "Report") -> dict[str, Any]:
@@ -176,6 +184,7 @@ def in_json(report: "Report") -> dict[str, Any]:
         "rows": report.rows,
         "checkpoints": report.checkpoints,
         "not_anchored": report.unanchored,
+        "notes": report.notes,
         "faults": [{"row": seq or None, "message": message} for seq, message in report.faults],
     }
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 BY_COLOUR = {
     "red": ("refusal", "attempt", "alarm", "health"),
-    "yellow": ("question", "problem"),
+    "yellow": ("question", "problem", "segment"),
     "dim": ("start", "stop"),
 }
 COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}

@@ -38,10 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not found.own.texts:
         raise Trouble("there is nothing to trust: this folder says nothing about itself.")
+    from mcp_server.model.ending import Refusal
     from mcp_server.state.trust import Trusted
 
     trusted, digest = Trusted(settings.secrets), found.own.digest
-    recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
+    try:
+        recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
     note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
     return 0

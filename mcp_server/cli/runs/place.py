@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.command import law_to_choose_by
 from mcp_server.cli.paper import Trouble
-from mcp_server.cli.posture.holding import principal_meant, session_meant
+from mcp_server.cli.posture.holding import principal_meant, session_meant, tell_alone
 
 if TYPE_CHECKING:
     from mcp_server.calls.running.live import Heard
@@ -55,15 +55,20 @@ def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> 
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Refusal
     from mcp_server.person import opened_for_person
+    from mcp_server.state.trust.account import HOMELESS
 
     async def done() -> T:
         async with opened_for_person(settings) as store:
             return await use(store)
 
     try:
+        if settings.secrets is None:
+            raise Refusal(HOMELESS)
         prepare_folders(settings)
-        return asyncio.run(done())
+        answer = asyncio.run(done())
     except Unbuildable as wrong:
         raise Trouble(str(wrong)) from None
     except Refusal as refused:
         raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+    tell_alone(settings)
+    return answer

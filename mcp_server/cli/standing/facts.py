@@ -23,6 +23,8 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
     policy = found.policy
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
+        "keys": {"folder": settings.secrets, "last": settings.keys_last or None},
+        "foreign": settings.foreign,
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,

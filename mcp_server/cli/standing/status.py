@@ -66,10 +66,21 @@ def tell(facts: dict[str, Any]) -> None:
     ]
     if one := facts["review"]:
         rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
-    table(rows + (of_state(facts) if facts["ran"] else [("state", NOT_YET)]))
+    rows += of_state(facts) if facts["ran"] else [("state", NOT_YET)]
+    table(rows + of_keys(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
         table([(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]])
+
+
+def of_keys(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    folder, last = facts["keys"]["folder"], facts["keys"]["last"]
+    how = f"; they last {last}; MENUGATE_STATE_HOME can name a folder that keeps them" if last else ""
+    rows = [("keys", f"{folder or 'none on disk'}{how}")]
+    if facts["foreign"]:
+        says = "is another account's; it is left as it is, and nothing in it counts here but what narrows"
+        rows.append(("", f"{facts['foreign']} {says}"))
+    return rows
 
 
 def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.guards.processes.places import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, Places
-from mcp_server.model.ports.processes import Command
+from mcp_server.model.ports.processes import CACHES, Command
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Demand
 
@@ -29,10 +29,6 @@ TOOL_HOMES = """
 anaconda3 .dotnet .nuget/packages .pub-cache .conan2 .ccache
 """
 """Where programs and their packages are kept below a home; none of it is anybody's password."""
-CACHES = """
-.cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip .cache/uv .cache/go-build
-.cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store .nuget/packages .pub-cache .ccache
-"""
 HOMES = ("/home", "/root", "/Users")
 SECRETS_OF_THE_MACHINE = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),

@@ -16,6 +16,11 @@ from mcp_server.model.posture import Profile
 MARK = "MENUGATE_STARTED_BY"
 """What a program that runs in no sandbox finds in its environment: the server that started it. A hint and no proof, for
 whoever wants to can take it out; its ancestors it cannot."""
+CACHES = """
+.cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip .cache/uv .cache/go-build
+.cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store .nuget/packages .pub-cache .ccache
+"""
+"""Below a home: what commands write at `trusted`, besides the workspace."""
 
 
 class Sandboxing(StrEnum):

@@ -7,7 +7,7 @@
 - Nothing here touches a call that runs: what was decided stays decided, and the next decision is another one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mcp_server.model.posture import Change, Choice, Door, Profile, Scope, Trial, Value
@@ -71,7 +71,13 @@ def in_force(choice: Choice, change: Change) -> Choice:
     )
     if change.scope is Scope.FOR_NEXT_UNIT:
         trials = (*trials, Trial(change, {axis: original(choice, axis) for axis in change.axes}))
-    return replace(choice, axes={**choice.axes, **change.axes}, trials=trials)
+    return replace(choice, axes={**choice.axes, **change.axes}, trials=trials, claims=unanswered(choice, change))
+
+
+def unanswered(choice: Choice, change: Change) -> Mapping[str, Value]:
+    """The claims that the person has not put an end to: only a lasting word at a terminal does."""
+    answers = change.door is Door.TERMINAL and change.scope is not Scope.FOR_NEXT_UNIT
+    return {axis: value for axis, value in choice.claims.items() if not (answers and axis in change.axes)}
 
 
 def original(choice: Choice, axis: str) -> Value | None:

@@ -70,6 +70,7 @@ from mcp_server.state.deeds.runs import (
     thoughts,
 )
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
+from mcp_server.state.deeds.segments import adopt, take_over
 from mcp_server.state.deeds.sessions import (
     course,
     forget,
@@ -94,6 +95,7 @@ __all__ = [
     "Reply",
     "Terms",
     "Writing",
+    "adopt",
     "answer",
     "answer_order",
     "answers",
@@ -162,6 +164,7 @@ __all__ = [
     "standing",
     "steer",
     "stop",
+    "take_over",
     "tally",
     "thoughts",
     "touch",

@@ -1,11 +1,11 @@
 """What has the person chosen, and how is a choice kept from whoever merely can write the file?"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from mcp_server.model.posture import AXES, Change, Choice, Door, Scope, Trial, Value
+from mcp_server.model.posture import AXES, NARROWEST_FIRST, Change, Choice, Door, Scope, Trial, Value, narrower
 from mcp_server.state.batch import LOST_EPOCH, Transaction, View, plain, whole
 from mcp_server.state.seal import canonical
 
@@ -37,16 +37,41 @@ def keep_choice(tx: Transaction, principal: str, settled: Choice) -> None:
 
 
 def _choice_of(view: View, row: Mapping[str, Any]) -> Choice:
-    """A row that cannot be read, or that nobody with the key wrote, leaves the least there is."""
+    """A row that cannot be read, or that nobody with the key wrote, leaves the least there is. Where the whole state is
+    somebody else's (no key is at hand for it) its rows narrow, and do no more."""
     epoch = whole(row["epoch"])
     try:
         found = json.loads(row["axes"])
-        genuine = view.key is not None and view.key.sealed(_sealing(row["principal"], row["axes"]), row["mac"])
-        if not genuine or found["epoch"] != epoch:
+        if view.key is None:
+            return Choice(claims=_claimed(found), epoch=epoch)
+        if not view.key.sealed(_sealing(row["principal"], row["axes"]), row["mac"]) or found["epoch"] != epoch:
             raise ValueError
         return _read(found)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Choice.least(epoch)
+
+
+def _claimed(found: Mapping[str, Any]) -> dict[str, Value]:
+    """What such a row says was chosen: of a value tried for one unit and the one it comes back to, the narrower."""
+    trials = [one["before"] for one in found.get("trials", ())]
+    return _narrowest([found["axes"], *trials, found.get("claims", {})])
+
+
+def _narrowest(said: Iterable[Mapping[str, Any]]) -> dict[str, Value]:
+    claims: dict[str, Value] = {}
+    for one in said:
+        for axis, word in one.items():
+            if axis in AXES and word is not None:
+                value = _value_or_least(axis, word)
+                claims[axis] = narrower(axis, claims.get(axis, value), value)
+    return claims
+
+
+def _value_or_least(axis: str, word: Any) -> Value:
+    try:
+        return cast(Value, _value(axis, word))
+    except (ValueError, TypeError):
+        return NARROWEST_FIRST[axis][0]
 
 
 def _sealing(principal: str, text: str) -> str:
@@ -59,6 +84,7 @@ def written(one: Choice) -> dict[str, Any]:
         "epoch": one.epoch,
         "waiting": [_change(change) for change in one.waiting],
         "trials": [{"change": _change(trial.change), "before": dict(trial.before)} for trial in one.trials],
+        **({"claims": dict(one.claims)} if one.claims else {}),
     }
 
 
@@ -85,6 +111,7 @@ def _read(found: Mapping[str, Any]) -> Choice:
             Trial(_change_in(one["change"]), {axis: _value(axis, value) for axis, value in one["before"].items()})
             for one in found["trials"]
         ),
+        claims=_axes(found.get("claims", {})),
     )
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.posture import AXES, Change, Choice, Scope, word_of
+from mcp_server.model.posture import AXES, Change, Choice, Door, Scope, word_of
 from mcp_server.rules.steering import turning
 from mcp_server.rules.steering.turning import Turn, Work
 from mcp_server.state.batch import Transaction, View
 from mcp_server.state.deeds.ledger import transition
 from mcp_server.state.deeds.notes import note
 from mcp_server.state.deeds.postures import choice, keep_choice, renewed
+from mcp_server.state.deeds.segments import adopt
 from mcp_server.state.record import Changed, Outcome, RowKind
 from mcp_server.state.verify import read_body, running
 
@@ -30,6 +31,8 @@ def steer(tx: Transaction, principal: str, change: Change, epoch: int | None = N
         return Changed(current)
     work = Work() if change.unconfirmed else _work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
+    if change.door is Door.TERMINAL and not change.unconfirmed:
+        adopt(tx)
     return _made(tx, principal, turning.asked(renewed(current, tx.epoch(principal)), made, work), "")
 
 
@@ -39,7 +42,9 @@ def confirm(tx: Transaction, principal: str, id: str) -> Choice | None:
     found = turning.confirmable(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    change = replace(found, unconfirmed=False)
+    # Whoever asked, the yes is typed at a terminal.
+    change = replace(found, unconfirmed=False, door=Door.TERMINAL)
+    adopt(tx)
     return _made(tx, principal, turning.asked(current, change, _work(tx, principal, change)), "")
 
 

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from mcp_server.model.ending import Refusal
 from mcp_server.state.seal import Key, canonical
+from mcp_server.state.trust.account import HOMELESS
 
 
 @dataclass(frozen=True)
 class Trusted:
-    secrets: Path
-    """Where the person's keys are kept."""
+    secrets: Path | None
+    """Where the person's keys are kept; where they are nowhere, nobody is trusted for longer than a process lives."""
 
     def holds(self, folder: Path, digest: str) -> bool:
         """Was trust given to exactly this content of this folder?"""
@@ -27,8 +29,10 @@ class Trusted:
 
     def given(self, folder: Path) -> str | None:
         """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
+        if self.secrets is None:
+            return None
         try:
-            found: Any = json.loads(self.place(folder).read_text("utf-8"))
+            found: Any = json.loads(_path(self.secrets, folder).read_text("utf-8"))
             key = Key.load(self.secrets)
         except (OSError, ValueError, RecursionError):
             return None
@@ -41,8 +45,10 @@ class Trusted:
         return digest if key.sealed(_sealing(folder, digest), mac) else None
 
     def give(self, folder: Path, digest: str) -> None:
+        if self.secrets is None:
+            raise Refusal(HOMELESS)
         mac = Key.load_or_create(self.secrets).mac(_sealing(folder, digest))
-        path = self.place(folder)
+        path = _path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -56,13 +62,18 @@ class Trusted:
     def take(self, folder: Path) -> bool:
         """False where there was none to take."""
         given = self.given(folder) is not None
-        self.place(folder).unlink(missing_ok=True)
+        if self.secrets is not None:
+            _path(self.secrets, folder).unlink(missing_ok=True)
         return given
 
-    def place(self, folder: Path) -> Path:
+    def place(self, folder: Path) -> Path | None:
         """Where it is written down."""
-        name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        return self.secrets / "trusted" / f"{name}.json"
+        return None if self.secrets is None else _path(self.secrets, folder)
+
+
+def _path(secrets: Path, folder: Path) -> Path:
+    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return secrets / "trusted" / f"{name}.json"
 
 
 def _sealing(folder: Path, digest: str) -> str:

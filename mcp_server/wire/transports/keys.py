@@ -12,8 +12,11 @@ from mcp_server.model.ending import Code, Problem, Refusal
 KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 
 
-def kept(path: Path) -> str:
-    """The secret at this path: 32 random bytes, written so that they can stand in a header."""
+def kept(path: Path | None) -> str:
+    """The secret at this path: 32 random bytes, written so that they can stand in a header. Where nothing can be kept,
+    one that this process alone has."""
+    if path is None:
+        return secrets.token_urlsafe(32)
     try:
         found = path.read_bytes()
     except FileNotFoundError:
@@ -28,13 +31,13 @@ def kept(path: Path) -> str:
     return found.decode().strip()
 
 
-def token(secrets_folder: Path, workspace: Path, shown: Path) -> str:
+def token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
     """The bearer token of a workspace, put where the person finds it.
 
     It is computed from a key outside the workspace: a file that came with the folder would otherwise be a token that
     its sender knows.
     """
-    key = kept(secrets_folder / "http.key").encode()
+    key = kept(secrets_folder and secrets_folder / "http.key").encode()
     found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
     draft = shown.with_name(f".{shown.name}-{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -152,7 +152,7 @@ def test_the_standard_variables_turn_it_on(variables: dict[str, str], finds: tup
 def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
     code = (
         "import asyncio, sys; from mcp_server.compose import build; from mcp_server.settings import read\n"
-        f"settings = read({{'workspace': {str(workspace)!r}}}, {{'HOME': {str(home)!r}}})\n"
+        f"settings = read({{'workspace': {str(workspace)!r}}}, {served.environment(home)!r})\n"
         "async def main():\n house = build(settings)\n assert house.last_words is None\n return house\n"
         "house = asyncio.run(main())\n"
         "assert len(house.server.middleware) == 3, house.server.middleware\n"

@@ -1,0 +1,25 @@
+"""What becomes of a ledger that does not go on from one of this account's? Its first row says what came before."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_server.model.posture import Choice
+from mcp_server.state.batch import Transaction
+from mcp_server.state.deeds.postures import keep_choice
+from mcp_server.state.record import RowKind
+from mcp_server.state.verify import SEAL, about_adoption, about_segment, adopted, taken_over
+
+
+def take_over(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, Choice]) -> None:
+    """The first row of a ledger, sealed because it excuses something, and what the earlier state narrows."""
+    tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(about_segment(fields))})
+    for principal, choice in claims.items():
+        keep_choice(tx, principal, Choice(claims=choice.claims, epoch=choice.epoch))
+
+
+def adopt(tx: Transaction) -> None:
+    """The person spoke at a terminal: what was put aside is held against the record no more."""
+    found = taken_over(tx)
+    if found and found.get("tampered") and not adopted(tx):
+        reason = "the person chose a posture at a terminal"
+        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.mac(about_adoption(tx))})

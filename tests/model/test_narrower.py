@@ -1,0 +1,57 @@
+"""Of two postures the narrower is known on every axis, for every value there is."""
+
+from itertools import product
+
+import pytest
+
+from mcp_server.model.posture import (
+    AXES,
+    NARROWEST_FIRST,
+    Change,
+    Choice,
+    Door,
+    Posture,
+    Profile,
+    Scope,
+    Trial,
+    WorkMode,
+    narrower,
+    words_of,
+)
+
+ORDER = {
+    "work_mode": "review research plan chat repair build",
+    "run_control": "manual assisted autonomous",
+    "profile": "restricted normal trusted unrestricted",
+    "model_mode": "fast smart deep",
+    "ai_mode": "chat agent",
+    "reasoning": "True False",
+}
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_every_value_has_its_place(axis: str) -> None:
+    order = NARROWEST_FIRST[axis]
+    assert " ".join(map(str, order)) == ORDER[axis]
+    kind = AXES[axis]
+    assert set(order) == ({True, False} if kind is bool else set(words_of(kind)))
+    for one, other in product(order, order):
+        assert narrower(axis, one, other) == order[min(order.index(one), order.index(other))]
+
+
+def test_a_claim_narrows_and_never_widens() -> None:
+    for work, profile in product(WorkMode, Profile):
+        claimed = Choice(claims={"work_mode": work, "profile": profile})
+        for usual in (Posture(), Posture(work_mode=WorkMode.PLAN, profile=Profile.TRUSTED)):
+            held = claimed.over(usual)
+            assert held.work_mode == narrower("work_mode", work, usual.work_mode)
+            assert held.profile == narrower("profile", profile, usual.profile)
+
+
+def test_only_a_terminal_tries_something_beyond_a_claim() -> None:
+    for door in Door:
+        change = Change("c", {"profile": Profile.TRUSTED}, Scope.FOR_NEXT_UNIT, door=door)
+        trial = Trial(change, {"profile": None})
+        choice = Choice(axes=change.axes, trials=(trial,), claims={"profile": Profile.RESTRICTED})
+        held = Profile.TRUSTED if door is Door.TERMINAL else Profile.RESTRICTED
+        assert choice.over(Posture()).profile is held
