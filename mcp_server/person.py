@@ -29,7 +29,7 @@ from mcp_server.state import Clock, Store, deeds
 from mcp_server.state.lives import ancestors, born, marked, servers
 from mcp_server.state.trust.account import HOMELESS
 
-LONGEST_COMMAND = 200
+LONGEST_COMMAND = 500
 
 
 @asynccontextmanager

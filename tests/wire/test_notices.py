@@ -52,9 +52,9 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
             heard.append(what)
 
         watches = [
-            watching(house, "codex-mcp-client", deaf),
-            watching(house, "mcp", tell),
-            watching(house, "mcp", deaf),
+            watching(house, "some-host", deaf),
+            watching(house, "some-host", tell),
+            watching(house, "some-host", deaf),
         ]
         for watch in watches:
             watch.seat.session = replace(watch.seat.session, mode="swe")
@@ -74,7 +74,7 @@ async def test_a_watch_that_is_over_hears_nothing(workspace: Path, home: Path) -
         async def tell(what: str, _uri: str) -> None:
             heard.append(what)
 
-        watch = watching(house, "codex-mcp-client", tell)
+        watch = watching(house, "some-host", tell)
         await house.notices.changed("me", "prompts", "")
         await house.notices.changed("you", "prompts", "")
         await house.notices.changed("me", "resource", "file:///not-subscribed")
