@@ -98,7 +98,7 @@ class Offers:
                 raise MCPError(INVALID_PARAMS, not_here(found), {"name": found.name})
         missing = [one for one in found.arguments if one.required and one.name not in given]
         if missing:
-            needed = "; ".join(f"`{one.name}`: {one.description}" for one in missing)
+            needed = ", ".join(f"{one.name} ({one.description})" for one in missing)
             raise MCPError(
                 INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
             )

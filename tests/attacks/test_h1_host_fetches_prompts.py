@@ -112,7 +112,7 @@ def test_who_forgot_the_word_is_told_which(workspace: Path, home: Path, era: str
             assert needs in said
             without = one.request("prompts/get", {"name": name})
             assert without["error"]["code"] == -32602
-            assert without["error"]["message"].startswith(f"`{name}` needs `")
+            assert without["error"]["message"].startswith(f"`{name}` needs ")
 
 
 @pytest.mark.parametrize("era", ERAS)
