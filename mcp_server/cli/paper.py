@@ -14,7 +14,8 @@ COLOURS = {"dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 3
 TOLD_EVERY = 0.1
 KINDS = (
     *("start", "stop", "intent", "outcome", "refusal", "question", "answer", "redeemed"),
-    *("transition", "delivery", "report", "record", "summary", "trust", "health", "alarm", "segment", "adoption"),
+    *("transition", "delivery", "report", "record", "summary", "trust", "health", "attempt", "rules", "alarm"),
+    *("segment", "adoption"),
 )
 """Of the ledger's rows, as a person may ask for them."""
 

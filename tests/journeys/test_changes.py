@@ -108,7 +108,7 @@ def test_a_client_that_does_not_is_waited_for_once(workspace: Path, home: Path) 
         assert took[0] >= patience > took[1]
 
 
-@pytest.mark.parametrize("client", ["copilot-cli-x", "codex-mcp-client", "mcp"])
+@pytest.mark.parametrize("client", ["copilot-cli-x", "codex-mcp-client", "qwen-code-mcp-client-x"])
 def test_a_host_known_not_to_list_again_is_never_waited_for(workspace: Path, home: Path, client: str) -> None:
     with pipe(workspace, home, run=tuned(settle=FOR_EVER)) as one:
         one.hello(client)
@@ -159,7 +159,7 @@ def test_a_flat_list_stays_flat_and_open_after_entering_a_mode(workspace: Path, 
 
 def test_going_where_one_is_already_says_nothing(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, run=tuned(settle=FOR_EVER)) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="swe")
         read = {"tool": "Read", "arguments": {"file_path": "notes.md"}}
         for again in (
@@ -175,7 +175,7 @@ def test_going_where_one_is_already_says_nothing(workspace: Path, home: Path) ->
 
 def test_a_carrier_that_enters_a_mode_says_so_before_it_answers(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, run=tuned(settle=FOR_EVER)) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         read = {"tool": "Read", "arguments": {"file_path": "notes.md"}, "mode": "swe"}
         answer, told = one.until(one.send("tools/call", {"name": "menu_read", "arguments": read}))
         assert [message["method"] for message in told] == [CHANGED]
@@ -184,7 +184,7 @@ def test_a_carrier_that_enters_a_mode_says_so_before_it_answers(workspace: Path,
 
 def test_a_call_that_ends_after_a_move_neither_announces_it_again_nor_waits(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, run=tuned(settle=FOR_EVER)) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="lab")
         slow = one.send("tools/call", {"name": "lab_wait", "arguments": {"folder": str(workspace)}})
         _appears(workspace / "running")
@@ -244,7 +244,7 @@ def test_with_a_stream_of_its_own_a_client_hears_it_there_before_the_answer(here
 
 @pytest.mark.parametrize("again", [enter("swe"), {"name": "menu_list", "arguments": {}}])
 def test_over_http_too_nothing_is_said_where_nothing_changed(here: Served, again: dict[str, object]) -> None:
-    with raw(here, name="mcp") as one:
+    with raw(here, name="codex-mcp-client") as one:
         hearing = one.listening()
         one.call("menu_enter", mode="swe")
         assert hearing.message()["method"] == CHANGED
@@ -254,7 +254,10 @@ def test_over_http_too_nothing_is_said_where_nothing_changed(here: Served, again
 
 
 async def test_over_sse_the_one_stream_carries_it_once(here: Served) -> None:
-    async with held(over_sse(here), "legacy", "mcp") as one, held(over_sse(here), "legacy", "mcp") as other:
+    async with (
+        held(over_sse(here), "legacy", "codex-mcp-client") as one,
+        held(over_sse(here), "legacy", "codex-mcp-client") as other,
+    ):
         await one.call("menu_enter", mode="swe")
         await one.call("menu_enter", mode="swe")
         await other.names()
@@ -288,7 +291,7 @@ async def test_over_modern_http_a_move_changes_no_list_and_a_posture_does(here: 
 async def test_a_posture_is_announced_to_those_whose_list_it_changes(workspace: Path, home: Path) -> None:
     with pipe(workspace, home) as inside, pipe(workspace, home) as outside:
         for one in (inside, outside):
-            one.hello("mcp")
+            one.hello("codex-mcp-client")
             one.names()
         inside.call("menu_enter", mode="swe")
         await choose(workspace, home, profile=Profile.RESTRICTED)
@@ -301,7 +304,7 @@ async def test_a_posture_is_announced_to_those_whose_list_it_changes(workspace: 
 
 async def test_a_posture_that_changes_no_list_is_announced_to_nobody(workspace: Path, home: Path) -> None:
     with pipe(workspace, home) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="swe")
         one.names()
         await choose(workspace, home, reasoning=False, model_mode="deep")
@@ -315,8 +318,8 @@ async def test_a_posture_that_changes_no_list_is_announced_to_nobody(workspace: 
 
 def test_whoever_moves_a_session_by_its_handle_moves_everybody_in_it(workspace: Path, home: Path) -> None:
     with pipe(workspace, home) as one, pipe(workspace, home) as other:
-        one.hello("mcp")
-        other.hello("mcp")
+        one.hello("codex-mcp-client")
+        other.hello("codex-mcp-client")
         handle = one.call("menu_enter", mode="data")["structuredContent"]["menu"]
         assert "fs_write_file" in one.names()
         assert not other.call("menu_exit", menu=handle)["isError"]
@@ -324,5 +327,5 @@ def test_whoever_moves_a_session_by_its_handle_moves_everybody_in_it(workspace: 
         assert one.message()["method"] == CHANGED
         refused = one.call("fs_write_file", path="planted.txt", content="x")
         assert refused["isError"]
-        assert "menu_enter" in refused["content"][0]["text"]
+        assert '"mode": "data"' in refused["content"][0]["text"]
         assert not (workspace / "planted.txt").exists()

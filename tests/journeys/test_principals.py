@@ -34,7 +34,7 @@ class Both:
     tokens: dict[str, str]
 
     def raw(self, who: str, **about: Any) -> Any:
-        return raw(self.here, token=self.tokens[who], name="mcp", **about)
+        return raw(self.here, token=self.tokens[who], name="codex-mcp-client", **about)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_a_session_answers_to_its_own_token_alone(both: Both) -> None:
 async def test_a_stream_of_the_older_transport_takes_posts_of_its_own_token_alone(both: Both) -> None:
     alice = Served(both.here.url, both.tokens["alice"], both.work, both.here.process)
     ends: list[str] = []
-    async with held(over_sse(alice, ends.append), "legacy", "mcp") as one:
+    async with held(over_sse(alice, ends.append), "legacy", "codex-mcp-client") as one:
         await one.call("menu_enter", mode="swe")
         (session,) = ends
         path = f"/../messages/?session_id={session}"

@@ -76,7 +76,7 @@ def test_every_server_hears_of_it_and_holds_it_within_half_a_second(workspace: P
 
 def test_a_call_that_runs_is_left_alone_and_the_next_is_judged_anew(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, run=tuned()) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="lab")
         slow = one.send("tools/call", {"name": "lab_wait", "arguments": {"folder": str(workspace)}})
         appears(workspace / "running")
@@ -93,7 +93,7 @@ def test_a_call_that_runs_is_left_alone_and_the_next_is_judged_anew(workspace: P
 
 def test_for_the_next_unit_a_tool_appears_and_is_gone_after_complete(workspace: Path, home: Path) -> None:
     with pipe(workspace, home) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="data")
         assert "fs_delete" not in one.names()
         typed(workspace, home, "steer", "profile", "trusted", "for-next-unit")
@@ -109,12 +109,12 @@ def test_for_the_next_unit_a_tool_appears_and_is_gone_after_complete(workspace: 
 
 def test_it_survives_the_servers_end_and_comes_at_the_next_milestone(workspace: Path, home: Path) -> None:
     with pipe(workspace, home) as one:
-        one.hello("mcp")
+        one.hello("codex-mcp-client")
         one.call("menu_enter", mode="swe")
         typed(workspace, home, "mode", "review", "--scope", "next-milestone")
         one.process.kill()
     with pipe(workspace, home) as again:
-        again.hello("mcp")
+        again.hello("codex-mcp-client")
         again.call("menu_enter", mode="swe")
         assert not again.call("Write", file_path="before.txt", content="x")["isError"]
         again.call("complete", final_answer="done")

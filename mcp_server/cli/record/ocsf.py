@@ -51,7 +51,7 @@ def event(row: "Row", other: "Row | None" = None) -> dict[str, Any]:
             return _call(row, other)
         case "start" | "stop":
             return _life(row)
-        case "alarm":
+        case "alarm" | "attempt":
             return _alarm(row)
         case _:
             return _change(row)
