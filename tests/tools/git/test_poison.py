@@ -90,7 +90,7 @@ def test_nothing_gets_out_of_the_sandbox(den: Den, bench: Bench, profile: Profil
             folders.add(den.poisoned(row, row.get("contained", "pinned")).name)
     for folder in sorted(folders):
         for tool, arguments in CALLS:
-            ending = bench.call(tool, profile, repo_path=folder, **arguments)
+            ending = bench.call(tool, profile, yes=True, repo_path=folder, **arguments)
             assert expected(ending, tool, profile, sandbox, pinned=folder == "pinned"), (folder, tool, ending)
     may = {row["name"] for row in TABLE if row.get("contained")}
     assert den.fired() <= may

@@ -229,7 +229,7 @@ def test_times_that_git_understands(bench: Bench, when: str) -> None:
     bench.done("git_log", start_timestamp=when, end_timestamp=when)
 
 
-@pytest.mark.parametrize("when", ["", "soon", "--all", "2026-13", "1; touch x", "yesterday\n--all"])
+@pytest.mark.parametrize("when", ["soon", "--all", "2026-13", "1; touch x", "yesterday\n--all"])
 def test_times_that_nobody_understands(bench: Bench, when: str) -> None:
     assert bench.problem("git_log", start_timestamp=when).code is Code.INVALID_ARGUMENTS
 
