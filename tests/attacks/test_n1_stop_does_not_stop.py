@@ -213,7 +213,7 @@ def test_stop_reaches_every_server_and_one_session_alone(workspace: Path, home: 
         assert "CANCELLED" in said(two.until(begun[1])[0]["result"])
 
 
-def test_what_others_run_is_named_at_the_terminal_and_goes_on(
+def test_stop_at_the_terminal_is_about_everybody_and_in_a_host_about_its_own(
     workspace: Path, home: Path, tmp_path: Path, number: int
 ) -> None:
     import hashlib
@@ -225,17 +225,20 @@ def test_what_others_run_is_named_at_the_terminal_and_goes_on(
     call = {"name": "bash", "arguments": {"command": f"sleep {number}", "run_in_background": True}}
     with served(workspace, home, *flags("trusted"), "--config", str(config)) as here, raw(here, token=token) as guest:
         assert not guest.request("tools/call", call)["result"]["isError"]
-        stopped = typed(workspace, home, "stop", "--config", str(config))
-        assert "guest" in stopped.out
-        assert str(number) in stopped.out
-        assert "Ended" not in stopped.out
-        assert sleeping(number)
         with raw(here) as mine:
-            text = json.dumps(mine.request("prompts/get", {"name": "stop", "arguments": {"reason": "x"}}))
+            text = json.dumps(mine.request("prompts/get", {"name": "stop", "arguments": {"reason": "now"}}))
             assert str(number) not in text
         assert sleeping(number)
-        ended = typed(workspace, home, "stop", "--principal", "guest", "--config", str(config))
+        paused = typed(workspace, home, "pause", "--config", str(config))
+        assert "guest" in paused.out
+        assert str(number) in paused.out
+        ended = typed(workspace, home, "stop", "--config", str(config))
         assert str(number) in ended.out
+        assert sleeping(number) == []
+        assert "RUN_PAUSED" in json.dumps(guest.request("tools/call", call))
+        assert "go on" in typed(workspace, home, "next", "--config", str(config)).out
+        assert not guest.request("tools/call", call)["result"]["isError"]
+        typed(workspace, home, "stop", "--config", str(config))
         assert sleeping(number) == []
 
 

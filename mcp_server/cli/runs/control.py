@@ -4,12 +4,16 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_place, settings_of
+from mcp_server.cli.command import Commands, add_place, law_to_choose_by, settings_of
 from mcp_server.cli.paper import Trouble, say
 from mcp_server.cli.runs.place import add_whom, halted, whom, written
 
 if TYPE_CHECKING:
     from mcp_server.calls.running.live import Heard
+    from mcp_server.model.session import Hold
+    from mcp_server.settings import Settings
+    from mcp_server.state.batch import Transaction
+    from mcp_server.state.record import Kept
 
 PAUSE = """
 menugate pause                              every run of yours waits; it keeps its state
@@ -21,8 +25,9 @@ menugate next                               go on; in `assisted`, for one unit
 menugate next 5                             in `assisted`, for five units
 """
 STOP = """
-menugate stop                               end the runs and all they started, forget what they came to, and wait
+menugate stop                               end everybody's runs and all they started, forget what they came to, wait
 menugate stop --session SESSION             one alone
+menugate stop --principal NAME              those of one principal
 """
 MOST_UNITS = 1000
 LONGEST_REASON = 200
@@ -65,7 +70,15 @@ def run_next(arguments: argparse.Namespace) -> int:
         raise Trouble(f"the number of units is from 1 to {MOST_UNITS}, not {arguments.units}.", code=2)
     settings = settings_of(arguments)
     principal, session = whom(arguments, settings)
-    going = partial(deeds.go_on, principal=principal, session=session, units=arguments.units)
+
+    def going(tx: "Transaction") -> "list[Hold]":
+        lifted = deeds.go_on(tx, principal, session, arguments.units)
+        if means_everybody(arguments):
+            # What `stop` stopped goes on with everybody it stopped; a pause of somebody else's stays theirs.
+            others = {key[0] for key, hold in deeds.holds(tx).items() if hold.stopped}
+            lifted += [hold for other in sorted(others) for hold in deeds.go_on(tx, other, None)]
+        return lifted
+
     lifted = written(settings, going)
     waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
     say(f"{which(session)} go on." + (f" They waited because: {waited}." if waited else " Nothing was waiting."))
@@ -78,9 +91,16 @@ def run_stop(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     principal, session = whom(arguments, settings)
-    reason = reason_of(arguments, "the person stopped it")
-    stopping = partial(deeds.stop, principal=principal, session=session, run=numbered()(), reason=reason)
-    order = deeds.Order(numbered()(), principal, session, ends=True, reason=reason, everybody=True)
+    reason, run = reason_of(arguments, "the person stopped it"), numbered()()
+    names = token_principals(arguments, settings) if means_everybody(arguments) else frozenset[str]()
+    order_for = "" if means_everybody(arguments) else principal
+    order = deeds.Order(numbered()(), order_for, session, ends=True, reason=reason, everybody=True)
+
+    def stopping(tx: "Transaction") -> "list[Kept]":
+        known = {kept.session.principal for kept in deeds.sessions(tx)} if means_everybody(arguments) else set[str]()
+        whose = sorted({principal, *names, *known})
+        return [kept for one in whose for kept in deeds.stop(tx, one, session, run, reason)]
+
     moved, heard = halted(settings, lambda tx: (stopping(tx), deeds.give(tx, order)))
     count = len({kept.session.id for kept in moved})
     cleared = f"{count} with a memory that is cleared"
@@ -88,6 +108,20 @@ def run_stop(arguments: argparse.Namespace) -> int:
     if not (heard.ended or heard.running or heard.silent):
         say("Nothing of them was running.")
     return tell(heard, "Told to end, and still running")
+
+
+def means_everybody(arguments: argparse.Namespace) -> bool:
+    """Typed without a name, `stop` is about everything that runs here, whoever started it."""
+    return arguments.principal is None and arguments.session is None
+
+
+def token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
+    """Who may connect with a token. Beside a file with faults `stop` works without it."""
+    try:
+        found = law_to_choose_by(arguments, settings)
+    except Trouble:
+        return frozenset()
+    return frozenset(token.principal for token in found.library.config.tokens)
 
 
 def tell(heard: "Heard", running: str) -> int:

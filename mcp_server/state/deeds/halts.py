@@ -22,6 +22,7 @@ class Order:
 
     id: str
     principal: str
+    """Empty for everybody, which only the terminal may mean."""
     session: str | None
     """None for all of the principal's."""
     ends: bool
@@ -30,7 +31,7 @@ class Order:
     """Whoever asks may hear what others run: it is the person at the terminal."""
 
     def covers(self, principal: str, session: str) -> bool:
-        return plain(principal) == self.principal and self.session in (None, plain(session))
+        return self.principal in ("", plain(principal)) and self.session in (None, plain(session))
 
 
 @dataclass(frozen=True, slots=True)
