@@ -48,15 +48,15 @@ class MenuDesk:
         mode = self._enterable(wish)
         if isinstance(mode, Problem):
             return mode
-        if not self.named and self.seat.written:
+        if not self.named:
             # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
-            self.seat = await self.sessions.branch(self.seat)
+            self.seat = await self.sessions.claim(self.seat)
         # The handle first: from then on there is a session, and its way into the mode is on record.
         handle = await self.sessions.handle(self.seat)
         problem = await self._went(mode.name, f"menu_enter {mode.name}")
         if problem is not None:
             return problem
-        self.seat.told = self.arrived = True
+        self.arrived = True
         return self._entered(mode, handle)
 
     async def go(self, wish: str) -> Mode | Problem:
@@ -178,7 +178,7 @@ class MenuDesk:
             f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
         ]
         if earlier:
-            back = ", ".join(f"`{name}` {other}" for name, other in earlier.items())
+            back = ", ".join(f"`{name}` {other}" for name, other in earlier)
             lines.append(
                 "This place is new: nothing has been read or planned in it yet. To go back to an earlier one on this "
                 f"connection, call `menu_enter` with its handle as `menu`: {back}."
@@ -191,15 +191,15 @@ class MenuDesk:
             "menu_lives": HANDLE_LIFE,
             "tools": described(tools),
         }
-        more: dict[str, Any] = {"call": call, "earlier": earlier}
+        more: dict[str, Any] = {"call": call, "earlier": dict(earlier)}
         return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
 
-    def _earlier(self) -> dict[str, str]:
-        """The handles of this session's other places, the newest of each mode, for who was given another one now."""
+    def _earlier(self) -> list[tuple[str, str]]:
+        """The mode and handle of this session's other places, the newest last, for who was given another one now."""
         if self.named:
-            return {}
-        told = [one for one in self.seat.common.seats if one.told and one.handle and one is not self.seat]
-        return {str(one.session.mode): one.handle for one in told[-MOST_EARLIER:] if one.handle and one.session.mode}
+            return []
+        told = [one for one in self.seat.common.seats if one.told and one is not self.seat]
+        return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
 
 
 def listed(tools: list[Tool]) -> str:

@@ -133,9 +133,15 @@ def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str
 
 
 def advised(found: Found, ending: Ending) -> Ending:
-    """A carried call without a handle may share nothing with the one before; reading first would not help it."""
-    alone = found.asked.tool in CARRIERS and found.handle is None
-    if not (alone and isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+    """What was read may have been read in another place; a carried call without a handle may share nothing with the
+    one before, and then reading first would not help it."""
+    if not (isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+        return ending
+    others = [one.handle for one in found.seat.common.seats if one.told and one is not found.seat and one.handle]
+    if others:
+        how = f"If you read it in an earlier place, go back there: `menu_enter` with `menu` {' or '.join(others[-3:])}."
+        return replace(ending, way_out=f"{ending.way_out} {how}")
+    if found.asked.tool not in CARRIERS or found.handle is not None:
         return ending
     mode = found.seat.session.mode
     how = f"If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu` in both."
@@ -144,6 +150,8 @@ def advised(found: Found, ending: Ending) -> Ending:
 
 def alone(found: Found, problem: Problem) -> Problem:
     """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
+    if problem.code is Code.WRONG_STAGE and found.handle:
+        return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
     if problem.code is not Code.WRONG_STAGE or not found.seat.passing:
         return problem
     how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."

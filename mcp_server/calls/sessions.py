@@ -68,6 +68,16 @@ class Sessions:
             self._seats[session.key] = seat
         return seat
 
+    async def claim(self, seat: Seat) -> Seat:
+        """The place for who shows no handle: this one if nobody claimed it yet, else a further one. Whoever comes at
+        the same moment finds it claimed: nothing is waited for in between."""
+        if not seat.told:
+            seat.told = True
+            return seat
+        there = await self.branch(seat)
+        there.told = True
+        return there
+
     async def branch(self, seat: Seat) -> Seat:
         """A further place of the session, at ROOT, where nothing was read and nothing is to be done yet."""
         common = seat.common

@@ -174,13 +174,13 @@ def test_a_call_is_the_same_call_whichever_way_its_optional_arguments_are_left_o
 
 def test_a_rule_about_an_argument_is_not_met_by_one_that_says_nothing(workspace: Path, home: Path) -> None:
     config = home / "menugate.yaml"
-    config.write_text("rules:\n  deny:\n    - bash(exec_dir exists)\n")
+    config.write_text("rules:\n  deny:\n    - bash(description exists)\n")
     with pipe(workspace, home, "--config", str(config)) as one:
         one.hello("mcp")
         fine(one.call("menu_enter", mode="swe"))
         for nothing in NOTHING:
-            fine(one.call("bash", command="echo there", exec_dir=nothing))
-        refused(one.call("bash", command="echo there", exec_dir="src"), "RULE_DENIED")
+            fine(one.call("bash", command="echo there", description=nothing))
+        refused(one.call("bash", command="echo there", description="say it"), "RULE_DENIED")
 
 
 def test_explain_says_of_it_what_the_call_is_told(workspace: Path, home: Path) -> None:

@@ -280,3 +280,40 @@ def test_shells_are_the_sessions_and_end_with_it(workspace: Path, home: Path) ->
         enter(one, "swe")
         fine(one.call("bash", command="pwd", bash_id="mine"))
         assert one.bye() == 0
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("era", ERAS)
+def test_those_who_enter_at_the_same_moment_get_places_of_their_own(
+    workspace: Path, home: Path, name: str, era: str
+) -> None:
+    """Sub-agents start together: nobody waits for the answer to somebody else's `menu_enter`."""
+    with pipe(workspace, home) as one:
+        one.hello(name, era)
+        asked = [
+            one.send("tools/call", {"name": "menu_enter", "arguments": {"mode": mode}})
+            for mode in ("swe", "git", "swe")
+        ]
+        got: dict[int, dict[str, Any]] = {}
+        while len(got) < len(asked):
+            message = one.message()
+            if message.get("id") in asked and "method" not in message:
+                got[message["id"]] = message["result"]["structuredContent"]
+        assert len({answer["menu"] for answer in got.values()}) == 3
+        assert [got[number]["mode"] for number in asked] == ["swe", "git", "swe"]
+
+
+def test_a_place_that_a_carrier_made_is_gone_on_with(workspace: Path, home: Path) -> None:
+    """Nobody was given its handle, so whoever enters is the one who read there."""
+    with pipe(workspace, home) as one:
+        one.hello("an-editor-nobody-knows")
+        assert not one.call("menu_call", tool="Read", arguments={"file_path": "notes.md"}, mode="swe")["isError"]
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        edit = {"file_path": "notes.md", "old_string": "first", "new_string": "second"}
+        edited = one.call("menu_call", tool="Edit", arguments=edit, menu=handle)
+        assert not edited["isError"], edited
+        # Who enters again has read nothing there, and is told where it was.
+        one.call("menu_enter", mode="swe")
+        refused = one.call("menu_call", tool="Edit", arguments=edit | {"old_string": "second"}, mode="swe")
+        assert "NOT_READ" in str(refused)
+        assert handle in str(refused)

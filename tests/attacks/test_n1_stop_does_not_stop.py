@@ -307,3 +307,18 @@ def test_all_of_it_has_ended_within_two_seconds(
         stopping.join()
         assert found[0].code == 0
         assert took < 2.0, took
+
+
+def test_nobody_outlives_a_stop_by_stopping_what_stays_beside_it(workspace: Path, home: Path, number: int) -> None:
+    """Without a sandbox a command may signal the process that is to end it, and ignore everything else itself."""
+    line = (
+        f"(env -i /usr/bin/setsid /bin/bash -c 'trap \"\" TERM HUP INT; exec sleep {number}' &) ; "
+        "sleep .3; kill -STOP $PPID"
+    )
+    with pipe(workspace, home, *flags("unrestricted")) as one:
+        one.hello()
+        begin(one, line, number, 1)
+        stopped = typed(workspace, home, "stop")
+        assert sleeping(number) == []
+        assert stopped.code == 0, stopped.out
+        assert one.bye() == 0

@@ -53,7 +53,8 @@ class Seat:
     passing: bool = False
     """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
     told: bool = False
-    """Somebody was given its handle: from then on it stays where it is, for whoever does not show that handle."""
+    """Somebody was given its handle, or is about to be: from then on it stays where it is, for whoever does not show
+    that handle."""
     turned: bool = False
     """Paused or let go on since everybody was told last, whoever it was that found out."""
     overspent: Spending | None = None

@@ -19,6 +19,10 @@ KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000
 WATCH = 0.2
 """Seconds between two counts of a family that is not bounded by the kernel."""
+OBEYS = 0.3
+"""Seconds in which whoever stays beside a command ends what it started. A command can stop that process (SIGSTOP); then
+we do it ourselves."""
+SWEEP = 0.02
 
 
 @dataclass(eq=False)
@@ -94,7 +98,12 @@ class Running:
                     await self._ended.wait()
             if self.code is None:
                 self._cut()
-            await self._ended.wait()
+            with anyio.move_on_after(OBEYS):
+                await self._ended.wait()
+            while self.code is None:
+                sweep(self.process.pid)
+                with anyio.move_on_after(SWEEP):
+                    await self._ended.wait()
 
     async def follow(self) -> None:
         """Until it has ended; whoever starts a child keeps this running."""
@@ -107,7 +116,7 @@ class Running:
         finally:
             if self.process.poll() is None:
                 self._cut()
-            self._settle(self.process.wait())
+            self._settle(_exit_now(self.process))
 
     def _settle(self, ended: int) -> None:
         code = self.tether.code(ended)
@@ -134,6 +143,25 @@ class Running:
                 self.overrun = True
                 self._cut()
                 return
+
+
+def sweep(keeper: int) -> None:
+    """End everything below it, and let it go on, which by now has nothing left to do. Stopped first, so that none has a
+    child between the look and the blow; what is still missed is met by the next sweep."""
+    below = [one for one in family(keeper) if one != keeper]
+    tell(below, signal.SIGSTOP)
+    tell([one for one in family(keeper) if one != keeper], signal.SIGKILL)
+    tell([keeper], signal.SIGCONT)
+
+
+def _exit_now(process: "subprocess.Popen[bytes]") -> int:
+    patience = OBEYS
+    while True:
+        try:
+            return process.wait(timeout=patience)
+        except subprocess.TimeoutExpired:
+            sweep(process.pid)
+            patience = SWEEP
 
 
 async def _exit(process: "subprocess.Popen[bytes]") -> int:

@@ -130,7 +130,9 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
     unseen += [inside for one in ground.private if (inside := ground.inside(one))]
-    homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), str(ground.home)]))
+    # A service's home may be `/`: emptied, nothing would be left to run.
+    own = () if ground.home == Path("/") else (str(ground.home),)
+    homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
     caches = tuple(_below(ground.home, CACHES)) if trusted and changing else ()
     installed = ground.installed((str(ground.workspace), *caches))
     writable = changing and str(ground.workspace) not in installed

@@ -27,9 +27,14 @@ class Edits(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.mkdtemp()
         self.ground = Ground(Path(self.folder))
+        # What is written through a link lands there, so it is a file of the test's own.
+        handle, self.outside = tempfile.mkstemp()
+        os.write(handle, b"x = 1\n")
+        os.close(handle)
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
+        Path(self.outside).unlink()
 
     @rule(path=FILES, text=TEXTS)
     def write(self, path: str, text: str) -> None:
@@ -74,7 +79,7 @@ class Edits(RuleBasedStateMachine):
     def link(self, path: str) -> None:
         place = self.ground.root / path
         if place.parent.is_dir() and not place.exists() and not place.is_symlink():
-            place.symlink_to("/etc/passwd")
+            place.symlink_to(self.outside)
 
     @rule()
     def throw_the_cache_away(self) -> None:

@@ -16,8 +16,8 @@ EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 RepoPath = Annotated[
     str,
-    "The repository's folder, absolute or relative to the workspace; the workspace if left out",
-    Is(shortest=1, longest=4096),
+    "The repository's folder, absolute or relative to the workspace",
+    Is(shortest=1, default=".", longest=4096),
 ]
 
 ContextLines = Annotated[int, "Unchanged lines around each change", Is(default=3, at_least=0, at_most=1000)]
