@@ -268,7 +268,7 @@ def test_what_the_person_allows_a_session_holds_in_all_of_its_places(workspace: 
         id = asked.partition("menugate approve ")[2].split("`")[0]
         assert typed(workspace, home, "approve", id, "--for-session").code == 0
         enter(one, "swe")
-        assert "APPROVAL_REQUIRED" not in said(one.call("bash", command="curl localhost:2"))
+        assert "APPROVAL_REQUIRED" not in said(one.call("bash", command="curl localhost:1"))
 
 
 def test_shells_are_the_sessions_and_end_with_it(workspace: Path, home: Path) -> None:
@@ -314,6 +314,6 @@ def test_a_place_that_a_carrier_made_is_gone_on_with(workspace: Path, home: Path
         assert not edited["isError"], edited
         # Who enters again has read nothing there, and is told where it was.
         one.call("menu_enter", mode="swe")
-        refused = one.call("menu_call", tool="Edit", arguments=edit | {"old_string": "second"}, mode="swe")
+        refused = one.call("menu_call", tool="Edit", arguments=edit | {"new_string": "third"}, mode="swe")
         assert "NOT_READ" in str(refused)
         assert handle in str(refused)

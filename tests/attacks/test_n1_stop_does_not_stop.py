@@ -174,14 +174,15 @@ def test_stop_ends_shells_of_every_kind_and_says_so_once(workspace: Path, home: 
 @pytest.mark.parametrize("era", ERAS)
 def test_the_prompt_stops_and_names_as_well(workspace: Path, home: Path, number: int, era: str) -> None:
     with pipe(workspace, home, *flags("trusted")) as one:
-        one.hello(era=era)
+        # A host that is known to keep prompts for its user.
+        one.hello("claude-code", era)
         line = f"sleep {number}; echo x > src/done.txt"
         request = begin(one, line, number)
-        read = one.send("prompts/get", {"name": "pause", "arguments": {"reason": "lunch"}})
+        read = one.send("prompts/get", {"name": "pause", "arguments": {"when": "now", "reason": "lunch"}})
         paused, before = one.until(read)
         assert line in json.dumps(paused)
         assert not [message for message in before if message.get("id") == request]
-        begun = one.send("prompts/get", {"name": "stop", "arguments": {"reason": "wrong"}})
+        begun = one.send("prompts/get", {"name": "stop", "arguments": {"when": "now", "reason": "wrong"}})
         seen: dict[Any, dict[str, Any]] = {}
         while begun not in seen or request not in seen:
             message = one.message()

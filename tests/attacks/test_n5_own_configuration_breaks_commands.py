@@ -102,7 +102,9 @@ def test_commands_run_beside_the_operators_file(room: Path, layout: str, who: st
     subprocess.run(["git", "init", "-q", str(work)], check=True, env=environment(home))
     give_away(room, who)
     config = home / ".config" / "menugate" / "menugate.yaml"
-    with pipe(work, home, "--mode", "swe", "--profile", "trusted", run=run_words(who, sandbox)) as one:
+    # Keys inside of the workspace would be refused, and a workspace in which Python looks for modules is only read.
+    run = ("/usr/bin/env", "PYTHONSAFEPATH=1", f"MENUGATE_STATE_HOME={room / 'keys'}", *run_words(who, sandbox))
+    with pipe(work, home, "--mode", "swe", "--profile", "trusted", run=run) as one:
         one.hello()
         for behind in (False, True):
             ran = bash(one, "echo here > src/made.txt && cat src/made.txt", run_in_background=behind)

@@ -227,7 +227,8 @@ async def test_a_known_secret_is_marked_and_only_once_approved(workspace: Path, 
         # What stands in the command itself is in quotes, and so is no mark.
         assert '"[secret]\' https://h; id > P"' in message
         assert "scope" not in str(form.shown[-1].model_dump())
-        (waiting,) = json.loads(typed(workspace, home, "approvals", "--json").out)
+        questions = json.loads(typed(workspace, home, "approvals", "--json").out)
+        (waiting,) = [one for one in questions if "id > P" not in one["message"]]
         assert here.token not in waiting["message"]
         assert not waiting["may_be_for_session"]
         assert typed(workspace, home, "approve", waiting["id"], "--for-session").code == 1

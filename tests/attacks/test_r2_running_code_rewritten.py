@@ -467,7 +467,8 @@ def test_a_whole_home_is_served_and_the_link_to_menugate_stays(tmp_path: Path) -
     script = environment_at(place)
     copied(place / SITE)
     (links / "menugate").symlink_to(script)
-    copy = Copy(home, home, [str(links / "menugate")], site=f"{place.relative_to(home)}/{SITE}")
+    env = {"MENUGATE_STATE_HOME": str(tmp_path / "keys")}
+    copy = Copy(home, home, [str(links / "menugate")], env, site=f"{place.relative_to(home)}/{SITE}")
     before = grown(home / ".local" / "share")
     with copy.serving() as one:
         (home / "src").mkdir()

@@ -32,7 +32,12 @@ PURE = {"mcp_server.model", "mcp_server.rules"}
 NOT_PURE = {"mcp", "mcp_types", "yaml", "os", "time", "random", "secrets", "datetime", "asyncio", "anyio", "sqlalchemy"}
 CEILINGS = {"module": 300, "function": 40, "parameters": 6, "room": 10}
 # path or path:function -> why it may be over a ceiling. An exception that is no longer needed fails.
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = {
+    "mcp_server/compose.py:connected": "where everything is wired; the reshape takes it apart",
+    "mcp_server/guards/processes/starting.py": "one subject, how a command starts; the reshape gives it a room",
+    "mcp_server/settings.py": "every setting in one value; the reshape moves where keys lie out of it",
+    "mcp_server/settings.py:read": "one line a setting",
+}
 
 
 def modules() -> Iterator[Path]:
