@@ -183,7 +183,12 @@ def pipeline(
         postures=postures,
         finding=Finding(ruling, sessions, desk, str(settings.workspace), jail.leads),
         recorder=Recorder(
-            store, counting(ruling), conversation, redactor.redact, rooms.noticed, Binding(jail, redactor)
+            store,
+            counting(ruling),
+            conversation,
+            redactor.redact,
+            rooms.noticed,
+            Binding(jail, redactor, rooms.keeping.owned),
         ),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,

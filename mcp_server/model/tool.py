@@ -121,6 +121,9 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
+    goes_on_with: Callable[[Arguments], tuple[str, ...]] | None = None
+    """The names by which the session keeps what this call goes on with, such as a shell that stays: where that stands
+    decides what the call does as much as its arguments do. Pure."""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
     base: str = ""

@@ -112,3 +112,23 @@ def test_other_tools_keep_the_yes_for_the_session(place: Path, home: Path) -> No
         assert "any call" in approve(place, home, "fs_read_file", "--for-session")
         for path in ("tox.ini", "notes.md"):
             assert not one.call("fs_read_file", path=path)["isError"]
+
+
+@pytest.mark.parametrize("words", [(), ("--for-session",)])
+def test_a_shell_that_stays_has_to_stand_where_it_stood(place: Path, home: Path, words: tuple[str, ...]) -> None:
+    """`cd` is not asked about, and what was approved in one folder would run in another."""
+    for folder in ("here", "there"):
+        (place / folder / "build").mkdir(parents=True)
+    with pipe(place, home, "--mode", "swe") as one:
+        one.hello()
+        assert not one.call("bash", command="cd here", bash_id="mine")["isError"]
+        assert asks(one.call("bash", command="rm -rf build", bash_id="mine"))
+        (question,) = json.loads(typed(place, home, "approvals", "--json").out)
+        assert f"the shell stands in {json.dumps(str(place / 'here'))}" in question["message"]
+        approve(place, home, "bash", *words)
+        assert not one.call("bash", command="cd ../there", bash_id="mine")["isError"]
+        assert asks(one.call("bash", command="rm -rf build", bash_id="mine"))
+        assert (place / "there" / "build").exists()
+        assert not one.call("bash", command="cd ../here", bash_id="mine")["isError"]
+        assert not one.call("bash", command="rm -rf build", bash_id="mine")["isError"]
+        assert not (place / "here" / "build").exists()

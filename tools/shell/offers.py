@@ -9,6 +9,7 @@ from mcp_server.model.tool import (
     ACTING,
     REVIEWING,
     WARMUP,
+    Arguments,
     Effect,
     Hints,
     Later,
@@ -38,6 +39,17 @@ class BashArguments(TypedDict):
     run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
 
 
+def label(name: str) -> str:
+    """A name the caller gave a shell, as the session keeps it."""
+    return f"shell {name}"
+
+
+def kept_as(args: Arguments) -> tuple[str, ...]:
+    """The shell that stays which a call goes on with."""
+    name = args.get("bash_id") or args.get("shell_id")
+    return (str(name), label(str(name))) if name else ()
+
+
 BASH = Tool(
     name="bash",
     title="Run a command",
@@ -61,6 +73,7 @@ BASH = Tool(
     shut_in=True,
     subject=("command", Subject.COMMAND),
     paths=("exec_dir",),
+    goes_on_with=kept_as,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,
@@ -147,6 +160,7 @@ WRITE = _tool(
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     demand=Later("tools.shell.classify:typed"),
+    goes_on_with=kept_as,
     shut_in=True,
 )
 

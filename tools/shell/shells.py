@@ -15,6 +15,7 @@ from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.patterns import unbearable
 from mcp_server.model.ports.processes import Child, Command, Overflow, could_not_run
 from mcp_server.model.posture import Profile
+from tools.shell.offers import label
 from tools.shell.screen import WINDOW, Screen, readable
 
 PREFIX = "bash_"
@@ -141,6 +142,10 @@ class Shell:
                     return
                 waiting = pause
 
+    def standing(self) -> str:
+        """Where it is now. Where that cannot be told, it is another place whenever something was printed."""
+        return self.child.folder() or f"a folder that cannot be told ({self.screen.total} characters printed)"
+
     async def close(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
             await self.child.kill(grace)
@@ -182,10 +187,6 @@ def keep(ctx: Context, shell: Shell, name: str = "") -> None:
 
 async def _nothing() -> None:
     """What has two names is closed by the first."""
-
-
-def label(name: str) -> str:
-    return f"shell {name}"
 
 
 async def make_room(ctx: Context) -> None:

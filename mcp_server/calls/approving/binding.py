@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from mcp_server.calls.approving.wording import STANDS
 from mcp_server.calls.asking import CANONICAL, Found
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.ending import Refusal
+from mcp_server.model.ports.context import Belongings
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.tool import Arguments, Demand, Effect, Tool
 from mcp_server.rules.arguments import normalised
@@ -22,12 +24,24 @@ class Binding:
     jail: Jail
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
+    objects: Callable[[str], Belongings]
+    """What a session keeps between its calls."""
 
     def destinations(self, found: Found) -> Arguments:
         """The paths among the arguments that lead elsewhere, and where to."""
         given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
         there = {name: _apply(value, self.jail.leads) for name, value in given.items()}
-        return {name: there[name] for name in given if there[name] != given[name]}
+        leads = {name: there[name] for name in given if there[name] != given[name]}
+        return {**leads, **self._stands(found)}
+
+    def _stands(self, found: Found) -> Arguments:
+        """Where a shell that stays has gone: a line means something else in another folder."""
+        if found.tool.goes_on_with is None:
+            return {}
+        kept = self.objects(found.seat.session.id)
+        names = found.tool.goes_on_with(found.arguments)
+        shell = next((one for name in names if (one := kept.get(name)) is not None), None)
+        return {STANDS: shell.standing()} if shell is not None else {}
 
     def wanted(self, found: Found, judged: Judged, leads: Arguments) -> Wanted:
         """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""

@@ -16,6 +16,8 @@ MOST_READ = 1_000_000
 """And more than these nobody reads at all."""
 MOST_REASON = 600
 SERVER = "menugate"
+STANDS = "the shell"
+"""Among the places that a call leads to: where the shell is that it goes on with. No argument is called so."""
 
 
 def question(
@@ -34,6 +36,8 @@ def question(
         lines += argument_lines(name, arguments[name], redactor)
         if leads and name in leads:
             lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
+    if leads and STANDS in leads:
+        lines.append(f"    (the shell stands in {spell(leads[STANDS], redactor)})")
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
-from mcp_server.guards.processes.family import family, tell
+from mcp_server.guards.processes.family import family, tell, where_the_shell_stands
 from mcp_server.guards.processes.fence import Fence
 from mcp_server.guards.processes.launching import Tether
 from mcp_server.guards.processes.strays import Since
@@ -79,6 +79,9 @@ class Running:
 
     async def planted(self) -> tuple[str, ...]:
         return await self.since.planted() if self.since is not None else ()
+
+    def folder(self) -> str:
+        return where_the_shell_stands(self.pid)
 
     def failure(self, printed: str) -> str:
         if self.cut_off is None:

@@ -119,6 +119,10 @@ class Child(Protocol):
         what is not there yet."""
         ...
 
+    def folder(self) -> str:
+        """Where the shell in it stands now; empty where that cannot be told."""
+        ...
+
     def failure(self, printed: str) -> str:
         """Why it never began, or what cut it off, where it did not end by itself and nobody here ended it; empty
         otherwise. `printed` is the end of its output, on which a sandbox says what is wrong."""
