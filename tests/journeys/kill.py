@@ -17,7 +17,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,7 @@ class Server:
         os.set_blocking(self.process.stdout.fileno(), False)
         self.number = number
         self.ready: float | None = None
+        self.handle = ""
         self.answered: list[Deed] = []
         self.failed: list[str] = []
         self._deeds = deeds(number)
@@ -91,9 +92,14 @@ class Server:
         """Keep several calls in flight, at most one of them a move: which of two came last nobody could say."""
         while len(self._waiting) < IN_FLIGHT:
             moving = any(deed.moves for deed in self._waiting.values())
-            deed = next(self._deeds) if moving or self._next % 4 else next(self._moves)
+            deed = next(self._deeds) if moving or self._next % 4 else self._move()
             self._waiting[self._next + 1] = deed
             self._send("tools/call", {"name": deed.tool, "arguments": deed.arguments})
+
+    def _move(self) -> Deed:
+        """By its handle, once it has one: without it a session gets further places."""
+        move = next(self._moves)
+        return replace(move, arguments={**move.arguments, "menu": self.handle}) if self.handle else move
 
     def listen(self) -> int:
         """Take in what has come; how many calls it answered."""
@@ -141,6 +147,8 @@ class Server:
                 self.failed.append(f"{deed.tool}: {message}")
             else:
                 self.answered.append(deed)
+                if deed.tool == "menu_enter":
+                    self.handle = result["structuredContent"]["menu"]
 
     def _send(self, method: str, params: dict[str, Any]) -> None:
         self._next += 1

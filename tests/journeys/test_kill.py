@@ -11,7 +11,8 @@ from tests.journeys.kill import Deed, Journey, Place, journey
 def test_whatever_was_answered_survives_the_kill(tmp_path: Path) -> None:
     told = journey(tmp_path, kills=12, seed=7)
     assert told["answered"] > 300
-    assert told["stop"] == 2, "those that left in peace say so"
+    # The two that worked, and the spare one where it had opened the state by then.
+    assert told["stop"] in (2, 3), "those that left in peace say so"
 
 
 @pytest.mark.heavy

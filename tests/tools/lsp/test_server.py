@@ -422,7 +422,6 @@ def symbol(name: str, kind: int, line: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ({"symbol": "", "line": 5}, Code.INVALID_ARGUMENTS, "the name it is about; line 5 reads `greet(greet)`."),
         ({"symbol": "name", "line": 5}, Code.NO_MATCH, "which reads `greet(greet)`. It is on line 2, 1."),
         ({"symbol": "nope", "line": 5}, Code.NO_MATCH, "It is nowhere in the file."),
         ({"symbol": "greet", "line": 6}, Code.INVALID_ARGUMENTS, "`a.py` has 5 lines, and no line 6."),
