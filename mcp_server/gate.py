@@ -85,6 +85,7 @@ def ground(settings: Settings, found: Law) -> Ground:
         # Last come the programs that were installed together with us.
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
+        outside=dict(settings.variables_outside),
         installation=installation(settings, found),
     )
 

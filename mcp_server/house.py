@@ -110,6 +110,7 @@ class House:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
+        self.renewal.begin()
         changed = asyncio.Event()
         self.store.on_change(changed.set)
         self.store.on_change(self.live_calls.heed)
@@ -130,9 +131,10 @@ class House:
         finally:
             for task in tasks:
                 task.cancel()
-            self.renewal.close()
             await self.keeping.close()
             await self.entrance.close()
+            # After the last child: until then each can be told whose it is.
+            self.renewal.close()
             self.notices.close()
             await self.live_calls.close()
             await self.store.close()

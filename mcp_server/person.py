@@ -4,7 +4,6 @@ What the server and the command line both have of it, without what only a server
 """
 
 import asyncio
-import os
 import secrets
 import sys
 import time
@@ -26,7 +25,7 @@ from mcp_server.model.pack import Command
 from mcp_server.model.runs.approval import Approvals
 from mcp_server.settings import Settings
 from mcp_server.state import Clock, Store, deeds
-from mcp_server.state.lives import ancestors, born, marked, servers
+from mcp_server.state.lives import ancestors, born, marked, own, servers, unseen
 from mcp_server.state.trust.account import HOMELESS
 
 LONGEST_COMMAND = 500
@@ -35,27 +34,37 @@ LONGEST_COMMAND = 500
 @asynccontextmanager
 async def opened_for_person(settings: Settings) -> AsyncGenerator[Store]:
     """The state, for what the person says at a terminal. What a server started is not the person, wherever it types:
-    a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them."""
-    server = started_by(settings)
+    a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them; where
+    they cannot be seen, nobody is the person."""
+    barred = barring(settings)
     if settings.secrets is None:
-        raise not_the_person(server) if server else Refusal(HOMELESS)
+        raise barred[1] if barred else Refusal(HOMELESS)
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     try:
-        if server:
+        if barred:
+            server, refused = barred
             attempt = partial(deeds.attempted, principal=settings.person, server=server, command=command_line())
             await store.write(attempt)
-            raise not_the_person(server)
+            raise refused
         yield store
     finally:
         await store.close()
 
 
+def barring(settings: Settings, quick: bool = False) -> tuple[int, Refusal] | None:
+    """The server for whose sake nothing here speaks for the person, and what to say of it."""
+    if server := started_by(settings, quick):
+        return server, not_the_person(server)
+    hidden = unseen(settings.state)
+    return None if hidden is None else (hidden, nobody_to_be_seen(hidden))
+
+
 def started_by(settings: Settings, quick: bool = False) -> int:
     """The server below which this process runs; 0 where there is none to be seen. Of every server here the ledger knows
     its process and when that began. `quick`: nothing is asked that takes long, and none but the servers of here."""
-    pid = os.getpid()
+    pid = own()
     above = {(one, born(one)) for one in ancestors(pid)}
-    serving = {(one.pid, one.born) for one in servers(settings.state)}
+    serving = {(one.pid, one.born) for state in settings.state_folders for one in servers(state)}
     if quick:
         return next((one for one, _ in above & serving), 0)
     with suppress(Refusal):
@@ -76,7 +85,7 @@ def refuse_inside(settings: Settings, quick: bool = False) -> None:
         async with opened_for_person(settings):
             return
 
-    if started_by(settings, quick):
+    if barring(settings, quick):
         asyncio.run(refused())
 
 
@@ -85,6 +94,18 @@ def not_the_person(server: int) -> Refusal:
         f"this runs inside what a menugate server started (process {server}), and no program speaks for you there."
     )
     way_out = "Nothing was changed, and the attempt is on record. Type it in a terminal of your own."
+    return Refusal(Problem(Code.BLOCKED, message, way_out))
+
+
+def nobody_to_be_seen(server: int) -> Refusal:
+    message = (
+        f"a menugate server of this folder lives (process {server or 'unknown'}) and cannot be seen from here, so what "
+        "runs here may be something that it started, and no program speaks for you there."
+    )
+    way_out = (
+        "Nothing was changed, and the attempt is on record. Type commands for the user where the server runs, outside "
+        "of a container or namespace made inside it."
+    )
     return Refusal(Problem(Code.BLOCKED, message, way_out))
 
 

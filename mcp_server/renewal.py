@@ -21,7 +21,7 @@ from mcp_server.library.folder import FILE, PROMPTS
 from mcp_server.model.policy import Kind, Policy, Rules
 from mcp_server.model.posture import Profile
 from mcp_server.settings import OPERATORS_FILE, Settings
-from mcp_server.state.lives import Server, born, publish, servers, withdraw
+from mcp_server.state.lives import Lock, Server, born, own, publish, servers, withdraw
 from mcp_server.state.trust import Trusted
 
 log = logging.getLogger("menugate")
@@ -54,6 +54,7 @@ class Renewal:
     """The last that was valid."""
     fault: str = ""
     since: int = 0
+    _lock: Lock | None = None
     _stamps: Stamps = ()
     _still: bool = True
     _merged: bool = False
@@ -95,12 +96,21 @@ class Renewal:
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
 
+    def begin(self) -> None:
+        """From here on a command that does not see this process knows that it lives."""
+        try:
+            self._lock = Lock.taken(self.settings.state)
+        except OSError as wrong:
+            log.warning("that this server lives could not be written down: %s", wrong)
+
     def close(self) -> None:
-        withdraw(self.settings.state, os.getpid())
+        withdraw(self.settings.state, own())
+        if self._lock is not None:
+            self._lock.release()
 
     def say(self) -> None:
         """What is judged by here, for the person's commands."""
-        settings, pid = self.settings, os.getpid()
+        settings, pid = self.settings, own()
         said = Server(
             pid=pid,
             born=born(pid),

@@ -66,6 +66,8 @@ class Settings:
     """The person's own folder, which programs we start do not see."""
     variables: tuple[tuple[str, str], ...] = ()
     """What programs we start are told of the environment."""
+    variables_outside: tuple[tuple[str, str], ...] = ()
+    """What those are told besides that run in no sandbox: the person's commands look for this state there, too."""
     secret_values: tuple[str, ...] = ()
     """What the environment holds that must never be shown: the values of variables whose names say so."""
     traces: str = ""
@@ -166,6 +168,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         search_path=env.get("PATH") or os.defpath,
         home=home,
         variables=_handed_on(env, home),
+        variables_outside=_told_outside(env),
         secret_values=_secrets_in(env),
     )
 
@@ -235,6 +238,11 @@ def _handed_on(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...
     found |= {name: value for name, value in env.items() if name.startswith("LC_")}
     found |= {"PATH": env.get("PATH") or os.defpath, "HOME": str(home)}
     return tuple(sorted(found.items()))
+
+
+def _told_outside(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    given = env.get("MENUGATE_STATE_HOME")
+    return (("MENUGATE_STATE_HOME", str(Path(given).resolve())),) if given else ()
 
 
 def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:

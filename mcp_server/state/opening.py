@@ -5,7 +5,6 @@ hashed. The columns one searches by are computed from that text, so that no copy
 chain covers; `{session}` and the like stand for the dialect's expression.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.ahead import Reserve
 from mcp_server.state.batch import Transaction, Workspace
 from mcp_server.state.deeds import forget, forget_records, settle, take_over
-from mcp_server.state.lives import born
+from mcp_server.state.lives import born, own
 from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
@@ -269,7 +268,7 @@ def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Con
         leave_notices(tx, condition, segment)
         # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
         about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
-        self = {"pid": os.getpid(), "born": born(os.getpid())}
+        self = {"pid": own(), "born": born(own())}
         tx.append(RowKind.START, {**self, "version": __version__, "reason": lost or None, **about})
         settle(tx)
         forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import PATIENCE, ROOT, command, environment
+from tests.doors.served import PATIENCE, ROOT, command, environment, state_home
 from tests.doors.typed import typed
 
 ERAS = ("legacy", "2026-07-28")
@@ -141,7 +141,9 @@ IN_A_TREE = {
         'from mcp_server.cli import main; sys.exit(main({words}))"'
     ),
     "without the mark": "x=mcp; env -u MENUGATE_STARTED_BY {ours} -m ${{x}}_server {line}",
-    "an empty environment": "x=mcp; env -i HOME=$HOME PATH=$PATH {ours} -m ${{x}}_server {line}",
+    "an empty environment": (
+        "x=mcp; env -i HOME=$HOME PATH=$PATH MENUGATE_STATE_HOME=$MENUGATE_STATE_HOME {ours} -m ${{x}}_server {line}"
+    ),
 }
 ORPHAN = """
 import os, sys, time
@@ -202,6 +204,101 @@ def test_nor_a_terminal_of_a_background_shell(workspace: Path, home: Path, flags
         assert "no program speaks for you" in text, text
         assert unanswered(workspace, home, name)
         assert recorded(workspace, home, "attempt")
+
+
+APART = {
+    "unshare": "unshare -Urpf --mount-proc",
+    "unshare that keeps /proc": "unshare -Urpf",
+    "unshare as root": "unshare -pf",
+    "unshare as root with its /proc": "unshare -pf --mount-proc",
+    "bwrap": "bwrap --dev-bind / / --unshare-pid --proc /proc",
+    "bwrap that keeps /proc": "bwrap --dev-bind / / --unshare-pid",
+    "no /proc at all": "unshare -Urm sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh",
+    "no /proc of the server": "unshare -Urm sh -c 'mount -t tmpfs none /proc/{server} && exec \"$@\"' sh",
+}
+
+
+def possible(way: str) -> bool:
+    ran = subprocess.run(["sh", "-c", f"{way.format(server=1)} true"], capture_output=True, check=False)
+    return ran.returncode == 0
+
+
+@pytest.mark.parametrize("way", APART)
+def test_nor_one_in_a_namespace_of_its_own(workspace: Path, home: Path, flags: list[str], way: str) -> None:
+    if not possible(APART[way]):
+        pytest.skip("this machine does not make such namespaces")
+    with pipe(workspace, home, *flags) as one:
+        one.hello("mcp")
+        name = question(one)
+        apart = APART[way].format(server=one.process.pid)
+        ours = f"env -u MENUGATE_STARTED_BY {apart} env {OURS}"
+        line = f"m=mcp; {ours} -m ${{m}}_server app''rove {name} --workspace {workspace}"
+        text = said(one, "bash", command=line)
+        assert "no program speaks for you" in text, text
+        assert "exit code 0" not in text
+        served = said(one, "bash", command=f"m=mcp; {ours} -m ${{m}}_server serve --workspace {workspace} </dev/null")
+        assert "no program speaks for you" in served, served
+        read = said(one, "bash", command=f"m=mcp; {ours} -m ${{m}}_server approvals --workspace {workspace}")
+        assert name in read
+        assert unanswered(workspace, home, name)
+        attempts = recorded(workspace, home, "attempt")
+        assert [attempt["server"] for attempt in attempts] == [one.process.pid] * 2
+        assert not recorded(workspace, home, "answer")
+
+
+def test_a_server_in_a_container_is_spoken_to_from_the_machine(workspace: Path, home: Path) -> None:
+    """There it has number one, and is the parent of all that it started; the machine sees it by another number."""
+    apart = "unshare -Urpf --mount-proc"
+    if not possible(apart):
+        pytest.skip("this machine does not make such namespaces")
+    run = [*apart.split(), *command("serve")]
+    with pipe(workspace, home, "--profile", "unrestricted", run=run) as one:
+        one.hello("mcp")
+        name = question(one)
+        line = f"m=mcp; env -u MENUGATE_STARTED_BY {OURS} -m ${{m}}_server approve {name} --workspace {workspace}"
+        text = said(one, "bash", command=line)
+        assert "process 1)" in text, text
+        assert "no program speaks for you" in text, text
+        assert unanswered(workspace, home, name)
+        assert typed(workspace, home, "approve", name).code == 0
+        assert "Error" not in said(one, "fs_delete", "data", path="notes.md")
+
+
+def test_what_a_killed_server_leaves_locks_nobody_out(workspace: Path, home: Path) -> None:
+    apart = ["unshare", "-Urpf", "--mount-proc"]
+    if not possible(" ".join(apart)):
+        pytest.skip("this machine does not make such namespaces")
+    locks = workspace / ".menugate" / "servers"
+    with pipe(workspace, home, "--profile", "unrestricted") as one:
+        one.hello("mcp")
+        name = question(one)
+        assert len(list(locks.glob("*.lock"))) == 1
+        one.process.kill()
+        one.process.wait()
+    assert len(list(locks.glob("*.lock"))) == 1
+    answer = [*apart, *command("approve", name), "--workspace", str(workspace)]
+    ended = subprocess.run(answer, env=environment(home), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert not list(locks.glob("*.lock"))
+
+
+def test_nor_one_that_looks_for_another_accounts_keys(workspace: Path, home: Path, flags: list[str]) -> None:
+    with pipe(workspace, home, *flags) as one:
+        one.hello("mcp")
+        name = question(one)
+        elsewhere = f"x=mcp; env -i PATH=$PATH MENUGATE_STATE_HOME={home}/other {OURS} -m ${{x}}_server"
+        for words in (f"approve {name}", "profile unrestricted", "serve </dev/null"):
+            text = said(one, "bash", command=f"{elsewhere} {words} --workspace {workspace}")
+            assert "no program speaks for you" in text, (words, text)
+        assert unanswered(workspace, home, name)
+
+
+def test_where_the_state_is_only_commands_without_a_sandbox_are_told(workspace: Path, home: Path) -> None:
+    for profile, told in (("unrestricted", str(state_home(home))), ("trusted", "none")):
+        with pipe(workspace, home, "--profile", profile) as one:
+            one.hello("mcp")
+            text = said(one, "bash", command="echo at ${MENUGATE_STATE_HOME:-none}")
+            assert f"at {told}" in text, (profile, text)
 
 
 def test_nor_choose_trust_or_advance(workspace: Path, home: Path, flags: list[str]) -> None:

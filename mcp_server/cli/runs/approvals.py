@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say, when
 from mcp_server.cli.posture.holding import remembering
-from mcp_server.cli.runs.place import written
+from mcp_server.cli.runs.place import refuse_others, written
 
 if TYPE_CHECKING:
     from mcp_server.model.runs.approval import Approval
@@ -133,6 +133,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     from mcp_server.model.runs.approval import Answer, Scope
 
     settings = settings_of(arguments)
+    refuse_others(settings)
     scope = Scope.SESSION if arguments.for_session else Scope.ONCE
     asked = find_question(settings, arguments.id)
     if scope is Scope.SESSION and not asked.wanted.lasting:
@@ -154,7 +155,9 @@ def run_deny(arguments: argparse.Namespace) -> int:
     from mcp_server.model.runs.approval import Answer
 
     reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
-    settled = answered(settings_of(arguments), arguments.id, Answer.NO, reason=reason)
+    settings = settings_of(arguments)
+    refuse_others(settings)
+    settled = answered(settings, arguments.id, Answer.NO, reason=reason)
     if settled.used:
         say(f"Taken back: `{settled.wanted.tool}`. Whatever calls it next asks anew.")
     else:

@@ -48,6 +48,17 @@ def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, Given]]
     return with_store(settings, done)
 
 
+def refuse_others(settings: "Settings") -> None:
+    """Before anything else is said: what a server started learns of no question, and its attempt is on record."""
+    from mcp_server.person import barring
+
+    async def nothing(_: "Store") -> None:
+        return
+
+    if barring(settings):
+        with_store(settings, nothing)
+
+
 def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 

@@ -48,6 +48,8 @@ class Ground:
     search_path: str = ""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What every child is told of the environment."""
+    outside: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What those are told besides that run in no sandbox."""
     installation: tuple[Path, ...] = ()
     """What we run from, wherever that lies."""
 

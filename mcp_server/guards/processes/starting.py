@@ -194,8 +194,8 @@ class Granted:
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
-            # Nothing shuts it in, so it could reach the person's commands: those are told who started it.
-            launch = replace(beside(argv, terminal), variables={MARK: str(os.getpid())})
+            # Nothing shuts it in, so it could reach the person's commands: those find this state, and who started it.
+            launch = replace(beside(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())})
             child = await self._begun(launch, command, folder, terminal, apart)
         else:
             start = Start(argv, within, shop.limits, command.seconds, terminal)

@@ -20,12 +20,29 @@ def born(pid: int) -> str:
     return fields[19] if len(fields) > 19 else ""
 
 
+def own() -> int:
+    """Our own number as /proc counts. A namespace that was made without a /proc of its own tells us another one."""
+    try:
+        return int(Path("/proc/self").readlink().name)
+    except (OSError, ValueError):
+        return os.getpid()
+
+
+def namespace() -> str:
+    """Which processes number each other as ours does; empty where nobody says."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
 def ancestors(pid: int) -> Iterator[int]:
     """Who started it, who started that one, and so on, as far as they can be seen."""
     seen = {pid}
     for _ in range(DEEPEST):
-        pid = os.getppid() if pid == os.getpid() else _parent(pid)
-        if pid <= 1 or pid in seen:
+        # Where /proc is hidden, the kernel still says who started us.
+        pid = _parent(pid) or (os.getppid() if pid == os.getpid() else 0)
+        if pid < 1 or pid in seen:
             return
         seen.add(pid)
         yield pid
