@@ -86,7 +86,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
-    live_calls = LiveCalls(store, holds, entrance.redact)
+    live_calls = LiveCalls(store, holds, entrance.redact, new_id, doors.postures.everybody)
     halting = Halting(store, holds, new_id, raising(found, store, time))
     offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)

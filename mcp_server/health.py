@@ -28,6 +28,7 @@ from mcp_server.model.pack import Pack
 from mcp_server.person import health_gate, opened
 from mcp_server.renewal import differing
 from mcp_server.settings import Settings
+from mcp_server.state.ahead import FULL, no_room
 from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> s
 
 def usable(findings: Sequence[Finding]) -> bool:
     """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
-    return not any(one.what in ("state file", "lock") for one in faults(findings))
+    return not any(one.what in ("state file", "lock", "disk") for one in faults(findings))
 
 
 def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
@@ -185,6 +186,8 @@ def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Ite
     from mcp_server.state.reader import Reader
     from mcp_server.state.sqlite import look
 
+    if settings.state.is_dir() and no_room(settings.state):
+        yield Finding("disk", FULL.format(settings.state), Grade.FAULT)
     gone = not settings.database.exists()
     if gone and settings.foreign and settings.foreign.exists():
         yield Finding("state file", OF_ANOTHER.format(settings.foreign), Grade.NOTE)

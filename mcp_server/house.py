@@ -5,6 +5,7 @@ What is behind the entrance is loaded for the first call: that is most of what t
 
 import asyncio
 import gc
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from mcp_server.model.ports.processes import Sandboxing
 from mcp_server.renewal import Renewal
 from mcp_server.settings import Settings
 from mcp_server.state import Store, glimpse
+from mcp_server.state.lives import STOP, obeyed
 from mcp_server.wire.notices import Notices
 from mcp_server.wire.server import MenuServer
 
@@ -122,6 +124,8 @@ class House:
         else:
             await self.store.ready()
             self.entrance.open()
+        # Understood before anybody is told that it is.
+        self.renewal.stoppable = listens(lambda: tasks.append(loop.create_task(self._stopped())))
         works = (self._follow(changed), self.keeping.tend(), self.renewal.follow())
         tasks = [loop.create_task(work) for work in works]
         self.entrance.missing = lambda: tasks.append(loop.create_task(self._seen_anew()))
@@ -140,6 +144,11 @@ class House:
             await self.store.close()
             if self.last_words is not None:
                 await to_thread.run_sync(self.last_words)
+
+    async def _stopped(self) -> None:
+        """By a signal, because no order could be written."""
+        if await self.live_calls.end_all():
+            obeyed(self.settings.state, os.getpid())
 
     async def _seen_anew(self) -> None:
         """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
@@ -163,6 +172,15 @@ class House:
             condition = await self.store.ready()
             if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
                 await self.health.failed(ill)
+
+
+def listens(deed: Callable[[], object]) -> bool:
+    """False where signals do not come, as beside the main thread."""
+    try:
+        asyncio.get_running_loop().add_signal_handler(STOP, deed)
+    except (RuntimeError, ValueError):
+        return False
+    return True
 
 
 def settle() -> None:

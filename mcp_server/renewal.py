@@ -48,6 +48,8 @@ class Renewal:
     """Told of every other policy at once, before anything is decided by it."""
     record: Callable[[str | None, int, str], Awaitable[object]]
     """Put on record which configuration, how many rules hold from here on, and what does not count for what reason."""
+    stoppable: bool = False
+    """The signal that ends everything is understood here."""
     tell: Callable[[], Awaitable[None]] | None = None
     """Have everybody look whose list may be another one now."""
     held: Law = field(init=False)
@@ -63,6 +65,8 @@ class Renewal:
     """Postures are still those under what was."""
     _moved: bool = False
     _news: bool = False
+    _unsaid: bool = False
+    """There was no room to say what is judged by."""
 
     def __post_init__(self) -> None:
         self.held = self.started
@@ -86,6 +90,8 @@ class Renewal:
             await anyio.sleep(SECONDS)
             try:
                 await self.renew()
+                if self._unsaid:
+                    self.say()
                 if self._moved and self.tell is not None:
                     self._moved = False
                     await self.tell()
@@ -122,11 +128,15 @@ class Renewal:
             fault=self.fault,
             restart=self._from_the_next_start(),
             texts={str(path): text for path, text in self.held.said.items()} if self.fault else {},
+            stoppable=self.stoppable,
         )
         try:
             publish(settings.state, said)
+            self._unsaid = False
         except OSError as wrong:
-            log.warning("what is judged by here could not be written down: %s", wrong)
+            if not self._unsaid:
+                log.warning("what is judged by here could not be written down: %s", wrong)
+            self._unsaid = True
 
     def _read(self) -> tuple[Law, str]:
         """What is on disk now, and what of it does not count for what reason."""

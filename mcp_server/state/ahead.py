@@ -7,6 +7,7 @@ nothing to it; and it starts over from the front at this length in any case.
 """
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -15,6 +16,8 @@ FULL_LENGTH = 32 + 1000 * FRAME
 STEP = 128 * FRAME
 """What is written at once: little enough that a call which comes meanwhile hardly notices."""
 RESERVE_BYTES = 1 << 20
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+FULL = "the disk of `{}` is full: no call runs until there is space again."
 
 
 def lengthen(database: Path) -> bool:
@@ -36,6 +39,30 @@ def lengthen(database: Path) -> bool:
         return False
     finally:
         os.close(log)
+
+
+def no_room(state: Path) -> bool:
+    """Is the disk too full to put another call on record? Tried with a file that has no name and is gone at once."""
+    needed = FRAME if (state / "state.reserve").exists() else RESERVE_BYTES
+    try:
+        file = os.open(state, os.O_WRONLY | os.O_CLOEXEC | os.O_TMPFILE, 0o600)
+    except (OSError, AttributeError) as wrong:
+        # Not every system has such files; what it says of itself is the next best.
+        return getattr(wrong, "errno", None) in NO_ROOM or _free(state) < needed
+    try:
+        return os.write(file, bytes(needed)) < needed
+    except OSError as wrong:
+        return wrong.errno in NO_ROOM
+    finally:
+        os.close(file)
+
+
+def _free(folder: Path) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return RESERVE_BYTES
+    return found.f_bavail * found.f_frsize
 
 
 class Reserve:

@@ -4,10 +4,12 @@ background went on, and nobody was told of either.
 Processes are looked for from outside, by a number that nobody else sleeps for.
 """
 
+import contextlib
 import json
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -17,10 +19,11 @@ from typing import Any
 import pytest
 
 from mcp_server.state import Wanted
+from mcp_server.state.lives import Server, born, publish, stop_unwritten
 from mcp_server.state.reader import Reader
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
-from tests.doors.served import command, served
+from tests.doors.served import command, environment, served
 from tests.doors.typed import Typed, typed
 
 WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'
@@ -323,3 +326,140 @@ def test_nobody_outlives_a_stop_by_stopping_what_stays_beside_it(workspace: Path
         assert sleeping(number) == []
         assert stopped.code == 0, stopped.out
         assert one.bye() == 0
+
+
+def test_a_call_typed_at_a_terminal_is_named_as_ended_and_not_as_silent(
+    workspace: Path, home: Path, number: int
+) -> None:
+    words = command("call", "bash", json.dumps({"command": f"sleep {number}"}), "--workspace", str(workspace))
+    # Nobody hears of its end before the test does: what is left of it until then is no server.
+    with subprocess.Popen([*words, *flags("trusted")[2:]], env=environment(home), cwd=home) as one:
+        wait_for(lambda: bool(sleeping(number)))
+        stopped = typed(workspace, home, "stop")
+        assert sleeping(number) == []
+        assert stopped.code == 0, stopped.out
+        assert f"sleep {number}" in stopped.out
+        assert "did not answer" not in stopped.out
+        assert one.wait(HANGS) == 1
+
+
+@pytest.fixture
+def small(workspace: Path) -> Generator[list[str], None, None]:
+    """The workspace as a disk of 6 MB, for whoever is started with these words before his own."""
+    script = f'mount -t tmpfs -o size=6m none "{workspace}" && echo made && read -r _'
+    words = ["unshare", "-rm", "sh", "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:
+        assert one.stdin is not None
+        assert one.stdout is not None
+        if one.stdout.readline() != b"made\n":
+            pytest.skip("no small disk can be made here")
+        yield ["nsenter", "-t", str(one.pid), "-U", "-m", "--preserve-credentials", "--", *command("serve")]
+        one.stdin.close()
+
+
+def on_it(small: list[str], workspace: Path, home: Path, *words: str) -> Typed:
+    line = [*small[:-1], *words, "--workspace", str(workspace)]
+    ran = subprocess.run(line, env=environment(home), cwd=home, capture_output=True, text=True, timeout=HANGS)
+    return Typed(ran.returncode, ran.stdout, ran.stderr)
+
+
+def fill(small: list[str], workspace: Path) -> Path:
+    """Full to the last byte; the file to delete for there to be room."""
+    ballast = Path(f"/proc/{small[2]}/root{workspace}") / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+    return ballast
+
+
+@pytest.mark.parametrize("profile", ["trusted", "unrestricted"])
+def test_stop_on_a_full_disk_ends_what_runs_and_lets_nothing_begin(
+    small: list[str], workspace: Path, home: Path, number: int, profile: str
+) -> None:
+    with (
+        pipe(workspace, home, *flags(profile), run=small) as one,
+        pipe(workspace, home, *flags(profile), run=small) as two,
+    ):
+        one.hello()
+        two.hello()
+        begin(one, LINGERING.format(number), number, 5, run_in_background=True)
+        request = begin(one, f"sleep {number}6", number, 6)
+        assert not two.call("bash", command="ls")["isError"]
+        ballast = fill(small, workspace)
+        while not one.call("bash", command="ls")["isError"]:
+            fill(small, workspace)
+        fill(small, workspace)
+        assert len(sleeping(number)) == 6
+        alone = on_it(small, workspace, home, "stop", "--principal", "guest")
+        assert alone.code == 1
+        assert len(sleeping(number)) == 6, "one that is about less ends no more than that"
+        stopped = on_it(small, workspace, home, "stop")
+        assert sleeping(number) == [], stopped
+        assert stopped.code == 1
+        assert "is full" in stopped.out
+        assert "nothing ran" not in stopped.out
+        ended = next(line for line in stopped.out.splitlines() if "ended everything" in line)
+        assert {str(one.process.pid), str(two.process.pid)} == set(ended.rstrip(".").split(": ")[1].split(", "))
+        assert "did not answer" not in stopped.out
+        assert "CANCELLED" in said(one.until(request)[0]["result"])
+        assert one.call("bash", command="ls")["isError"]
+        assert "is full" in on_it(small, workspace, home, "status").out
+        assert "is full" in on_it(small, workspace, home, "doctor").out
+        ballast.unlink()
+        # It is put on record as soon as that can be, and held by that; nothing begins in between.
+        assert one.call("bash", command="ls")["isError"]
+        wait_for(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
+        assert two.call("bash", command="ls")["isError"]
+        typed_next = on_it(small, workspace, home, "next")
+        assert "the person stopped it" in typed_next.out
+        wait_for(lambda: not one.call("bash", command="ls")["isError"])
+        assert one.bye() == 0
+
+
+def test_a_server_that_does_not_hear_the_signal_either_is_named(
+    small: list[str], workspace: Path, home: Path, number: int
+) -> None:
+    with pipe(workspace, home, *flags("trusted"), run=small) as one:
+        one.hello()
+        begin(one, f"sleep {number}", number)
+        fill(small, workspace)
+        while not one.call("bash", command="ls")["isError"]:
+            fill(small, workspace)
+        fill(small, workspace)
+        os.kill(one.process.pid, signal.SIGSTOP)
+        stopped = on_it(small, workspace, home, "stop")
+        os.kill(one.process.pid, signal.SIGCONT)
+        assert stopped.code == 1
+        assert f"`kill -9 {one.process.pid}`" in stopped.out
+        assert "ended everything" not in stopped.out
+        wait_for(lambda: not sleeping(number))
+
+
+def test_no_process_is_signalled_that_does_not_say_that_it_understands(workspace: Path, home: Path) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        for stoppable, since in ((False, born(other.pid)), (True, "1")):
+            (workspace / "servers").mkdir(exist_ok=True)
+            publish(workspace, Server(other.pid, since, stoppable=stoppable))
+            did, silent = stop_unwritten(workspace, 0.1)
+            assert (did, silent) == ([], [other.pid] if since != "1" else [])
+            assert other.poll() is None
+        other.kill()
+
+
+def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
+    small: list[str], workspace: Path, home: Path, number: int
+) -> None:
+    """What room was kept for such a day may do for the order, or for the answer, or for neither."""
+    with pipe(workspace, home, *flags("trusted"), run=small) as one:
+        one.hello()
+        begin(one, f"sleep {number}", number)
+        ballast = fill(small, workspace)
+        stopped = on_it(small, workspace, home, "stop")
+        assert sleeping(number) == [], stopped
+        assert "ended everything" in stopped.out or f"sleep {number}" in stopped.out, stopped
+        assert one.call("bash", command="ls")["isError"]
+        ballast.unlink()
+        assert one.call("bash", command="ls")["isError"]
+        wait_for(lambda: "the person stopped it" in said(one.call("bash", command="ls")))

@@ -14,9 +14,10 @@ from mcp_server.calls.asking import Found
 from mcp_server.calls.running.holding import Holds
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.processes import Child
-from mcp_server.state import Store, deeds
+from mcp_server.state import Kept, Store, deeds
+from mcp_server.state.batch import Transaction
 from mcp_server.state.deeds import Answer, Given, Order
-from mcp_server.state.verify import running
+from mcp_server.state.lives import born, gone
 
 PATIENCE = 2.0
 """Seconds whoever gave an order waits for its answers."""
@@ -29,6 +30,9 @@ AGAIN = 0.2
 MOST_READ, MOST_SHOWN = 10_000, 100
 """Characters of what a call is about that are looked through for secrets, and those that are shown."""
 MOST_NAMED = 50
+STOPPED = "the person stopped it"
+UNRECORDED = "the person stopped every run, which could not be put on record yet."
+GO_ON = "Do nothing more until the user lets a new run begin."
 
 
 @dataclass(eq=False)
@@ -59,7 +63,7 @@ class Live:
         return Problem(
             Code.CANCELLED,
             f"`{self.tool}` was ended: {self.stopped}.",
-            "Do nothing more until the user lets a new run begin.",
+            GO_ON,
         )
 
     def described(self, redact: Callable[[str], str]) -> str:
@@ -80,10 +84,15 @@ class LiveCalls:
     store: Store
     holds: Holds
     redact: Callable[[str], str]
+    new_run: Callable[[], str]
+    everybody: Callable[[], frozenset[str]]
+    """Who ever called here."""
     _live: set[Live] = field(default_factory=set[Live])
     """Calls that go on, and those that are over and left a process running."""
     _obeyed: frozenset[str] | None = None
     """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
+    _shut: bool = False
+    """Everything was ended, and that is not on record yet: until it is, nothing begins."""
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -97,6 +106,8 @@ class LiveCalls:
 
     @contextmanager
     def entered(self, found: Found) -> Generator[Live, None, None]:
+        if self._shut:
+            raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
         live = Live(found.seat.session.principal, found.seat.session.id, found.tool.name, subject(found))
         self._live = {one for one in self._live if not one.over or one.runs} | {live}
         token = CURRENT.set(live)
@@ -111,7 +122,33 @@ class LiveCalls:
         if self._obeyed is not None:
             self._keep(self._obey_new())
 
+    async def end_all(self) -> bool:
+        """Whoever started it, and without the state: no order could be written. False where something goes on."""
+        if not self._shut:
+            self._shut = True
+            self._keep(self._put_on_record())
+        mine = list(self._live)
+        await self._end(mine, STOPPED)
+        return not any(one.runs for one in mine)
+
+    async def _put_on_record(self) -> None:
+        """As soon as there is room; from then on the record holds everybody."""
+        run, seen = self.new_run(), self.everybody()
+
+        def stopping(tx: Transaction) -> tuple[Kept, ...]:
+            held = {principal for (principal, session), hold in deeds.holds(tx).items() if hold.stopped and not session}
+            whose = {*seen, *(kept.session.principal for kept in deeds.sessions(tx))} - held
+            return tuple(kept for one in sorted(whose) for kept in deeds.stop(tx, one, None, run, STOPPED))
+
+        await stubbornly(lambda: self.store.write(stopping))
+        await stubbornly(self.holds.refresh)
+        self._shut = False
+
     async def close(self) -> None:
+        with anyio.move_on_after(ENDING):
+            # Whoever gave an order hears what came of it, also where the process ends with what it ended.
+            while self._tasks:
+                await asyncio.wait(self._tasks)
         for task in list(self._tasks):
             task.cancel()
         if self._obeyed is not None:
@@ -200,21 +237,33 @@ class Heard:
     of_others: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     """The servers that did not answer in time."""
+    unwritten: Problem | None = None
+    """Why nothing can be written now, and so nobody could answer."""
 
 
 async def hear(store: Store, given: Given, patience: float = PATIENCE) -> Heard:
     """Wait for every server that is still there."""
     waiting: set[str] = set(given.servers)
+    births = {one: born(pid_of(one)) for one in waiting}
     found: dict[str, Answer] = {}
     with anyio.move_on_after(patience):
         while waiting:
-            found = await store.read(partial(deeds.answers, id=given.order.id))
-            waiting = {one for one in waiting - found.keys() if running(one)}
+            with suppress(Refusal):
+                found = await store.read(partial(deeds.answers, id=given.order.id))
+            waiting = {one for one in waiting - found.keys() if not gone(pid_of(one), births[one])}
             await anyio.sleep(LOOK if waiting else 0)
-    await store.write(partial(deeds.forget_answers, id=given.order.id))
+    unwritten = None
+    try:
+        await store.write(partial(deeds.forget_answers, id=given.order.id))
+    except Refusal as refused:
+        unwritten = refused.problem
 
     def every(what: str) -> tuple[str, ...]:
         return tuple(name for one in found.values() for name in getattr(one, what))
 
-    pids = tuple(sorted(one.partition("-")[0] for one in waiting))
-    return Heard(every("ended"), every("running"), every("of_others"), pids)
+    pids = tuple(sorted(str(pid_of(one)) for one in waiting if not gone(pid_of(one), births[one])))
+    return Heard(every("ended"), every("running"), every("of_others"), pids, unwritten)
+
+
+def pid_of(process: str) -> int:
+    return int(process.partition("-")[0])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, law_to_choose_by, settings_of
 from mcp_server.cli.paper import Trouble, say
-from mcp_server.cli.runs.place import add_whom, halted, whom, written
+from mcp_server.cli.runs.place import Unwritten, add_whom, halted, whom, written
 
 if TYPE_CHECKING:
     from mcp_server.calls.running.live import Heard
@@ -29,6 +29,8 @@ menugate stop                               end everybody's runs and all they st
 menugate stop --session SESSION             one alone
 menugate stop --principal NAME              those of one principal
 """
+NOTHING_RAN = ", so the call could not be put on record; nothing ran"
+"""What the state says of a full disk, to whoever called a tool."""
 MOST_UNITS = 1000
 LONGEST_REASON = 200
 
@@ -101,13 +103,37 @@ def run_stop(arguments: argparse.Namespace) -> int:
         whose = sorted({principal, *names, *known})
         return [kept for one in whose for kept in deeds.stop(tx, one, session, run, reason)]
 
-    moved, heard = halted(settings, lambda tx: (stopping(tx), deeds.give(tx, order)))
+    try:
+        moved, heard = halted(settings, lambda tx: (stopping(tx), deeds.give(tx, order)))
+    except Unwritten as wrong:
+        if not means_everybody(arguments):
+            raise Trouble(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
+        return end_unwritten(settings, str(wrong))
+    if heard.unwritten and heard.silent and means_everybody(arguments):
+        return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
     count = len({kept.session.id for kept in moved})
     cleared = f"{count} with a memory that is cleared"
     say(f"{which(session)} are stopped, {cleared}. `menugate next` lets new ones begin.")
     if not (heard.ended or heard.running or heard.silent):
         say("Nothing of them was running.")
     return tell(heard, "Told to end, and still running")
+
+
+def end_unwritten(settings: "Settings", why: str) -> int:
+    """What runs is ended, on record or not: by a signal to each server."""
+    from mcp_server.calls.running.live import PATIENCE
+    from mcp_server.state.lives import stop_unwritten
+
+    did, silent = stop_unwritten(settings.state, PATIENCE)
+    say(f"It could not be put on record: {why.replace(NOTHING_RAN, '')}")
+    if did:
+        say(f"Told by a signal, these servers ended everything they ran: {', '.join(map(str, did))}.")
+        say("They refuse new calls until it is on record; once there is space, `menugate next` lets new ones begin.")
+    for pid in silent:
+        say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
+    if not (did or silent):
+        say("No server runs here.")
+    return 1
 
 
 def means_everybody(arguments: argparse.Namespace) -> bool:

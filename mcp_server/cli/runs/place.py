@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Unwritten(Trouble):
+    """The person's word could not be written down."""
+
+
 def add_whom(one: argparse.ArgumentParser) -> None:
     one.add_argument("--principal", metavar="NAME", help="whose runs (default: yours)")
     one.add_argument("--session", metavar="ID", help="one session alone (default: all of them)")
@@ -40,9 +44,13 @@ def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
 def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, Given]]") -> "tuple[T, Heard]":
     """The same for a deed that gives an order, with what came of it in the servers."""
     from mcp_server.calls.running.live import hear
+    from mcp_server.model.ending import Refusal
 
     async def done(store: "Store") -> "tuple[T, Heard]":
-        answer, given = await store.write(work)
+        try:
+            answer, given = await store.write(work)
+        except Refusal as refused:
+            raise Unwritten(f"{refused.problem.message} {refused.problem.way_out}") from None
         return answer, await hear(store, given)
 
     return with_store(settings, done)

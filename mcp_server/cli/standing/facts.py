@@ -75,12 +75,18 @@ def search_engine(settings: "Settings") -> str:
 
 def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     from mcp_server.state import Wanted
+    from mcp_server.state.ahead import no_room
 
     refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
-        "state": {"file": settings.state / "state.db", "bytes": size, "lost": state.lost() or None},
+        "state": {
+            "file": settings.state / "state.db",
+            "bytes": size,
+            "lost": state.lost() or None,
+            "full": no_room(settings.state),
+        },
         "running": serving(state),
         "sessions": len({kept.session.id for kept in state.sessions()}),
         "ledger": {

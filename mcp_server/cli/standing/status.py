@@ -12,6 +12,7 @@ from mcp_server.cli.standing import servers
 from mcp_server.cli.standing.facts import collected
 from mcp_server.cli.standing.servers import judging
 from mcp_server.cli.standing.waiting import show_waiting, waiting
+from mcp_server.state.ahead import FULL
 
 EXAMPLES = """
 menugate status                             this folder
@@ -91,7 +92,8 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
         for one in facts["running"]
     )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
-    rows = [
+    rows = [("disk", FULL.format(state["file"].parent))] if state["full"] else []
+    rows += [
         (
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
@@ -103,5 +105,5 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if ledger["unfinished"]:
         numbers = ", ".join(map(str, ledger["unfinished"][:10]))
-        rows.insert(4, ("", f"without an outcome, because their process ended: {numbers}"))
+        rows.insert(-1, ("", f"without an outcome, because their process ended: {numbers}"))
     return rows

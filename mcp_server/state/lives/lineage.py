@@ -36,6 +36,11 @@ def namespace() -> str:
         return ""
 
 
+def gone(pid: int, since: str) -> bool:
+    """Did the process that began then end? One that only waits for its parent to hear of it did."""
+    return born(pid) != since or _stat(pid)[:1] in (["Z"], ["X"])
+
+
 def ancestors(pid: int) -> Iterator[int]:
     """Who started it, who started that one, and so on, as far as they can be seen."""
     seen = {pid}

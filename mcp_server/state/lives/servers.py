@@ -2,16 +2,22 @@
 
 import json
 import os
+import signal
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.lives.lineage import born
+from mcp_server.state.lives.lineage import born, gone
 
 FOLDER = "servers"
 MOST_BYTES = 2 << 20
+STOP = signal.SIGUSR1
+"""Told by it, a server ends everything that runs: a signal needs no room on any disk."""
+OBEYED, LOOK = 0, 0.02
+"""The date by which a server's file says that it did; a date needs no room either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Server:
     """What changed on disk and holds from its next start on."""
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What holds in place of what is on disk, by file; only where there is a fault."""
+    stoppable: bool = False
+    """It understands `STOP`; any other process would die of that."""
 
     @property
     def differs(self) -> list[str]:
@@ -55,13 +63,13 @@ def publish(state: Path, said: Server) -> None:
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
         json.dump(asdict(said), out)
-    draft.replace(folder / f"{said.pid}.json")
+    draft.replace(_file(state, said.pid))
 
 
 def withdraw(state: Path, pid: int) -> None:
     """It serves no more; and neither do those that could not say so."""
-    gone = [path for path in (state / FOLDER).glob("*.json") if _read(path) is None]
-    for path in (state / FOLDER / f"{pid}.json", *gone):
+    left = [path for path in (state / FOLDER).glob("*.json") if _read(path) is None]
+    for path in (_file(state, pid), *left):
         with suppress(OSError):
             path.unlink()
 
@@ -70,6 +78,42 @@ def servers(state: Path) -> list[Server]:
     """Those that are still there, the one of the lowest number first."""
     found = (_read(path) for path in (state / FOLDER).glob("*.json"))
     return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+
+
+def stop_unwritten(state: Path, patience: float) -> tuple[list[int], list[int]]:
+    """Have everything end where no order can be written: the servers that did so in time, and those that did not."""
+    found = servers(state)
+    for one in found:
+        with suppress(OSError):
+            os.utime(_file(state, one.pid))
+        # Looked at once more: a signal of this kind must meet nobody who came to the number since.
+        if one.stoppable and not gone(one.pid, one.born):
+            with suppress(OSError):
+                os.kill(one.pid, STOP)
+    until = time.monotonic() + patience
+    waiting = found
+    while waiting and time.monotonic() < until:
+        waiting = [one for one in waiting if not gone(one.pid, one.born) and not _did(state, one.pid)]
+        time.sleep(LOOK if waiting else 0)
+    silent = [one.pid for one in waiting]
+    return [one.pid for one in found if one.pid not in silent], silent
+
+
+def obeyed(state: Path, pid: int) -> None:
+    """Nothing runs here any more."""
+    with suppress(OSError):
+        os.utime(_file(state, pid), (OBEYED, OBEYED))
+
+
+def _did(state: Path, pid: int) -> bool:
+    try:
+        return _file(state, pid).stat().st_mtime == OBEYED
+    except OSError:
+        return False
+
+
+def _file(state: Path, pid: int) -> Path:
+    return state / FOLDER / f"{pid}.json"
 
 
 def _read(path: Path) -> Server | None:
