@@ -228,6 +228,7 @@ def test_beside_several_servers_that_differ_status_goes_by_one_of_them(
     with running(workspace, home) as one, pipe(workspace, home, "--config", str(named)) as other:
         one.hello("mcp")
         other.hello("mcp")
+        assert "Error" not in ran(one) + ran(other)
         until(lambda: len(status(workspace, home)["servers"]) == 2)
         usual.write_text(FAULTY["half written"])
         until(lambda: any(each["fault"] for each in status(workspace, home)["servers"]))
