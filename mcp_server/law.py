@@ -67,10 +67,11 @@ def law(
     packs: Sequence[Pack] = (),
     bare: bool = False,
     unheard: bool = False,
-    texts: Mapping[Path, str] | None = None,
+    texts: Mapping[Path, str | None] | None = None,
 ) -> Law | Faults:
     """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
-    parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were."""
+    parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were, the
+    workspace's own also for that there was none."""
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     if twice := registered_twice(every):
@@ -152,7 +153,7 @@ def unsaid(path: Path, said: str | None) -> str:
     return f"{path}: it is {'gone, or cannot be read' if said is None else 'empty'}"
 
 
-def operators_word(settings: Settings, texts: Mapping[Path, str]) -> str | None:
+def operators_word(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:
     """What the operator's file says; None where there is none, or where it cannot be read, which `load` tells."""
     if settings.config is None:
         return None
@@ -160,13 +161,13 @@ def operators_word(settings: Settings, texts: Mapping[Path, str]) -> str | None:
     return contents(settings.config, Findings()) if known is None else known
 
 
-def own_word(settings: Settings, texts: Mapping[Path, str]) -> Own | Faults:
+def own_word(settings: Settings, texts: Mapping[Path, str | None]) -> Own | Faults:
     """What the workspace says. A file that the person named as the operator's is not asked a second time."""
     path = settings.workspace / FILE
     if settings.config == path:
         return Own()
     findings = Findings()
-    own = own_of(settings.workspace, findings, texts.get(path))
+    own = own_of(settings.workspace, findings, texts.get(path), path in texts and texts[path] is None)
     faults = findings.faults()
     return Faults(faults) if faults else own
 

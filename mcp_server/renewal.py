@@ -117,17 +117,21 @@ class Renewal:
     def say(self) -> None:
         """What is judged by here, for the person's commands."""
         settings, pid = self.settings, own()
+        config, texts = settings.config, self._texts() if self.fault else {}
+        if config and self.fault and texts[str(config)] is None:
+            # It came while we run and never counted: what holds is that there is none.
+            config = None
         said = Server(
             pid=pid,
             born=born(pid),
-            config=str(settings.config) if settings.config else None,
+            config=str(config) if config else None,
             profile=settings.profile,
             max_profile=settings.max_profile,
             menus=[str(one) for one in settings.menus],
             since=self.since,
             fault=self.fault,
             restart=self._from_the_next_start(),
-            texts={str(path): text for path, text in self.held.said.items()} if self.fault else {},
+            texts=texts,
             stoppable=self.stoppable,
         )
         try:
@@ -137,6 +141,11 @@ class Renewal:
             if not self._unsaid:
                 log.warning("what is judged by here could not be written down: %s", wrong)
             self._unsaid = True
+
+    def _texts(self) -> dict[str, str | None]:
+        """What each file said that holds; None for one that does not count, and before which there was none."""
+        every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
+        return {str(path): self.held.said.get(path) for path in every}
 
     def _read(self) -> tuple[Law, str]:
         """What is on disk now, and what of it does not count for what reason."""

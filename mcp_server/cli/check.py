@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             as_json({"ok": False, "config": settings.config, "faults": [fields(fault) for fault in found]})
         else:
-            say(faulty(found))
+            say(faulty(found, settings))
         return 1
     policy = found.policy
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}

@@ -1,12 +1,13 @@
 """What can be typed? The commands with their flags, each with examples."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_server import __version__
-from mcp_server.cli.paper import Trouble, note
+from mcp_server.cli.paper import Trouble
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
@@ -134,30 +135,23 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
         raise Trouble(str(wrong)) from None
 
 
-def law_of(arguments: argparse.Namespace, settings: "Settings", unheard: bool = False) -> "Law":
-    """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word."""
+def law_of(
+    arguments: argparse.Namespace,
+    settings: "Settings",
+    unheard: bool = False,
+    texts: Mapping[Path, str | None] | None = None,
+) -> "Law":
+    """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word, and
+    `texts` stand for files as they were."""
     from mcp_server.law import Unbuildable, law
     from mcp_server.library import Faults
 
     try:
-        found = law(settings, arguments.packs, unheard=unheard)
+        found = law(settings, arguments.packs, unheard=unheard, texts=texts)
     except Unbuildable as wrong:
         raise Trouble(str(wrong)) from None
     if isinstance(found, Faults):
-        raise Trouble(faulty(found.faults))
-    return found
-
-
-def law_to_choose_by(arguments: argparse.Namespace, settings: "Settings") -> "Law":
-    """What holds for a choice of the person's, which a fault in the workspace's own file does not keep from being made.
-
-    Servers that run go on under what they read at their start: whoever can write there must not lock the person out.
-    """
-    try:
-        return law_of(arguments, settings)
-    except Trouble:
-        found = law_of(arguments, settings, unheard=True)
-    note("What this folder says of itself has faults and is left aside here; `menugate check` shows them.")
+        raise Trouble(faulty(found.faults, settings))
     return found
 
 
@@ -167,8 +161,15 @@ def unbuilt(arguments: argparse.Namespace, settings: "Settings", why: Exception)
     return Trouble(str(why))
 
 
-def faulty(faults: "Sequence[Fault]") -> str:
-    """Every fault on a line of its own, with where it stands."""
-    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-    head = f"{count}; nothing runs until {'it is' if len(faults) == 1 else 'they are'} put right:"
+def faulty(faults: "Sequence[Fault]", settings: "Settings") -> str:
+    """Every fault on a line of its own, with where it stands; above them, what that means for what runs."""
+    from mcp_server.state.lives import servers
+
+    one = len(faults) == 1
+    count, put = "1 fault" if one else f"{len(faults)} faults", f"until {'it is' if one else 'they are'} put right"
+    going = [str(server.pid) for server in servers(settings.state)]
+    head = f"{count}; nothing runs {put}:"
+    if going:
+        whose = f"process {going[0]} goes" if len(going) == 1 else f"processes {', '.join(going)} go"
+        head = f"{count}; nothing starts {put}, and {whose} on under the last valid rules:"
     return "\n".join([head, *map(str, faults)])

@@ -53,7 +53,9 @@ def running(workspace: Path, home: Path) -> AbstractContextManager[Pipe]:
 
 
 def status(workspace: Path, home: Path, *words: str) -> dict[str, Any]:
-    return json.loads(typed(workspace, home, "status", "--json", *words).out)
+    told = typed(workspace, home, "status", "--json", *words)
+    assert told.code == 0, told.err
+    return json.loads(told.out)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -156,6 +158,81 @@ def test_the_last_valid_rules_stay_in_force_and_status_says_so(
         path.write_text(DENIES)
         until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
         assert ran(one).startswith("Error RULE_DENIED")
+
+
+FAULTY = {"half written": "x: [\n", "invalid": "rules: {deny: [Raed]}\n", "no text": "\0"}
+"""Each of them where there was no file when the server started."""
+NARROWER = [("profile", "restricted"), ("mode", "plan"), ("control", "manual"), ("steer", "profile", "restricted")]
+
+
+@pytest.mark.parametrize("how", FAULTY)
+@pytest.mark.parametrize("which", ["operator's", "workspace's"])
+def test_where_there_was_no_file_that_is_what_stays_in_force(
+    workspace: Path, home: Path, usual: Path, how: str, which: str
+) -> None:
+    path = usual if which == "operator's" else workspace / "menugate.yaml"
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        assert "Error" not in ran(one)
+        path.write_text(FAULTY[how])
+        until(lambda: all(each["fault"] for each in status(workspace, home)["servers"]))
+        assert "Error" not in ran(one)
+        says = f"Process {one.process.pid} goes on under the last valid rules"
+        found = status(workspace, home)
+        assert (found["rules"], str(path) in found["servers"][0]["fault"]) == (0, True)
+        call = json.dumps({"command": "touch made"})
+        answer = json.loads(typed(workspace, home, "explain", "bash", call, "--json").out)
+        assert (answer["verdict"], answer["server"]) == ("allow", one.process.pid)
+        for words in (["status"], ["explain", "bash", call], ["rules", "list"], ["trust", "--show"], ["doctor"]):
+            told = typed(workspace, home, *words)
+            assert (told.code, says in told.out + told.err) == (int(words == ["doctor"]), True), words
+        # What looks at the files alone says what is wrong there, and nothing that is not so.
+        for words in (["check"], ["trust"]):
+            told = typed(workspace, home, *words)
+            head = f"nothing starts until it is put right, and process {one.process.pid} goes on under the last valid"
+            assert (told.code, head in told.out + told.err) == (1, True), words
+        path.unlink()
+        until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
+        path.write_text(DENIES)
+        assert ran(one).startswith("Error RULE_DENIED")
+
+
+@pytest.mark.parametrize("before", [None, "profile: trusted\n"], ids=["no file", "a valid one"])
+@pytest.mark.parametrize("also", [False, True], ids=["operator's alone", "both"])
+def test_the_person_narrows_beside_a_faulty_file_as_the_server_judges(
+    workspace: Path, home: Path, usual: Path, before: str | None, also: bool
+) -> None:
+    if before is not None:
+        usual.write_text(before)
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        assert "Error" not in ran(one)
+        usual.write_text(FAULTY["half written"])
+        if also:
+            (workspace / "menugate.yaml").write_text(FAULTY["invalid"])
+        until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
+        for words in NARROWER:
+            told = typed(workspace, home, *words)
+            assert told.code == 0, told.err
+            assert f"Process {one.process.pid} goes on under the last valid rules" in told.err
+            assert "nothing" not in told.err
+        until(lambda: ran(one).startswith("Error"))
+        assert "profile restricted" in typed(workspace, home, "profile").out
+    told = typed(workspace, home, "profile", "restricted")
+    assert (told.code, "nothing runs until" in told.err) == (1, True)
+
+
+def test_beside_several_servers_that_differ_status_goes_by_one_of_them(
+    workspace: Path, home: Path, usual: Path, named: Path
+) -> None:
+    with running(workspace, home) as one, pipe(workspace, home, "--config", str(named)) as other:
+        one.hello("mcp")
+        other.hello("mcp")
+        assert "Error" not in ran(one) + ran(other)
+        until(lambda: len(status(workspace, home)["servers"]) == 2)
+        usual.write_text(FAULTY["half written"])
+        until(lambda: any(each["fault"] for each in status(workspace, home)["servers"]))
+        assert typed(workspace, home, "profile", "restricted").code == 0
 
 
 def test_a_fault_in_the_folders_file_does_not_hold_up_the_operators(workspace: Path, home: Path, usual: Path) -> None:

@@ -241,7 +241,8 @@ def test_stop_at_the_terminal_is_about_everybody_and_in_a_host_about_its_own(
         assert sleeping(number) == []
         assert "RUN_PAUSED" in json.dumps(guest.request("tools/call", call))
         assert "go on" in typed(workspace, home, "next", "--config", str(config)).out
-        assert not guest.request("tools/call", call)["result"]["isError"]
+        # What lets more happen is heard of within half a second.
+        wait_for(lambda: not guest.request("tools/call", call)["result"]["isError"])
         typed(workspace, home, "stop", "--config", str(config))
         assert sleeping(number) == []
 

@@ -42,6 +42,24 @@ DEAD = [
     ("*(replace_al eq true)", "replace_all"),
     ("bash(timeuot gt 5)", "timeout"),
     ("bash(timeout >= 5)", "gt"),
+    # as other languages write it
+    ("Edit(replace_all: true)", "replace_all eq true"),
+    ("Edit(not replace_all)", "replace_all exists false"),
+    ("Edit(edits[0].old_string exists)", "no argument `edits`"),
+    ("fs_list_directory(depth: 3)", "depth eq 3"),
+    ("fs_list_directory(path: src)", 'path eq "src"'),
+    ("fs_list_directory(3 lt depth)", "depth gt 3"),
+    ("fs_list_directory(gt depth 3)", "depth gt 3"),
+    ("fs_list_directory(exists depth)", "depth exists"),
+    ("fs_list_directory({depth: 3})", "depth eq 3"),
+    ("fs_list_directory($.depth gt 3)", "depth gt 3"),
+    ('fs_list_directory("depth" gt 3)', "depth gt 3"),
+    ("grep(path: src)", 'path eq "src"'),
+    ("Read(file_path:*.env)", 'file_path glob "*.env"'),
+    ("Read(no limit)", "limit exists false"),
+    ("bash(timeout: 60)", "timeout eq 60"),
+    ('bash("timeout" gt 60)', "timeout gt 60"),
+    ("*(permanent: true)", "permanent eq true"),
 ]
 ALIVE = [
     "fs_list_directory(depth gt 2)",
@@ -54,6 +72,19 @@ ALIVE = [
     "bash(timeout 5 make:*)",
     "*(permanent eq true)",
     "grep(-i eq true)",
+    # an argument's name is a program's or a folder's too
+    "bash(timeout:*)",
+    "bash(command:*)",
+    "bash(test -f x)",
+    'bash(echo "timeout": 3)',
+    "Read(docs/a: b.md)",
+    "Read(note: a.md)",
+    "Read(path/limit: 3)",
+    "Read(no limits.md)",
+    "Read(a[0] b.md)",
+    "Read(.limit/**)",
+    "Read('depth gt 3')",
+    'Read("limit: 3")',
 ]
 
 

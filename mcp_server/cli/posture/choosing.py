@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_json, add_place, law_to_choose_by, settings_of
+from mcp_server.cli.command import Commands, add_json, add_place, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, say
 from mcp_server.cli.posture.holding import (
     Holding,
@@ -17,6 +17,7 @@ from mcp_server.cli.posture.holding import (
     tell_alone,
 )
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
+from mcp_server.cli.standing.servers import Judging, judging_to_choose
 from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
 
 if TYPE_CHECKING:
@@ -128,14 +129,13 @@ def add_whom(one: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    found = law_to_choose_by(arguments, settings)
+    judged = judging_to_choose(arguments, settings_of(arguments))
     axes = axes_in(arguments)
     if not axes:
         if arguments.scope:
             raise Trouble("say what is to change, such as `menugate mode plan --scope after-current-unit`.", code=2)
-        return looked(arguments, settings, found)
-    return changed(arguments, axes, Scope(arguments.scope or Scope.NOW), settings, found)
+        return looked(arguments, judged)
+    return changed(arguments, axes, Scope(arguments.scope or Scope.NOW), judged.settings, judged.law)
 
 
 def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
@@ -151,10 +151,11 @@ def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
     return {axis: valued(axis, word) for axis, word in words.items() if word is not None}
 
 
-def looked(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+def looked(arguments: argparse.Namespace, judged: Judging) -> int:
+    settings, found = judged.settings, judged.law
     whose = principal_meant(arguments.whom, settings, found)
     with remembering(settings) as state:
-        stands = holding(settings, found, state, False, whose)
+        stands = holding(settings, found, state, judged.by_flag, whose)
     axis = arguments.axis
     value, origin = word_of(getattr(stands.posture, axis)), stands.origins[axis]
     if arguments.json:

@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.command import Commands, law_to_choose_by, settings_of
+from mcp_server.cli.command import Commands, settings_of
 from mcp_server.cli.paper import Trouble, as_json, say
 from mcp_server.cli.posture.choosing import add_whom, changed
 from mcp_server.cli.posture.holding import holding, in_json, principal_meant, remembering
 from mcp_server.cli.posture.shown import show_badge, show_to_come
+from mcp_server.cli.standing.servers import judging_to_choose
 from mcp_server.model.posture import AXES, Scope, words_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    found = law_to_choose_by(arguments, settings)
+    judged = judging_to_choose(arguments, settings_of(arguments))
+    settings, found = judged.settings, judged.law
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
         raise Trouble("steer, cancel or confirm: one at a time.", code=2)

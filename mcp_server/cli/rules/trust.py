@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_json, add_place, law_of, settings_of
 from mcp_server.cli.paper import Trouble, as_json, note, say, table
+from mcp_server.cli.standing.servers import judging, note_servers
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
@@ -31,11 +32,14 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    found = law_of(arguments, settings)
     if arguments.show:
-        show(arguments, found, settings)
+        judged = judging(arguments)
+        show(arguments, judged.law, judged.settings)
+        note_servers(judged)
         return 0
+    settings = settings_of(arguments)
+    # What is trusted is what is on disk: with a fault in it, it is not.
+    found = law_of(arguments, settings)
     if not found.own.texts:
         raise Trouble("there is nothing to trust: this folder says nothing about itself.")
     from mcp_server.model.ending import Refusal

@@ -4,9 +4,10 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_place, law_to_choose_by, settings_of
+from mcp_server.cli.command import Commands, add_place, settings_of
 from mcp_server.cli.paper import Trouble, say
 from mcp_server.cli.runs.place import Unwritten, add_whom, halted, whom, written
+from mcp_server.cli.standing.servers import judging_to_choose
 
 if TYPE_CHECKING:
     from mcp_server.calls.running.live import Heard
@@ -144,7 +145,7 @@ def means_everybody(arguments: argparse.Namespace) -> bool:
 def token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
     """Who may connect with a token. Beside a file with faults `stop` works without it."""
     try:
-        found = law_to_choose_by(arguments, settings)
+        found = judging_to_choose(arguments, settings).law
     except Trouble:
         return frozenset()
     return frozenset(token.principal for token in found.library.config.tokens)

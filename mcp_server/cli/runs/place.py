@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.command import law_to_choose_by
 from mcp_server.cli.paper import Trouble
 from mcp_server.cli.posture.holding import principal_meant, session_meant, tell_alone
+from mcp_server.cli.standing.servers import judging_to_choose
 
 if TYPE_CHECKING:
     from mcp_server.calls.running.live import Heard
@@ -33,7 +33,7 @@ def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str 
     if arguments.principal in (None, settings.person):
         # What stops everything needs no law: it works beside a file with faults, too.
         return settings.person, session
-    return principal_meant(arguments.principal, settings, law_to_choose_by(arguments, settings)), session
+    return principal_meant(arguments.principal, settings, judging_to_choose(arguments, settings).law), session
 
 
 def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:

@@ -1,7 +1,9 @@
 """What do the servers that run here judge by? By what they judge, the person's commands judge too."""
 
 import argparse
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +13,12 @@ from mcp_server.cli.paper import Trouble, note, when
 
 if TYPE_CHECKING:
     from mcp_server.law import Law
+    from mcp_server.model.posture import Profile
     from mcp_server.settings import Settings
     from mcp_server.state.lives import Server
+
+LONGEST_LOOK = 1.0
+"""A server looks every so often; so long one is waited for that has not yet seen what was just written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,15 @@ class Judging:
     server: "Server | None" = None
     """Whose it is; None where none runs, where several differ, or where a configuration was named."""
     servers: "Sequence[Server]" = ()
+
+    @property
+    def ceiling(self) -> "Profile":
+        return self.law.policy.ceiling
+
+    @property
+    def by_flag(self) -> bool:
+        """Does the profile come from a flag of the server's?"""
+        return self.server is not None and self.server.profile is not None
 
 
 def running(settings: "Settings") -> "list[Server]":
@@ -41,10 +56,64 @@ def judging(arguments: argparse.Namespace, strict: bool = False) -> Judging:
     `strict`: several that differ are told, for who asks about one call can be given one answer only."""
     settings = settings_of(arguments)
     found, one = running(settings), meant(arguments, settings, strict)
-    if one is None:
+    if one is not None:
+        return served(arguments, settings, one)
+    try:
         return Judging(settings, law_of(arguments, settings), None, found)
-    served = settings_of_server(settings, one)
-    return Judging(served, law_of_server(arguments, served, one), one, found)
+    except Trouble:
+        if strict or (going := going_on(arguments, settings)) is None:
+            raise
+    return going
+
+
+def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> Judging:
+    """For a choice of the person's, which a fault on disk does not keep from being made: whoever can write there must
+    not lock them out. In the workspace's own file it is left aside; with one elsewhere, as a server that goes on."""
+    try:
+        return Judging(settings, law_of(arguments, settings))
+    except Trouble as wrong:
+        try:
+            found = Judging(settings, law_of(arguments, settings, unheard=True))
+        except Trouble:
+            if (going := going_on(arguments, settings)) is None:
+                raise wrong from None
+            note_servers(going)
+            return going
+    note("What this folder says of itself has faults and is left aside here; `menugate check` shows them.")
+    return found
+
+
+def going_on(arguments: argparse.Namespace, settings: "Settings") -> Judging | None:
+    """As a server that goes on though there are faults on disk; of several, as the one with the lowest ceiling. None
+    where none does, or none under the configuration that was named."""
+    found: list[Judging] = []
+    for one in running(settings):
+        if not arguments.config or one.config == str(settings.config):
+            with suppress(Trouble):
+                found.append(served(arguments, settings, one))
+    return next((one for one in found if all(other.ceiling.covers(one.ceiling) for other in found)), None)
+
+
+def served(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> Judging:
+    theirs = settings_of_server(settings, one)
+    try:
+        found = law_of_server(arguments, theirs, one)
+    except Trouble:
+        if one.fault or (now := once_it_looked(settings, one)) is None:
+            raise
+        return served(arguments, settings, now)
+    return Judging(theirs, found, one, running(settings))
+
+
+def once_it_looked(settings: "Settings", one: "Server") -> "Server | None":
+    """What the same server says once it has seen the fault as well; None where it does not look there."""
+    end = time.monotonic() + LONGEST_LOOK
+    while time.monotonic() < end:
+        now = next((other for other in running(settings) if other.pid == one.pid), None)
+        if now is None or now.fault:
+            return now
+        time.sleep(0.02)
+    return None
 
 
 def meant(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
@@ -79,13 +148,8 @@ def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
 
 def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Law":
     """What is on disk, and where that does not count, what the server says it was."""
-    from mcp_server.law import Law, law
-
-    if one.fault:
-        found = law(settings, arguments.packs, texts={Path(path): text for path, text in one.texts.items()})
-        if isinstance(found, Law):
-            return found
-    return law_of(arguments, settings)
+    texts = {Path(path): text for path, text in one.texts.items()} if one.fault else None
+    return law_of(arguments, settings, texts=texts)
 
 
 def each(found: "Sequence[Server]") -> str:

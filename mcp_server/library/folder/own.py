@@ -58,12 +58,12 @@ class Own:
         return tuple(rule for rule in self.rules if rule.kind is Kind.ALLOW)
 
 
-def own_of(workspace: Path, findings: Findings, said: str | None = None) -> Own:
+def own_of(workspace: Path, findings: Findings, said: str | None = None, without: bool = False) -> Own:
     """The workspace's own word; nothing where it says none. Faults are told with their lines. `said` is taken for what
-    its file says, where somebody has read it before."""
+    its file says, where somebody has read it before; `without` leaves aside one that came since and does not count."""
     path = workspace / FILE
     prompts, texts = _prompts(workspace, findings)
-    if said is None and not path.is_file():
+    if said is None and (without or not path.is_file()):
         return Own(prompts=prompts, texts=texts)
     said = contents(path, findings) if said is None else said
     if said is None:

@@ -76,7 +76,7 @@ def slip(text: str, arguments: Collection[str], ops: Collection[str], command: b
         wrong = f"a blank is missing behind `{second[0]}`"
     if wrong is None:
         return f"there is no operator {quoted(words[1])}; there are {', '.join(ops)}" if known and not command else None
-    return f"{wrong}{_meant(name, arguments)}"
+    return f"{wrong}{missing(name, arguments)}"
 
 
 def _signed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
@@ -84,7 +84,7 @@ def _signed(text: str, arguments: Collection[str], ops: Collection[str], command
     if found is None or not (_named(found["path"], arguments) or (found["gap"] and not command)):
         return None
     wrong = operator(found["sign"], ops) or f"there is no operator {quoted(found['sign'])}"
-    return wrong + _meant(found["path"], arguments)
+    return wrong + missing(found["path"], arguments)
 
 
 def _named(name: str, arguments: Collection[str]) -> bool:
@@ -92,7 +92,8 @@ def _named(name: str, arguments: Collection[str]) -> bool:
     return first in arguments or nearest(first, arguments) is not None
 
 
-def _meant(name: str, arguments: Collection[str]) -> str:
+def missing(name: str, arguments: Collection[str]) -> str:
+    """What else is wrong, where no argument is called like this."""
     first = name.partition(".")[0]
     near = nearest(first, arguments) if first not in arguments else None
     if first in arguments:

@@ -27,7 +27,7 @@ class Server:
     pid: int
     born: str
     config: str | None = None
-    """The operator's file."""
+    """The operator's file, where there is one that counts."""
     profile: str | None = None
     """What was asked for at its start, beside the files."""
     max_profile: str | None = None
@@ -38,8 +38,8 @@ class Server:
     """Why what is on disk now does not hold; the last that was valid does."""
     restart: Sequence[str] = ()
     """What changed on disk and holds from its next start on."""
-    texts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What holds in place of what is on disk, by file; only where there is a fault."""
+    texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    """What holds in place of what is on disk, by file, or that there is none; only where there is a fault."""
     stoppable: bool = False
     """It understands `STOP`; any other process would die of that."""
 
