@@ -52,5 +52,5 @@ async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
         return patient(choice, lambda _seq, _process: True)
 
     monkeypatch.setattr(turning, "calls_over", hasty)
-    judge, _ = await walked(tmp_path, 300, 1)
+    judge, _ = await walked(tmp_path, 900, 1)
     assert any("came into force while" in fault for fault in judge.faults)

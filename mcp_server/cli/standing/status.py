@@ -12,7 +12,6 @@ from mcp_server.cli.standing import servers
 from mcp_server.cli.standing.facts import collected
 from mcp_server.cli.standing.servers import judging
 from mcp_server.cli.standing.waiting import show_waiting, waiting
-from mcp_server.state.ahead import FULL
 
 EXAMPLES = """
 menugate status                             this folder
@@ -92,6 +91,8 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
         for one in facts["running"]
     )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
+    from mcp_server.state.ahead import FULL
+
     rows = [("disk", FULL.format(state["file"].parent))] if state["full"] else []
     rows += [
         (
