@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from mcp_server.state import Wanted
-from mcp_server.state.lives import Server, born, publish, stop_unwritten
 from mcp_server.state.reader import Reader
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
@@ -436,17 +435,6 @@ def test_a_server_that_does_not_hear_the_signal_either_is_named(
         assert f"`kill -9 {one.process.pid}`" in stopped.out
         assert "ended everything" not in stopped.out
         wait_for(lambda: not sleeping(number))
-
-
-def test_no_process_is_signalled_that_does_not_say_that_it_understands(workspace: Path, home: Path) -> None:
-    with subprocess.Popen(["sleep", "600"]) as other:
-        for stoppable, since in ((False, born(other.pid)), (True, "1")):
-            (workspace / "servers").mkdir(exist_ok=True)
-            publish(workspace, Server(other.pid, since, stoppable=stoppable))
-            did, silent = stop_unwritten(workspace, 0.1)
-            assert (did, silent) == ([], [other.pid] if since != "1" else [])
-            assert other.poll() is None
-        other.kill()
 
 
 def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
