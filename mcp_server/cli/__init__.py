@@ -21,7 +21,8 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    arguments = parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = parser(argv).parse_args(argv)
     arguments.packs = packs
     try:
         code = int(arguments.run(arguments) or 0)

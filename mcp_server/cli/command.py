@@ -15,12 +15,28 @@ if TYPE_CHECKING:
     from mcp_server.library import Fault
     from mcp_server.settings import Settings
 
-MODULES = (
-    *("serve", "menus", "check", "rules.examples", "rules.trust", "explain", "call"),
-    *("standing.status", "standing.messages", "posture", "work.todos", "project.memory", "project.index"),
-    *("runs.approvals", "runs.control", "runs.report", "record.audit", "record.summary", "completion"),
-)
-"""In the order in which `--help` shows their commands. Each is beside this one, or in a folder beside it."""
+MODULES = {
+    "serve": ("serve",),
+    "menus": ("menus",),
+    "check": ("check",),
+    "rules.examples": ("rules",),
+    "rules.trust": ("trust", "untrust"),
+    "explain": ("explain",),
+    "call": ("call",),
+    "standing.status": ("status",),
+    "standing.messages": ("messages",),
+    "posture": (*("mode", "control", "profile", "model", "ai-mode", "reasoning", "autonomous"), "steer", "doctor"),
+    "work.todos": ("todos",),
+    "project.memory": ("memory",),
+    "project.index": ("index",),
+    "runs.approvals": ("approvals", "approve", "deny"),
+    "runs.control": ("pause", "next", "stop"),
+    "runs.report": ("report",),
+    "record.audit": ("audit",),
+    "record.summary": ("summary",),
+    "completion": ("completion",),
+}
+"""Where each command is, in the order in which `--help` shows them: beside this module, or in a folder beside it."""
 EXAMPLES = """
 menugate serve                                serve this folder to a host over stdio
 menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token
@@ -32,7 +48,8 @@ menugate audit tail                           what happened
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """For what is typed, or for everything: a server neither waits for the other commands nor keeps them in memory."""
     top = Mixed(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
@@ -41,7 +58,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Mixed)
-    for module in MODULES:
+    meant = [module for module, names in MODULES.items() if typed and typed[0] in names]
+    for module in meant or MODULES:
         import_module(f"mcp_server.cli.{module}").add(Commands(commands.add_parser))
     return top
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.cli.command import parser
+from mcp_server.cli.command import MODULES, parser
 from mcp_server.cli.completion import commands_of
 from tests.cli.conftest import Type
 
@@ -21,6 +21,16 @@ NOUNS = (
     *(f"audit {deed}" for deed in ("tail", "show", "why", "verify", "export")),
     *(f"rules {deed}" for deed in ("list", "test")),
 )
+
+
+@pytest.mark.parametrize(("module", "names"), MODULES.items())
+def test_a_command_is_understood_without_the_other_commands(module: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        assert tuple(commands_of(parser([name, "whatever follows"]))) == names, module
+
+
+def test_every_command_has_its_module() -> None:
+    assert tuple(name for names in MODULES.values() for name in names) == COMMANDS
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type']}{' *' * ('first' in case)}" or "(nothing)")
