@@ -57,6 +57,8 @@ class Renewal:
     fault: str = ""
     since: int = 0
     _lock: Lock | None = None
+    _paths: tuple[str, ...] = ()
+    """Kept, because they are looked at before every decision."""
     _stamps: Stamps = ()
     _still: bool = True
     _merged: bool = False
@@ -70,6 +72,7 @@ class Renewal:
 
     def __post_init__(self) -> None:
         self.held = self.started
+        self._paths = tuple(self._watched())
         self.since = time.time_ns()
         self.ruling.renew = self.renew
 
@@ -153,6 +156,7 @@ class Renewal:
         if config is None or (config == usual and config not in self.held.said):
             # It may come after the start, and go again before it ever counted.
             self.settings = replace(self.settings, config=usual if _stamp(usual) else None)
+            self._paths = tuple(self._watched())
         try:
             return renewed(self.held, self.settings)
         except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
@@ -169,6 +173,7 @@ class Renewal:
             self._merged = not still and not alike
             self._judge(self.held if self._merged else found, found)
             self.held = found if still else self.held
+            self._paths = tuple(self._watched())
         elif fault == known:
             return
         self._news = True
@@ -200,7 +205,7 @@ class Renewal:
 
     def _looked(self) -> tuple[Stamps, bool]:
         """What the files look like from outside, and whether they lie still."""
-        stamps = tuple(map(_stamp, self._watched()))
+        stamps = tuple(map(_stamp, self._paths))
         newest = max((one[0] for one in stamps if one), default=0)
         now = time.time_ns()
         # A date to come says nothing about when somebody wrote last.

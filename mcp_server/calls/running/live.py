@@ -98,6 +98,8 @@ class LiveCalls:
 
     async def enlist(self) -> None:
         """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
+        if self._obeyed is not None:
+            return
         async with self._lock:
             if self._obeyed is None:
                 # What was ordered before is not obeyed any more, so what it holds has to be known.
