@@ -189,7 +189,7 @@ def pipeline(
             conversation,
             redactor.redact,
             rooms.noticed,
-            Binding(jail, redactor, rooms.keeping.owned),
+            Binding(jail, redactor),
         ),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,

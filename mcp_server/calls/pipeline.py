@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from mcp_server.calls.approving.approvals import Approvals, Yes
+from mcp_server.calls.approving.standing import look_up
 from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.asking import Asked, Found, Interruption
 from mcp_server.calls.desk import MenuDesk
@@ -31,10 +32,12 @@ from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
-from mcp_server.model.tool import READING, Arguments, Demand
+from mcp_server.model.tool import READING, Arguments, Demand, Effect
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.permission import decide
 from mcp_server.state import Begun, Lapsed, Moved, Paused
+
+NO_FACTS: Arguments = {}
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,11 @@ class Pipeline:
                     return self.showing.problem(answer)
                 yes = answer
                 continue
-            begun = await self.begin(found, posture, decision, yes)
+            # Looked up anew: what it stands on may have changed since the person was asked.
+            facts = await self.standing(found, posture, decision) if yes else NO_FACTS
+            if isinstance(facts, Problem):
+                return await self.unasked(found, posture, facts)
+            begun = await self.begin(found, posture, decision, yes, facts)
             match begun:
                 case int():
                     return await self.act(found, posture, decision, begun)
@@ -109,12 +116,14 @@ class Pipeline:
         await self.ruling.renew()
         return found if self.policy is before else replace(found, led=self.finding.led(found.tool, found.arguments))
 
-    async def begin(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
+    async def begin(
+        self, found: Found, posture: Posture, decision: Decision, yes: Yes | None, facts: Arguments
+    ) -> Begun:
         """On record, and its place in the budget taken before anything is waited for."""
         found.seat.spending.take(found.tool)
         begun: Begun | None = None
         try:
-            begun = await self.recorder.commence(found, posture, decision, yes)
+            begun = await self.recorder.commence(found, posture, decision, yes, facts)
             return begun
         finally:
             if not isinstance(begun, int):
@@ -151,11 +160,23 @@ class Pipeline:
 
     async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
-        wanted, judged, leads = self.recorder.asking(found, posture, decision)
+        facts = await self.standing(found, posture, decision)
+        if isinstance(facts, Problem):
+            await self.unasked(found, posture, facts)
+            return facts
+        wanted, judged, leads = self.recorder.asking(found, posture, decision, facts)
         answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.unasked(found, posture, answer)
         return answer
+
+    async def standing(self, found: Found, posture: Posture, decision: Decision) -> Arguments | Problem:
+        """What else decides what this call does, from ports that may only read."""
+        if found.tool.stands_on is None:
+            return {}
+        context = self._context(found, posture, decision, self.desk(found.seat), 0)
+        reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
+        return await look_up(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
     async def unasked(self, found: Found, posture: Posture, problem: Problem) -> Ending:
         """On record: a call that needed a yes and has none."""

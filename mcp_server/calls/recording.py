@@ -60,21 +60,25 @@ class Recorder:
     binding: Binding
     """What a yes is about."""
 
-    async def commence(self, found: Found, posture: Posture, decision: Decision, yes: Yes | None) -> Begun:
+    async def commence(
+        self, found: Found, posture: Posture, decision: Decision, yes: Yes | None, facts: Arguments
+    ) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
         intent = self._judged(Intent, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(intent, self._terms(found, intent, yes))
+            return await self.store.intend(intent, self._terms(found, intent, yes, facts))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
         await self.store.record(self._judged(Refused, found, posture, decision))
 
-    def asking(self, found: Found, posture: Posture, decision: Decision) -> tuple[Wanted, Questioned, Arguments]:
+    def asking(
+        self, found: Found, posture: Posture, decision: Decision, facts: Arguments
+    ) -> tuple[Wanted, Questioned, Arguments]:
         """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
         judged = self._judged(Questioned, found, posture, decision)
-        leads = self.binding.destinations(found)
+        leads = self.binding.destinations(found, facts)
         return self.binding.wanted(found, judged, leads), judged, leads
 
     async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
@@ -125,7 +129,7 @@ class Recorder:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
-    def _terms(self, found: Found, intent: Intent, yes: Yes | None) -> Terms | None:
+    def _terms(self, found: Found, intent: Intent, yes: Yes | None, facts: Arguments) -> Terms | None:
         """What the call needs besides its record; None for nearly every call."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
@@ -135,7 +139,7 @@ class Recorder:
         if yes is None:
             return Terms(unit=unit)
         # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
-        wanted = self.binding.wanted(found, intent, self.binding.destinations(found))
+        wanted = self.binding.wanted(found, intent, self.binding.destinations(found, facts))
         return Terms(yes.approval.id, wanted, yes.carried, unit)
 
     def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:

@@ -118,6 +118,15 @@ class Jail:
         except (Refusal, OSError):
             return path
 
+    def folder_identity(self, path: str) -> Identity | None:
+        """Which folder a path names, whatever its name leads to later; None where it names no folder."""
+        try:
+            with self.place(path, reading=True) as place:
+                found = place.stat()
+        except (Refusal, OSError):
+            return None
+        return _identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
+
     def _find(self, path: str, follow: bool) -> Place:
         wanted = path
         for turn in range(MOST_LINKS):

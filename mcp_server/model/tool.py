@@ -121,9 +121,10 @@ class Tool:
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
-    goes_on_with: Callable[[Arguments], tuple[str, ...]] | None = None
-    """The names by which the session keeps what this call goes on with, such as a shell that stays: where that stands
-    decides what the call does as much as its arguments do. Pure."""
+    stands_on: Callable[["Context", Arguments], Awaitable[Mapping[str, str]]] | None = None
+    """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell stands. Looked up
+    only for a call that needs a yes: shown in the question, bound by its digest, and looked up again before the call
+    runs. It may read and change nothing; a `Refusal` ends the call before anybody is asked."""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
     base: str = ""

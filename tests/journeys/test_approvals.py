@@ -392,6 +392,7 @@ async def test_for_the_session_covers_the_tool_and_no_more(workspace: Path, home
 
 async def test_the_record_of_a_question_says_why_and_quotes_no_argument(workspace: Path, home: Path) -> None:
     ground = Ground(workspace, home)
+    (workspace / "canary.md").write_text("x")
     await choose(workspace, home, profile="trusted")
     with pipe(workspace, home, "--profile", "trusted") as one:
         one.hello()

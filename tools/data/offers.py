@@ -152,6 +152,7 @@ DELETE = Tool(
     stages=ACTING,
     run=Later("tools.data.changing:delete"),
     demand=demand_deleting,
+    stands_on=Later("tools.data.standing:of_deleted"),
     subject=("path", Subject.PATH),
 )
 
@@ -180,6 +181,7 @@ MOVE = Tool(
     stages=ACTING,
     run=Later("tools.data.changing:move"),
     demand=demand_moving,
+    stands_on=Later("tools.data.standing:of_moved"),
     subject=("source", Subject.PATH),
     paths=("source", "destination"),
 )

@@ -13,6 +13,7 @@ from tools.shell import shells
 from tools.shell.offers import LONGEST, BashArguments
 from tools.shell.screen import readable
 from tools.shell.shells import Shell
+from tools.shell.standing import raise_if_elsewhere
 
 USUAL = 120.0
 BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
@@ -91,6 +92,8 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
         await shell.quiet(2.0)
         await shells.raise_if_broken(ctx, shell)
         shell.screen.new()
+    else:
+        await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     shells.same_profile(ctx, shell)
     limit = seconds(args, USUAL, LONGEST)
     mark = f"menugate-{secrets.token_hex(8)}"

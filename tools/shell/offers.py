@@ -9,7 +9,6 @@ from mcp_server.model.tool import (
     ACTING,
     REVIEWING,
     WARMUP,
-    Arguments,
     Effect,
     Hints,
     Later,
@@ -44,12 +43,6 @@ def label(name: str) -> str:
     return f"shell {name}"
 
 
-def kept_as(args: Arguments) -> tuple[str, ...]:
-    """The shell that stays which a call goes on with."""
-    name = args.get("bash_id") or args.get("shell_id")
-    return (str(name), label(str(name))) if name else ()
-
-
 BASH = Tool(
     name="bash",
     title="Run a command",
@@ -73,7 +66,7 @@ BASH = Tool(
     shut_in=True,
     subject=("command", Subject.COMMAND),
     paths=("exec_dir",),
-    goes_on_with=kept_as,
+    stands_on=Later("tools.shell.standing:of_line"),
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,
@@ -160,7 +153,7 @@ WRITE = _tool(
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     demand=Later("tools.shell.classify:typed"),
-    goes_on_with=kept_as,
+    stands_on=Later("tools.shell.standing:of_keys"),
     shut_in=True,
 )
 

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from mcp_server.calls.approving.wording import STANDS
+from mcp_server.calls.approving.wording import FOLDERS, STANDS
 from mcp_server.calls.asking import CANONICAL, Found
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.context import Belongings
 from mcp_server.model.runs.approval import Wanted
 from mcp_server.model.tool import Arguments, Demand, Effect, Tool
 from mcp_server.rules.arguments import normalised
@@ -24,36 +23,36 @@ class Binding:
     jail: Jail
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
-    objects: Callable[[str], Belongings]
-    """What a session keeps between its calls."""
 
-    def destinations(self, found: Found) -> Arguments:
-        """The paths among the arguments that lead elsewhere, and where to."""
+    def destinations(self, found: Found, facts: Arguments) -> Arguments:
+        """The paths among the arguments that lead elsewhere, and where to; which folders they name; and what else the
+        call stands on."""
         given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
         there = {name: _apply(value, self.jail.leads) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
-        return {**leads, **self._stands(found)}
+        # A folder of the same name may be another one by then.
+        known: Mapping[str, Any] = found.tool.arguments.get("properties", {})
+        named = {name: found.arguments.get(name, known.get(name, {}).get("default")) for name in found.tool.places}
+        folders = {name: _apply(value, self._folder) for name, value in named.items()}
+        return {**leads, FOLDERS: folders, **({STANDS: facts} if facts else {})}
 
-    def _stands(self, found: Found) -> Arguments:
-        """Where a shell that stays has gone: a line means something else in another folder."""
-        if found.tool.goes_on_with is None:
-            return {}
-        kept = self.objects(found.seat.session.id)
-        names = found.tool.goes_on_with(found.arguments)
-        shell = next((one for name in names if (one := kept.get(name)) is not None), None)
-        return {STANDS: shell.standing()} if shell is not None else {}
+    def _folder(self, path: str) -> str:
+        found = self.jail.folder_identity(path)
+        return f"{found[0]}:{found[1]}" if found else ""
 
     def wanted(self, found: Found, judged: Judged, leads: Arguments) -> Wanted:
         """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
         session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
         demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
         digest = self._digest(found.tool, found.arguments, leads)
+        exact = Effect.EXEC in (found.tool.effect, demand.effect)
         asked = Wanted.by(session, judged.posture, found.tool.name, demand, digest)
         return replace(
             asked,
             # Nobody says yes for longer to what they do not see all of.
-            lasting=asked.lasting and not self._holds_secret(found.arguments),
-            exact=Effect.EXEC in (found.tool.effect, demand.effect),
+            # Nor to what stands on more than its arguments, unless it is for that alone.
+            lasting=asked.lasting and not self._holds_secret(found.arguments) and (exact or not found.tool.stands_on),
+            exact=exact,
         )
 
     def _digest(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:

@@ -37,9 +37,10 @@ def quote(text: str) -> str:
     return '"' + escape(MEANT.sub(r"\\\g<0>", text)) + '"'
 
 
-def argument_lines(name: str, value: Any, redactor: Redactor) -> Iterator[str]:
-    """Its line in the question, or several, where it is a text of several lines: each in quotes of its own."""
-    head = f"  {spell(name, redactor)}:"
+def argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
+    """Its line in the question, or several, where it is a text of several lines: each in quotes of its own. A name of
+    ours needs no quotes."""
+    head = f"  {spell(name, redactor) if quoted else name}:"
     lines = list(_lines(value, redactor)) if isinstance(value, str) else []
     if len(lines) > 1:
         yield head

@@ -16,8 +16,10 @@ MOST_READ = 1_000_000
 """And more than these nobody reads at all."""
 MOST_REASON = 600
 SERVER = "menugate"
-STANDS = "the shell"
-"""Among the places that a call leads to: where the shell is that it goes on with. No argument is called so."""
+STANDS = "it stands on"
+"""Among the places that a call leads to: what else decides what it does. No argument is called so."""
+FOLDERS = "the folders"
+"""And which folders its paths name, however they are called. That is not shown: a number tells nobody anything."""
 
 
 def question(
@@ -37,7 +39,9 @@ def question(
         if leads and name in leads:
             lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
     if leads and STANDS in leads:
-        lines.append(f"    (the shell stands in {spell(leads[STANDS], redactor)})")
+        lines.append("As things stand; if that changes before it runs, you are asked again:")
+        for name, fact in leads[STANDS].items():
+            lines += argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)
 
 

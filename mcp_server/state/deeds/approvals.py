@@ -146,7 +146,11 @@ def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
         return "it has expired"
     if found.answer is not Answer.YES:
         return "the person did not say yes"
-    return "" if found.covers(terms.call, terms.carried) else "it was given for another call, or under another posture"
+    return (
+        ""
+        if found.covers(terms.call, terms.carried)
+        else "it was given for another call, or under another posture, or what the call stands on has changed"
+    )
 
 
 def approval(view: View, id: str) -> Approval | None:
