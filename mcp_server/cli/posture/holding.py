@@ -55,11 +55,11 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
     if choice is None and lost:
         return Holding(
             Choice.least(0).over(found.posture),
-            dict.fromkeys(AXES, "the least there is, because an earlier state was lost"),
+            dict.fromkeys(AXES, LEAST),
         )
     wished = choice.over(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
-    origins |= dict.fromkeys(narrowed(choice, found.posture), NARROWED)
+    origins |= dict.fromkeys(narrowed(choice, found.posture), LEAST if lost else NARROWED)
     posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
     asked = settings.profile or found.library.config.posture.profile
     said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
@@ -68,6 +68,7 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
     return Holding(posture, origins, choice)
 
 
+LEAST = "the least there is, because an earlier state was lost"
 NARROWED = "claimed by a state that this account did not seal; it narrows until you choose"
 
 
