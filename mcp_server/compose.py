@@ -33,6 +33,7 @@ from mcp_server.renewal import Renewal
 from mcp_server.settings import OPERATORS_FILE, Settings, variable
 from mcp_server.state import Clock, Store, deeds
 from mcp_server.state.record import Judged
+from mcp_server.state.trust.states import make_private
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices
@@ -71,7 +72,12 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     new_id, time = numbered(), clock or Wall()
     store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
     keeping, holds = Keeping(failed), Holds(store)
-    sessions = Sessions(store, holds, new_id, new_handle, keeping.left)
+
+    def left(session: str) -> None:
+        keeping.left(session)
+        live_calls.board.tell()
+
+    sessions = Sessions(store, holds, new_id, new_handle, left)
     token, conversation = token_of(settings), new_id()
     secrets = never_shown(found, settings, token)
 
@@ -86,13 +92,13 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     entrance = Entrance(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
     doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
-    live_calls = LiveCalls(store, holds, entrance.redact, new_id, doors.postures.everybody)
+    live_calls = LiveCalls(store, holds, entrance.redact, new_id, doors.postures.everybody, settings.state)
     halting = Halting(store, holds, new_id, raising(found, store, time))
     offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
     front = front_of(found, settings, entrance, (sessions, doors.postures), offers)
-    seal = kept(settings.secrets and settings.secrets / "request-state.key").encode()
+    seal = kept(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     front.listings.stamp.update(stamp(server))
     return House(
@@ -197,7 +203,7 @@ def prepare_folders(settings: Settings) -> None:
     inside = [place for place in places if place.resolve() in settings.own_inside]
     for folder in (*settings.state_folders, *settings.folders, *inside):
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(folder)
         except OSError as wrong:
             raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
     if settings.operators.resolve() == settings.workspace:

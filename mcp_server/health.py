@@ -27,8 +27,10 @@ from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
 from mcp_server.person import health_gate, opened
 from mcp_server.renewal import differing
+from mcp_server.rules.steering.phrases import to_choose
 from mcp_server.settings import Settings
 from mcp_server.state.ahead import FULL, no_room
+from mcp_server.state.trust.keyfiles import unfit_keys
 from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
 
 if TYPE_CHECKING:
@@ -156,6 +158,7 @@ def of_folder(settings: Settings) -> Iterator[Finding]:
         yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
         yield Finding("state folder", f"{settings.state}, yours alone")
+    yield from (Finding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
     if settings.keys_last:
         says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
         yield Finding("keys", says, Grade.NOTE)
@@ -219,7 +222,7 @@ def of_file(settings: Settings, state: "Reader") -> Iterator[Finding]:
     else:
         yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
     if lost := state.lost():
-        yield Finding("state file", f"{lost}; a posture is to be chosen anew.", Grade.NOTE)
+        yield Finding("state file", f"{lost}; {to_choose(state.left(settings.person))}.", Grade.NOTE)
     for row in state.gone():
         says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
         yield Finding("servers", says, Grade.NOTE)

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import pwd
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         flag = flags.get(name)
         return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
-    home = Path(env.get("HOME") or Path.home())
+    home = _home(env)
     workspace = _workspace(given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
     config = _config(given("config"), operators)
@@ -171,6 +172,26 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         variables_outside=_told_outside(env),
         secret_values=_secrets_in(env),
     )
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    """As the environment names it, else as the system does; a service's account may have none."""
+    named = env.get("HOME", "")
+    try:
+        home = Path(named or pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path("/nonexistent")
+    try:
+        (home / ".config").stat()
+    except PermissionError as wrong:
+        whose = f"HOME is {named}" if named else f"HOME is not set, and the home of this account is {wrong.filename}"
+        raise Unusable(
+            f"{whose}, which the account {_user()} may not enter, so menugate cannot look for your configuration "
+            "there. Set HOME to a folder of this account's own; with sudo, `sudo -H` does."
+        ) from None
+    except OSError:
+        pass
+    return home
 
 
 def _auth(asked: bool, http: tuple[str, int] | None) -> bool:
@@ -220,9 +241,14 @@ def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Kept, t
 
 
 def _state(top: Path, secrets: Path | None) -> Path:
-    from mcp_server.state.trust.states import state_of
+    from mcp_server.state.trust.states import shut, state_of
 
     try:
+        if secrets is None and shut(top):
+            raise Unusable(
+                f"{top} belongs to another account and you may not enter it. Set MENUGATE_STATE_HOME to a folder that "
+                "you can write, and your state is kept there."
+            )
         return state_of(top, secrets)
     except OSError as wrong:
         raise Unusable(f"{wrong.filename} cannot be used ({wrong.strerror}); menugate keeps its keys there.") from None

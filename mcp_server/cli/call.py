@@ -48,17 +48,21 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     import asyncio
 
+    from mcp_server.cli.log import kept
     from mcp_server.law import Unbuildable
     from mcp_server.model.ending import Problem, Refusal
     from mcp_server.person import refuse_inside
 
     try:
         refuse_inside(settings)
-        ending = asyncio.run(called(settings, arguments, given))
+        with kept(settings.state / "call.log") as failed:
+            ending = asyncio.run(called(settings, arguments, given))
     except Unbuildable as wrong:
         raise unbuilt(arguments, settings, wrong) from None
     except Refusal as refused:
         raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+    if failed.said:
+        note(failed.said)
     if arguments.json:
         from mcp_server.wire.translate import result
 

@@ -10,10 +10,13 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from queue import Full, Queue
 
 MOST_WAITING = 1000
 """Entries; what comes on top of them is lost."""
+MOST_KEPT = 1 << 20
+"""Bytes after which a file of `menugate call` begins anew."""
 LAST_SECONDS = 1.0
 """For what still waits at the end."""
 
@@ -48,6 +51,46 @@ class Aside(logging.Handler):
                 while data:
                     # Not through `sys.stderr`: the interpreter dies of a lock that is held there when it ends.
                     data = data[os.write(self._descriptor, data) :]
+
+
+class Kept(logging.Handler):
+    """A file that begins with the first entry; for a command that somebody waits for at a terminal."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.WARNING)
+        self.path = path
+        self.last = ""
+        """What the last failure said of itself."""
+        self.unwritten = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fault = record.exc_info[1] if record.exc_info else None
+        self.last = f"{type(fault).__name__}: {fault}" if fault else record.getMessage()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        try:
+            with os.fdopen(os.open(self.path, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace") as out:
+                if out.tell() > MOST_KEPT:
+                    out.truncate(0)
+                out.write(f"{self.format(record)}\n")
+        except OSError:
+            self.unwritten = True
+
+    @property
+    def said(self) -> str:
+        """For the person; empty where nothing failed."""
+        where = "its log cannot be written" if self.unwritten else f"more is in {self.path}"
+        return f"{self.last} ({where})" if self.last else ""
+
+
+@contextmanager
+def kept(path: Path) -> Generator[Kept, None, None]:
+    handler, root = Kept(path), logging.getLogger()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    root.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        root.removeHandler(handler)
 
 
 @contextmanager

@@ -12,11 +12,12 @@ tool(options.force eq true and repo glob "acme/*")
 import json
 import re
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, cast
 
 from mcp_server.rules.patterns.slips import operator
-from mcp_server.rules.wording import quoted
+from mcp_server.rules.wording import nearest, quoted
 
 
 class Op(StrEnum):
@@ -71,9 +72,12 @@ OPS = "|".join(sorted(Op, key=len, reverse=True))
 LOOKS = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
 HEAD = re.compile(rf"\s*(?P<path>{PATH})\s+(?P<op>{OPS})(?=\s|$)")
 AND = re.compile(r"\s+and(?=\s)")
+JOINED = re.compile(r"(?P<word>(?i:and|or)(?=\s)|&&?|\|\|?|[,;+])")
 STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 BARE = re.compile(r"""[^\s,\[\]()"']+""")
 OWN = "menugate"
+ALIKE = 0.75
+"""So much like `true` or `false`, a word may have been meant as that."""
 
 
 def parse(text: str) -> Written:
@@ -114,10 +118,18 @@ def _predicates(text: str) -> tuple[Predicate, ...]:
             return tuple(found)
         joined = AND.match(text, at)
         if joined is None:
-            raise Malformed(
-                f"{quoted(text[at:].strip())} is left over; join predicates with `and`, quote text with spaces."
-            )
+            raise Malformed(_left_over(text[at:].strip()))
         at = joined.end()
+
+
+def _left_over(text: str) -> str:
+    found = JOINED.match(text)
+    if found and found["word"].lower() in ("or", "|", "||"):
+        return f"there is no {quoted(found['word'])}: write a rule for each of the two."
+    if found:
+        rest = text[found.end() :].strip()
+        return f"predicates are joined with `and`; did you mean {quoted(f'and {rest}')} for {quoted(text)}?"
+    return f"{quoted(text)} is left over; join predicates with `and`, quote text with spaces."
 
 
 def _no_predicate(text: str) -> str:
@@ -187,6 +199,9 @@ def _in_quotes(word: str) -> str:
     """What to write for a bare word; it may have been meant as one of the few that there are."""
     low = word.lower()
     said = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
+    near = nearest(low, ("true", "false"))
+    if said == low and near and SequenceMatcher(None, low, near).ratio() >= ALIKE:
+        said = near
     also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
     number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
     text = quoted(json.dumps(str(word), ensure_ascii=False))

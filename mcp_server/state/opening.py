@@ -18,7 +18,7 @@ from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
 from mcp_server.state.trust.segment import Found, leave_notices, lost_state, replaced, sealed, segment_beside
-from mcp_server.state.trust.states import anchor_text, foreign_to, known, remember
+from mcp_server.state.trust.states import anchor_text, foreign_to, known, make_private, remember
 from mcp_server.state.verify import beyond, misfit, unfinished
 
 OPENING_ROWS = 500
@@ -168,7 +168,7 @@ def make_folder(folder: Path) -> None:
         )
     if folder.is_dir():
         return
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     # The person's repository is not the place for it.
     (folder / ".gitignore").write_text("*\n")
 

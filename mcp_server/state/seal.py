@@ -29,6 +29,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.model.ending import Code, Problem, Refusal
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -38,6 +40,7 @@ LONGEST_TEXT = 500
 SLOT = 512
 WRITTEN = re.compile(rb"[0-9a-f]{64}\n?")
 """What `ledger.key` holds."""
+KEY = "ledger.key"
 ANCHOR = "ledger.anchor"
 """The name of the anchor's file, beside the state file."""
 
@@ -75,7 +78,7 @@ class Key:
             return _of_this_process()
         try:
             found = (folder / "ledger.key").read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return None
         return cls(bytes.fromhex(found.decode())) if WRITTEN.fullmatch(found) else None
 
@@ -84,6 +87,10 @@ class Key:
         if found := cls.load(folder):
             return found
         assert folder is not None, "the key of a process is always there"
+        if (folder / KEY).is_dir():
+            place = folder / KEY
+            what = f"`{place}` is a folder, and menugate keeps this account's key in a file of that name."
+            raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {place} {place}.old`."))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / f".ledger.key-{secrets.token_hex(8)}"
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

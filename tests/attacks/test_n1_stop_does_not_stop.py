@@ -452,3 +452,53 @@ def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
         ballast.unlink()
         assert one.call("bash", command="ls")["isError"]
         wait_for(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
+
+
+def standing(workspace: Path, home: Path) -> dict[str, Any]:
+    return json.loads(typed(workspace, home, "status", "--json").out)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_status_names_what_runs_in_every_server(workspace: Path, home: Path, number: int, era: str) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one, pipe(workspace, home, *flags("trusted")) as two:
+        secret = "ghp_" + "a1B2c3D4e5F6" * 3
+        request = 0
+        for index, client in enumerate((one, two)):
+            client.hello("a-host", era)
+            request = begin(client, f"T={secret} sleep {number}{index}", number, index + 1)
+        begin(one, f"sleep {number}2", number, 3, run_in_background=True)
+        wait_for(lambda: len(standing(workspace, home)["calls"]) == 3)
+        said = standing(workspace, home)
+        assert [call["tool"] for call in said["calls"]] == ["bash"] * 3
+        assert {call["server"] for call in said["calls"]} == {one.process.pid, two.process.pid}
+        assert {call["client"] for call in said["calls"]} == {"a-host"}
+        assert all(call["since"] and call["session"] and call["processes"] for call in said["calls"])
+        wait_for(lambda: [call["in_background"] for call in standing(workspace, home)["calls"]] == [False, False, True])
+        shown = typed(workspace, home, "status").out
+        assert all(f"sleep {number}{last}" in shown for last in range(3)), shown
+        assert secret not in shown + json.dumps(said)
+        typed(workspace, home, "stop", "--session", said["calls"][1]["session"])
+        two.until(request)
+        wait_for(lambda: f"{number}1" not in typed(workspace, home, "status").out)
+        typed(workspace, home, "stop")
+        wait_for(lambda: standing(workspace, home)["calls"] == [])
+    assert standing(workspace, home)["calls"] == []
+
+
+def test_a_client_that_makes_calls_is_a_session_also_in_no_mode(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("a-host")
+        one.call("menu_list")
+        wait_for(lambda: standing(workspace, home)["sessions"] == 1)
+        assert [client["name"] for client in standing(workspace, home)["clients"]] == ["a-host"]
+    assert standing(workspace, home)["clients"] == []
+
+
+def test_a_killed_server_runs_nothing_in_status(workspace: Path, home: Path, number: int) -> None:
+    with pipe(workspace, home, *flags("trusted")) as one:
+        one.hello()
+        begin(one, f"sleep {number}", number)
+        wait_for(lambda: bool(standing(workspace, home)["calls"]))
+        one.process.kill()
+        one.process.wait()
+    assert standing(workspace, home)["calls"] == []

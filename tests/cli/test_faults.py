@@ -161,3 +161,15 @@ def test_a_schema_the_protocol_cannot_carry_is_a_fault(place: Path, menugate: Ty
     odd = replace(STIR, result={"type": "object", "properties": "none"})
     said = menugate("check", packs=[kitchen(place, odd)])
     assert (said.code, "stir_pot" in said.out) == (1, True), said
+
+
+def test_a_tool_that_raises_shows_its_error_and_where_the_log_is(place: Path, menugate: Type) -> None:
+    async def spilled(_context: Any, _arguments: Any) -> Ending:
+        raise RuntimeError("the pot is cracked")
+
+    said = menugate("call stir_pot", packs=[kitchen(place, replace(STIR, run=spilled))])
+    log = place / ".menugate" / "call.log"
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert "RuntimeError: the pot is cracked" in said.err and str(log) in said.err
+    assert "Traceback" in log.read_text() and log.stat().st_mode & 0o077 == 0

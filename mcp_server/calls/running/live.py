@@ -1,16 +1,19 @@
 """What runs at this moment, and how does it end when the person says so? Calls, and the processes they left running."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 
 from mcp_server.calls.asking import Found
+from mcp_server.calls.running.board import Board
 from mcp_server.calls.running.holding import Holds
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.processes import Child
@@ -51,6 +54,11 @@ class Live:
     stopped: str = ""
     """Why the person's word ended it; empty where that did not."""
     children: list[Child] = field(default_factory=list[Child])
+    client: str = ""
+    since: int = field(default_factory=time.time_ns)
+    born: dict[int, str] = field(default_factory=dict[int, str])
+    """When each of its processes began, as far as somebody asked."""
+    changed: Callable[[], None] = lambda: None
 
     @property
     def runs(self) -> bool:
@@ -68,12 +76,16 @@ class Live:
 
     def described(self, redact: Callable[[str], str]) -> str:
         """On one line, for the person."""
-        about = "".join(sign for sign in " ".join(redact(self.about).split()) if sign.isprintable())
-        about = about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
+        about = self.shown(redact)
         name = f"`{self.tool}`" + (f" `{about}`" if about else "")
         pids = ", ".join(str(one.pid) for one in self.processes())
         where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
         return f"{name} ({where})"
+
+    def shown(self, redact: Callable[[str], str]) -> str:
+        """The first words of what it is about."""
+        about = "".join(sign for sign in " ".join(redact(self.about).split()) if sign.isprintable())
+        return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
 
 
 CURRENT: ContextVar[Live | None] = ContextVar("the call that runs here", default=None)
@@ -87,6 +99,7 @@ class LiveCalls:
     new_run: Callable[[], str]
     everybody: Callable[[], frozenset[str]]
     """Who ever called here."""
+    state: Path
     _live: set[Live] = field(default_factory=set[Live])
     """Calls that go on, and those that are over and left a process running."""
     _obeyed: frozenset[str] | None = None
@@ -95,6 +108,10 @@ class LiveCalls:
     """Everything was ended, and that is not on record yet: until it is, nothing begins."""
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    @cached_property
+    def board(self) -> Board:
+        return Board(self.state, self.redact, lambda: self._live)
 
     async def enlist(self) -> None:
         """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
@@ -110,7 +127,10 @@ class LiveCalls:
     def entered(self, found: Found) -> Generator[Live, None, None]:
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        live = Live(found.seat.session.principal, found.seat.session.id, found.tool.name, subject(found))
+        session, client = found.seat.session, found.asked.client.name
+        live = Live(session.principal, session.id, found.tool.name, subject(found))
+        live.client, live.changed = client, self.board.tell
+        self.board.meet(found.seat.common, session.id, session.principal, client)
         self._live = {one for one in self._live if not one.over or one.runs} | {live}
         token = CURRENT.set(live)
         try:
@@ -118,6 +138,7 @@ class LiveCalls:
         finally:
             CURRENT.reset(token)
             live.over = True
+            self.board.tell()
 
     def heed(self) -> None:
         """Something changed; maybe an order was given."""
@@ -153,6 +174,7 @@ class LiveCalls:
                 await asyncio.wait(self._tasks)
         for task in list(self._tasks):
             task.cancel()
+        self.board.close()
         if self._obeyed is not None:
             with suppress(Refusal):
                 await self.store.write(deeds.discharge)
@@ -208,12 +230,14 @@ def act() -> None:
     """This call was let through."""
     if (live := CURRENT.get()) is not None:
         live.acting = True
+        live.changed()
 
 
 def start(child: Child) -> None:
     """This call started a process, which may outlive it."""
     if (live := CURRENT.get()) is not None:
         live.children.append(child)
+        live.changed()
 
 
 def subject(found: Found) -> str:

@@ -55,11 +55,11 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
     if choice is None and lost:
         return Holding(
             Choice.least(0).over(found.posture),
-            dict.fromkeys(AXES, "the least there is, because an earlier state was lost"),
+            dict.fromkeys(AXES, LEAST),
         )
     wished = choice.over(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
-    origins |= dict.fromkeys(narrowed(choice, found.posture), NARROWED)
+    origins |= dict.fromkeys(narrowed(choice, found.posture), LEAST if lost and forgotten(choice) else NARROWED)
     posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
     asked = settings.profile or found.library.config.posture.profile
     said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
@@ -68,6 +68,7 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
     return Holding(posture, origins, choice)
 
 
+LEAST = "the least there is, because an earlier state was lost"
 NARROWED = "claimed by a state that this account did not seal; it narrows until you choose"
 
 
@@ -90,6 +91,14 @@ def narrowed(choice: "Choice | None", usual: "Posture") -> list[str]:
         return []
     free, held = replace(choice, claims={}).over(usual), choice.over(usual)
     return [axis for axis in choice.narrowing if getattr(free, axis) != getattr(held, axis)]
+
+
+def forgotten(choice: "Choice | None") -> bool:
+    """Is all that was not chosen since at its least? A state that can still be read claims what was chosen in it."""
+    from mcp_server.model.posture import AXES, Choice
+
+    least = Choice.least(0).claims
+    return choice is not None and all(axis in choice.axes or choice.claims.get(axis) == least[axis] for axis in AXES)
 
 
 def ceiling_of(found: "Law", principal: str) -> "Profile":

@@ -1,6 +1,7 @@
 """What is to be said of this workspace? Its law and limits, its guards, and what is remembered, as plain values."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from mcp_server.law import Law
     from mcp_server.settings import Settings
     from mcp_server.state import Row
+    from mcp_server.state.lives import Work
     from mcp_server.state.reader import Reader
 
 REFUSALS = 5
@@ -19,12 +21,14 @@ REFUSALS = 5
 def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
     from mcp_server.installation import inside
     from mcp_server.law import ceiling_set_by
+    from mcp_server.state.trust.keyfiles import unfit_keys
 
     policy = found.policy
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
         "keys": {"folder": settings.secrets, "last": settings.keys_last or None},
         "foreign": settings.foreign,
+        "unfit_keys": list(unfit_keys(settings.secrets)),
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,
@@ -76,19 +80,25 @@ def search_engine(settings: "Settings") -> str:
 def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     from mcp_server.state import Wanted
     from mcp_server.state.ahead import no_room
+    from mcp_server.state.lives import at_work
 
     refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
+    lost = state.lost()
+    clients, works = at_work(settings.state)
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
         "state": {
             "file": settings.state / "state.db",
             "bytes": size,
-            "lost": state.lost() or None,
+            "lost": lost or None,
+            "left": state.left(settings.person),
             "full": no_room(settings.state),
         },
         "running": serving(state),
-        "sessions": len({kept.session.id for kept in state.sessions()}),
+        "sessions": len({kept.session.id for kept in state.sessions()} | {one.session for one in clients}),
+        "clients": [asdict(one) for one in clients],
+        "calls": [work_in_json(one) for one in works],
         "ledger": {
             "rows": state.head(),
             "not_anchored": loose,
@@ -97,6 +107,20 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
         },
         "unread": len([one for one in state.messages() if not one.read]),
         "refusals": [refusal(row) for row in refusals],
+    }
+
+
+def work_in_json(one: "Work") -> dict[str, Any]:
+    return {
+        "tool": one.tool,
+        "about": one.about,
+        "since": when(one.since),
+        "principal": one.principal,
+        "session": one.session,
+        "client": one.client or None,
+        "server": one.server,
+        "processes": one.living,
+        "in_background": one.over,
     }
 
 

@@ -13,6 +13,7 @@ from mcp_server.cli.standing.facts import collected
 from mcp_server.cli.standing.servers import judging
 from mcp_server.cli.standing.waiting import show_waiting, waiting
 
+MOST_WORKS = 20
 EXAMPLES = """
 menugate status                             this folder
 menugate status --workspace ~/code/app      another one
@@ -73,10 +74,19 @@ def tell(facts: dict[str, Any]) -> None:
         table([(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]])
 
 
+def work_in_words(one: dict[str, Any]) -> str:
+    name = f"`{one['tool']}`" + (f" `{one['about']}`" if one["about"] else "")
+    pids = f"pid {', '.join(map(str, one['processes']))}, " if one["processes"] else ""
+    behind = ", in the background" if one["in_background"] else ""
+    whose = f"session {one['session']}" + (f" of {one['client']}" if one["client"] else "")
+    return f"{name} since {one['since']}{behind} ({pids}{whose}, {one['principal']}, server {one['server']})"
+
+
 def of_keys(facts: dict[str, Any]) -> list[tuple[str, str]]:
     folder, last = facts["keys"]["folder"], facts["keys"]["last"]
     how = f"; they last {last}; MENUGATE_STATE_HOME can name a folder that keeps them" if last else ""
     rows = [("keys", f"{folder or 'none on disk'}{how}")]
+    rows += [("", says) for says in facts["unfit_keys"]]
     if facts["foreign"]:
         says = "is another account's; it is left as it is, and nothing in it counts here but what narrows"
         rows.append(("", f"{facts['foreign']} {says}"))
@@ -90,7 +100,9 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
         f"process {one['pid']} since {one['since']}" + (f", by {by[one['pid']]}" if by.get(one["pid"]) else "")
         for one in facts["running"]
     )
+    more = len(facts["calls"]) - MOST_WORKS
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
+    from mcp_server.rules.steering.phrases import to_choose
     from mcp_server.state.ahead import FULL
 
     rows = [("disk", FULL.format(state["file"].parent))] if state["full"] else []
@@ -99,7 +111,10 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
+        *([("", to_choose(state["left"]))] if state["lost"] else []),
         ("running", lives or "nothing at the moment"),
+        *[("", work_in_words(one)) for one in facts["calls"][:MOST_WORKS]],
+        *[("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0],
         ("sessions", f"{facts['sessions']:,}"),
         ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
         ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),

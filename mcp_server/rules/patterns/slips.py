@@ -10,10 +10,10 @@ from mcp_server.rules.wording import nearest, quoted
 
 SAYINGS: Mapping[str, str] = {
     "eq": "= == === := is equals equal equal_to eqs same",
-    "neq": "!= !== <> ne isnt is_not not not_eq differs",
-    "gt": "> >= => ge gte above over more greater exceeds",
-    "lt": "< <= =< le lte below under less",
-    "in": "one_of oneof among within any_of",
+    "neq": "≠ != !== <> ne isnt is_not not not_eq differs",
+    "gt": "≥ > >= => ge gte above over more greater exceeds",
+    "lt": "≤ < <= =< le lte below under less",
+    "in": "is_in isin one_of oneof among within any_of",
     "not_in": "notin not-in nin none_of",
     "glob": "like fits startswith starts_with endswith ends_with fnmatch",
     "regex": "=~ ~ ~= re matches match regexp",
@@ -45,8 +45,8 @@ def operator(word: str, ops: Collection[str]) -> str | None:
     near = MEANT.get(low) or nearest(low, ops)
     if near is None:
         return None
-    off = " with the next lower number" if low in (">=", "=>", "ge", "gte") else ""
-    off = " with the next higher number" if low in ("<=", "=<", "le", "lte") else off
+    off = " with the next lower number" if low in ("≥", ">=", "=>", "ge", "gte") else ""
+    off = " with the next higher number" if low in ("≤", "<=", "=<", "le", "lte") else off
     return f"there is no operator {quoted(word)}; did you mean `{near}`{off}?"
 
 

@@ -21,6 +21,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What the person calls each axis, the name that is shown first."""
 BY_NAME = {name: axis for axis, names in NAMES.items() for name in names}
+TYPED = dict(zip(NAMES, ("mode", "control", "profile", "model", "ai-mode", "reasoning"), strict=True))
+"""The command that chooses a value of it."""
 AUTONOMOUS = "--autonomous"
 
 
@@ -56,6 +58,15 @@ def phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
             refuse_twice(axes.get(found[0]), found[1])
             axes[found[0]] = found[1]
     return Phrase(axes, scope or Scope.NOW)
+
+
+def to_choose(left: Sequence[str]) -> str:
+    """Which axes of a lost choice are left, and what is typed for them."""
+    if not left:
+        return "every axis was chosen again since"
+    names = ", ".join(axis.replace("_", " ") for axis in left)
+    words = "; ".join(f"`menugate {TYPED[axis]} {'|'.join(values(axis))}`" for axis in left)
+    return f"until you choose them again, the least there is holds for {names}: {words}"
 
 
 def axis_named(name: str) -> str:

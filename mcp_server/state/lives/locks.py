@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mcp_server.state.lives.lineage import born, namespace, own
 from mcp_server.state.lives.servers import FOLDER
+from mcp_server.state.trust.states import make_private
 
 FIRST = "pid:[4026531836]"
 """The machine's own: the kernel gives it this number."""
@@ -28,7 +29,7 @@ class Lock:
     def taken(cls, state: Path) -> "Lock":
         """Its name is nobody else's: in two containers two servers may have the same number."""
         folder = state / FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         pid = own()
         name = f"{pid}-{secrets.token_hex(4)}"
         draft, path = folder / f".{name}.tmp", folder / f"{name}.lock"

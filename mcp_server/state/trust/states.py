@@ -7,12 +7,15 @@ state of its own below it. Where this account did work in it, the same is tamper
 
 import hashlib
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_server.state.seal import ANCHOR, SLOT, Anchor, Key
+from mcp_server.state.seal import ANCHOR, KEY, SLOT, Anchor, Key
 
 ACCOUNTS = "accounts"
+ELSEWHERE = "workspaces"
+"""Below an account's keys: its states of workspaces whose own folder it may not enter."""
 OF_ANOTHER = (
     "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
     "what was chosen there narrows until you choose a posture at a terminal."
@@ -23,6 +26,8 @@ EXCHANGED = (
     "begins a new one, and takes over what was narrower."
 )
 STATE = "state.db"
+SHARED = (".menugate", ACCOUNTS)
+"""Folders in a workspace that everybody who works there goes through."""
 
 
 def known(secrets: Path | None, folder: Path) -> bool:
@@ -42,18 +47,57 @@ def remember(secrets: Path | None, folder: Path) -> None:
 
 def state_of(top: Path, secrets: Path | None) -> Path:
     """The folder in which this account keeps the state of a workspace."""
+    if secrets is not None and shut(top):
+        # Its owner's alone: whether anything narrows there, nobody else can read.
+        return secrets / ELSEWHERE / _named(top)
     if known(secrets, top) or top.is_symlink():
         return top
     key = Key.load(secrets)
     own = top / ACCOUNTS / key.account if key else None
     if own is not None and known(secrets, own):
         return own
-    if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)):
+    if secrets is not None and (secrets / KEY).is_dir():
+        # There is no key and none can be made, so nothing is sealed; whoever looks is told why.
+        return top
+    if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)) and owner(top) is None:
         return top
     if key is not None and sealed_by(key, top):
         return top
     # Only here a key is made for who merely looks: the folder goes by its name.
     return own or top / ACCOUNTS / Key.load_or_create(secrets).account
+
+
+def shut(top: Path) -> bool:
+    """Does another account keep its state there, where this one may not enter?"""
+    try:
+        found = top.lstat()
+    except OSError:
+        return False
+    effective = os.access in os.supports_effective_ids
+    may_enter = os.access(top, os.X_OK, effective_ids=effective)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid != os.geteuid() and not may_enter
+
+
+def owner(top: Path) -> os.stat_result | None:
+    """Whose folder root works in; None for everybody else, and where it is root's own."""
+    if os.geteuid() != 0:
+        return None
+    found = next(one for one in (top, *top.parents) if one.exists()).stat()
+    return found if found.st_uid != 0 else None
+
+
+def hand_over(made: Path) -> None:
+    """What root makes in another's folder is that one's: they are not to be left outside of it."""
+    if made.name in SHARED and (whose := owner(made.parent)) is not None:
+        os.chown(made, whose.st_uid, whose.st_gid, follow_symlinks=False)
+
+
+def make_private(folder: Path) -> None:
+    """With whatever is missing above it, each for its owner alone."""
+    for one in reversed([folder, *folder.parents]):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
+            hand_over(one)
 
 
 def foreign_to(folder: Path) -> Path | None:
@@ -82,4 +126,8 @@ def anchor_text(path: Path) -> bytes | None:
 
 
 def _mark(secrets: Path, folder: Path) -> Path:
-    return secrets / "states" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+    return secrets / "states" / _named(folder)
+
+
+def _named(folder: Path) -> str:
+    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]

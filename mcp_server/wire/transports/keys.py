@@ -1,26 +1,30 @@
 """Which secrets does the wire keep? Files that their owner alone can read, made the first time they are needed."""
 
 import base64
+import fcntl
 import hmac
 import os
-import re
 import secrets
 from pathlib import Path
 
 from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.state.trust.keyfiles import KEPT
 
-KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 
-
-def kept(path: Path | None) -> str:
+def kept(path: Path | None, anew: bool = False) -> str:
     """The secret at this path: 32 random bytes, written so that they can stand in a header. Where nothing can be kept,
-    one that this process alone has."""
+    one that this process alone has. `anew`: a file that holds no key is replaced; nothing that lasts hangs on it."""
     if path is None:
         return secrets.token_urlsafe(32)
     try:
         found = path.read_bytes()
     except FileNotFoundError:
         found = _made(path)
+    except IsADirectoryError:
+        what = f"`{path}` is a folder, and menugate keeps a key in a file of that name."
+        raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {path} {path}.old`.")) from None
+    if anew and not KEPT.fullmatch(found):
+        found = _replaced(path)
     if not KEPT.fullmatch(found):
         raise Refusal(
             Problem(
@@ -29,6 +33,19 @@ def kept(path: Path | None) -> str:
         )
     path.chmod(0o600)
     return found.decode().strip()
+
+
+def _replaced(path: Path) -> bytes:
+    """Of two processes that find it so one is first, and both then use what that one made."""
+    place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        if not path.exists() or not KEPT.fullmatch(path.read_bytes()):
+            path.unlink(missing_ok=True)
+            return _made(path)
+        return path.read_bytes()
+    finally:
+        os.close(place)
 
 
 def token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
