@@ -54,6 +54,7 @@ class Binding:
             # Nobody says yes for longer to what they do not see all of.
             lasting=asked.lasting and not self._holds_secret(found.arguments),
             exact=Effect.EXEC in (found.tool.effect, demand.effect),
+            loose=found.loose,
         )
 
     def _digest(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:

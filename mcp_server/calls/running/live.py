@@ -47,6 +47,8 @@ class Live:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     acting: bool = False
     """It was let through; until then it may wait for the person."""
+    asks: bool = False
+    """It waits for the person's answer."""
     over: bool = False
     stopped: str = ""
     """Why the person's word ended it; empty where that did not."""
@@ -55,6 +57,10 @@ class Live:
     @property
     def runs(self) -> bool:
         return (not self.over and self.acting) or any(self.processes())
+
+    @property
+    def waits(self) -> bool:
+        return self.asks and not self.over
 
     def processes(self) -> Iterator[Child]:
         return (one for one in self.children if one.code is None)
@@ -73,6 +79,7 @@ class Live:
         name = f"`{self.tool}`" + (f" `{about}`" if about else "")
         pids = ", ".join(str(one.pid) for one in self.processes())
         where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
+        where = f"waiting for your answer, {where}" if self.asks else where
         return f"{name} ({where})"
 
 
@@ -173,7 +180,7 @@ class LiveCalls:
     async def _obey(self, order: Order) -> None:
         mine = [one for one in self._live if order.covers(one.principal, one.session)]
         others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
-        names = {one: one.described(self.redact) for one in mine if one.runs}
+        names = {one: one.described(self.redact) for one in mine if one.runs or one.waits}
         if order.ends:
             await self._end(mine, order.reason)
         running = [name for one, name in names.items() if one.runs]
@@ -206,6 +213,20 @@ def act() -> None:
     """This call was let through."""
     if (live := CURRENT.get()) is not None:
         live.acting = True
+
+
+@contextmanager
+def asking() -> Generator[None, None, None]:
+    """This call waits for the person's answer."""
+    live = CURRENT.get()
+    if live is None:
+        yield
+        return
+    live.asks = True
+    try:
+        yield
+    finally:
+        live.asks = False
 
 
 def start(child: Child) -> None:
