@@ -12,7 +12,7 @@ from mcp_server.model.runs.approval import Approval, read
 from mcp_server.model.session import Session
 from mcp_server.state.batch import EPOCH, Transaction, View, plain, whole
 
-MOVED = "the posture was changed since you were asked"
+MOVED = "the posture was changed since it was asked"
 COMPLETED = "the run it was asked in was completed"
 STOPPED = "the run it was asked in was stopped"
 
