@@ -169,7 +169,7 @@ def run_deny(arguments: argparse.Namespace) -> int:
         say(f"Taken back: `{settled.wanted.tool}`. Whatever calls it next asks anew.")
     else:
         say(
-            f"Denied: `{settled.wanted.tool}`. The model is told at once if it waits, else when it makes the call again."
+            f"Denied: `{settled.wanted.tool}`. The model is told at once if the call waits, else when it is made again."
         )
     return 0
 
