@@ -35,6 +35,8 @@ class Within:
     record: int
     """Its row in the ledger."""
     depth: int = 1
+    loose: bool = True
+    """No handle came with the call that a client made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,11 @@ class Found:
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
     handle: str | None = None
     """The menu handle that came with the call."""
+
+    @property
+    def loose(self) -> bool:
+        """Nothing binds it to a place: neither a handle of its own nor that of the call it is made within."""
+        return self.handle is None and (self.asked.within is None or self.asked.within.loose)
 
     @cached_property
     def measure(self) -> tuple[str, int]:

@@ -25,7 +25,7 @@ from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, Underway
 from mcp_server.calls.running.course import Course
-from mcp_server.calls.running.live import LiveCalls, act
+from mcp_server.calls.running.live import LiveCalls, act, asking
 from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.calls.steering.ruling import Ruling
@@ -165,7 +165,8 @@ class Pipeline:
             await self.unasked(found, posture, facts)
             return facts
         wanted, judged, leads = self.recorder.asking(found, posture, decision, facts)
-        answer = await self.approvals.ask(found, wanted, decision, judged, leads)
+        with asking():
+            answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.unasked(found, posture, answer)
         return answer

@@ -127,30 +127,31 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_client_that_cannot_ask_is_told_what_the_person_types(ground: Ground, here: Served, way: str) -> None:
-    path = ground.file("typed.txt")
+    name = f"typed{WAYS.index(way)}.txt"
+    path = ground.file(name)
     async with through(way, ground, here) as one:
-        first = await one.call("fs_delete", path="typed.txt")
+        first = await one.call("fs_delete", path=name)
         assert refused(first, "APPROVAL_REQUIRED")
-        waiting = [entry for entry in ground.waiting() if "typed.txt" in entry["message"]]
+        waiting = [entry for entry in ground.waiting() if name in entry["message"]]
         assert len(waiting) == 1
         id = waiting[0]["id"]
         assert f"`menugate approve {id}`" in text(first)
         # Asked again before it is answered, it is the same question.
-        assert id in text(await one.call("fs_delete", path="typed.txt"))
+        assert id in text(await one.call("fs_delete", path=name))
         assert ground.menugate("approve", id).code == 0
         other = ground.file("other.txt")
         assert refused(await one.call("fs_delete", path="other.txt"), "APPROVAL_REQUIRED")
         assert other.exists()
-        assert not (await one.call("fs_delete", path="typed.txt")).is_error
+        assert not (await one.call("fs_delete", path=name)).is_error
         assert not path.exists()
-        ground.file("typed.txt")
-        again = await one.call("fs_delete", path="typed.txt")
+        ground.file(name)
+        again = await one.call("fs_delete", path=name)
         assert refused(again, "APPROVAL_REQUIRED")
         assert id not in text(again)
         assert path.exists()
-        asked_anew = next(entry for entry in ground.waiting() if "typed.txt" in entry["message"])["id"]
+        asked_anew = next(entry for entry in ground.waiting() if name in entry["message"])["id"]
         assert ground.menugate("deny", asked_anew, "--reason", "it is mine").code == 0
-        denied = await one.call("fs_delete", path="typed.txt")
+        denied = await one.call("fs_delete", path=name)
         assert refused(denied, "APPROVAL_DENIED")
         assert "it is mine" in text(denied)
         assert path.exists()
@@ -350,17 +351,21 @@ async def test_two_answers_at_once_run_one_call(ground: Ground, here: Served) ->
 async def test_nobody_elses_yes_counts(workspace: Path, home: Path) -> None:
     """A yes for one session is none for another, of the same person and about the same arguments."""
     ground = Ground(workspace, home)
-    with pipe(workspace, home, *DATA) as one, pipe(workspace, home, *DATA) as other:
+    deleting: dict[str, Any] = {"tool": "fs_delete", "arguments": {"path": "notes.md"}}
+    with pipe(workspace, home, "--profile", "trusted") as one, pipe(workspace, home, "--profile", "trusted") as other:
+        places: list[dict[str, Any]] = []
         for each in (one, other):
             each.hello()
-        assert "APPROVAL_REQUIRED" in one.call("fs_delete", path="notes.md")["content"][0]["text"]
+            places.append(deleting | {"menu": each.call("menu_enter", mode="data")["structuredContent"]["menu"]})
+        mine, theirs = places
+        assert "APPROVAL_REQUIRED" in one.call("menu_call", **mine)["content"][0]["text"]
         (waiting,) = ground.waiting()
         assert ground.menugate("approve", waiting["id"]).code == 0
-        assert other.call("fs_delete", path="notes.md")["isError"]
+        assert other.call("menu_call", **theirs)["isError"]
         assert (workspace / "notes.md").exists()
-        assert not one.call("complete", final_answer="over")["isError"]
+        assert not one.call("complete", final_answer="over", menu=mine["menu"])["isError"]
         # Nor does it outlive the run it was given in.
-        assert one.call("fs_delete", path="notes.md")["isError"]
+        assert one.call("menu_call", **mine)["isError"]
         assert (workspace / "notes.md").exists()
 
 

@@ -131,7 +131,7 @@ async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
     assert not isinstance(moved, int)
     now = replace(wanted(), epoch=settled.epoch)
     again = await store.intend(intent(posture=settled, about="x"), deeds.Terms("q1", now))
-    assert again == Lapsed("it was given for another call, or under another posture")
+    assert again == Lapsed("the posture was changed since it was asked")
 
 
 CHANGES: list[Callable[[Wanted], Wanted]] = [

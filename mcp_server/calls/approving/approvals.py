@@ -4,9 +4,14 @@ Every question is written down before it goes out, every yes is used once and bu
 through, and whatever goes wrong on the way is no yes. Nor is it a no: the question stays open for the person.
 """
 
+import asyncio
 import secrets
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+
+import anyio
 
 from mcp_server.calls.approving import form, wording
 from mcp_server.calls.approving.form import Heard, Said
@@ -14,11 +19,13 @@ from mcp_server.calls.asking import Found
 from mcp_server.guards.redaction import Redactor
 from mcp_server.library import Approvals as Asking
 from mcp_server.library import Config
-from mcp_server.model.ending import Problem
+from mcp_server.model.ending import Problem, Refusal
 from mcp_server.model.policy import Decision
 from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.model.tool import Arguments, Demand
 from mcp_server.state import Asked, Clock, Store, deeds
+from mcp_server.state.batch import View
+from mcp_server.state.deeds.questions import STOPPED
 
 KEY = "approval-"
 """What a question's name begins with where a client carries it back and forth."""
@@ -71,7 +78,7 @@ class Approvals:
         """A yes for this call, or why there is none. Raises where the call ends here with the question."""
         carried = await self._carried(found, wanted)
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is Answer.OPEN):
-            return self._settled(found, wanted, carried)
+            return self._settled(found, wanted, await self._thought_better(found, carried))
         by_client = self._by_client(found, decision)
         if carried is None:
             known = await self.store.read(partial(deeds.standing, call=wanted, now=self.clock.now_ns()))
@@ -111,8 +118,15 @@ class Approvals:
             return Yes(known, carried)
         if known.answer is Answer.NO:
             return wording.denied(found.tool, known.reason)
-        why = "it was used already" if known.spent else "it has expired, or the posture or the stage changed since"
-        return wording.lapsed(found.tool, why)
+        why = known.void or "it has expired, or the posture or the stage changed since"
+        return wording.lapsed(found.tool, "it was used already" if known.spent else why)
+
+    async def _thought_better(self, found: Found, known: Approval) -> Approval:
+        """A no that comes with the question after a yes past the client: the later word holds."""
+        if known.answer is not Answer.YES or known.used or not found.asked.client.noted(KEY + known.id):
+            return known
+        heard = await self._said(found, known)
+        return (heard.said is Said.NO and await self._answered(known, heard)) or known
 
     async def _open(self, wanted: Wanted, whole: str, judged: Asked) -> Approval:
         now = self.clock.now_ns()
@@ -123,16 +137,49 @@ class Approvals:
 
     async def _asked(self, found: Found, approval: Approval, decision: Decision) -> Yes | Problem:
         """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
-        key = KEY + approval.id
-        heard = await form.ask(found.asked.client, self.clock, key, approval.message, wording.scopes(approval))
-        settled = await self._answered(approval, heard)
-        if settled is None:
-            return wording.lapsed(found.tool, "it has expired or was used already")
+        heard: Heard | None = None
+        with self._until_settled(approval):
+            heard = await self._said(found, approval)
+        # Past the client: what the person said there is what holds, and what the client shows is taken back.
+        settled = await (self._answered(approval, heard) if heard else self.store.read(self._look(approval)))
+        if settled is None or settled.void:
+            why = settled.void if settled else "it has expired or was used already"
+            return wording.lapsed(found.tool, why)
         if settled.answer is Answer.OPEN:
-            return wording.missing(decision, settled, self.seconds, heard.why)
-        if heard.said is Said.NO or settled.answer is not Answer.YES:
+            return wording.missing(decision, settled, self.seconds, heard.why if heard else "")
+        if settled.answer is not Answer.YES:
             return wording.denied(found.tool, settled.reason)
         return Yes(settled, carried=True)
+
+    async def _said(self, found: Found, approval: Approval) -> Heard:
+        key, more = KEY + approval.id, wording.scopes(approval)
+        return await form.ask(found.asked.client, self.clock, key, approval.message, more)
+
+    @contextmanager
+    def _until_settled(self, approval: Approval) -> Generator[None, None, None]:
+        """Nobody waits for a client's answer any longer than the question is open."""
+        scope, changed = anyio.CancelScope(), asyncio.Event()
+        forget = self.store.on_change(changed.set)
+
+        async def watch() -> None:
+            while True:
+                changed.clear()
+                with suppress(Refusal):
+                    if _is_settled(await self.store.read(self._look(approval))):
+                        scope.cancel()
+                        return
+                await changed.wait()
+
+        watching = asyncio.get_running_loop().create_task(watch())
+        try:
+            with scope:
+                yield
+        finally:
+            watching.cancel()
+            forget()
+
+    def _look(self, approval: Approval) -> Callable[[View], Approval | None]:
+        return partial(deeds.approval, id=approval.id)
 
     async def _answered(self, approval: Approval, heard: Heard) -> Approval | None:
         if heard.said in (Said.UNCLEAR, Said.NOTHING):
@@ -143,3 +190,11 @@ class Approvals:
         lasting = heard.content.get("scope") == Scope.SESSION
         reply = deeds.Reply(approval.id, answer, Way.CLIENT, Scope.SESSION if lasting else Scope.ONCE)
         return await self.store.write(lambda tx: deeds.answer(tx, reply))
+
+
+def _is_settled(known: Approval | None) -> bool:
+    """By the person past the client, or by what makes every answer void. Who stops a call ends it by another way, and
+    is told what was ended."""
+    if known is None or known.void:
+        return known is None or known.void != STOPPED
+    return known.answer is not Answer.OPEN and known.way is Way.PERSON

@@ -53,6 +53,7 @@ class Binding:
             # Nor to what stands on more than its arguments, unless it is for that alone.
             lasting=asked.lasting and not self._holds_secret(found.arguments) and (exact or not found.tool.stands_on),
             exact=exact,
+            loose=found.loose,
         )
 
     def _digest(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:

@@ -54,7 +54,7 @@ async def ask(client: Client, clock: Clock, key: str, message: str, more: Mappin
         return Heard(Said.NOTHING, "answered within a second, before anybody could have read the question")
     content = cast(Mapping[str, Any], reply.get("content") or {})
     match reply.get("action"):
-        case "accept" if str(content.get("code", "")).strip().upper() == code:
+        case "accept" if "".join(str(content.get("code", "")).split()).upper() == code:
             return Heard(Said.YES, content=content)
         case "accept":
             return Heard(Said.UNCLEAR, "accepted without the four characters from the question")

@@ -21,5 +21,5 @@ def made_within(found: Found, record: int, tool: str, arguments: Arguments, poli
         return Problem(
             Code.NOT_GRANTED, f"`{found.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
         )
-    within = Within(found.tool.name, record, depth)
+    within = Within(found.tool.name, record, depth, found.loose)
     return replace(found.asked, tool=tool, arguments=arguments, seat=found.seat, within=within)

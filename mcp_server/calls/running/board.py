@@ -10,7 +10,7 @@ from mcp_server.state.lives import Client, Work, born, put_down, take_up
 
 if TYPE_CHECKING:
     from mcp_server.calls.keeping.seats import Common
-    from mcp_server.calls.running.live import Live
+    from mcp_server.calls.running.work import Live
 
 SOON = 0.05
 """Seconds after which a call is long enough to be told of; what ends before leaves no trace here."""

@@ -1,10 +1,8 @@
 """What runs at this moment, and how does it end when the person says so? Calls, and the processes they left running."""
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +13,7 @@ import anyio
 from mcp_server.calls.asking import Found
 from mcp_server.calls.running.board import Board
 from mcp_server.calls.running.holding import Holds
+from mcp_server.calls.running.work import CURRENT, GO_ON, Live
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.processes import Child
 from mcp_server.state import Kept, Store, deeds
@@ -30,65 +29,11 @@ GRACE = 0.3
 """Seconds of it in which a process may end by itself."""
 LOOK = 0.02
 AGAIN = 0.2
-MOST_READ, MOST_SHOWN = 10_000, 100
-"""Characters of what a call is about that are looked through for secrets, and those that are shown."""
+MOST_READ = 10_000
+"""Characters of what a call is about that are looked through for secrets."""
 MOST_NAMED = 50
 STOPPED = "the person stopped it"
 UNRECORDED = "the person stopped every run, which could not be put on record yet."
-GO_ON = "Do nothing more until the user lets a new run begin."
-
-
-@dataclass(eq=False)
-class Live:
-    """One call on its way through the gate."""
-
-    principal: str
-    session: str
-    tool: str
-    about: str
-    """What it is about, such as a command, with whatever secrets are in that."""
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    acting: bool = False
-    """It was let through; until then it may wait for the person."""
-    over: bool = False
-    stopped: str = ""
-    """Why the person's word ended it; empty where that did not."""
-    children: list[Child] = field(default_factory=list[Child])
-    client: str = ""
-    since: int = field(default_factory=time.time_ns)
-    born: dict[int, str] = field(default_factory=dict[int, str])
-    """When each of its processes began, as far as somebody asked."""
-    changed: Callable[[], None] = lambda: None
-
-    @property
-    def runs(self) -> bool:
-        return (not self.over and self.acting) or any(self.processes())
-
-    def processes(self) -> Iterator[Child]:
-        return (one for one in self.children if one.code is None)
-
-    def problem(self) -> Problem:
-        return Problem(
-            Code.CANCELLED,
-            f"`{self.tool}` was ended: {self.stopped}.",
-            GO_ON,
-        )
-
-    def described(self, redact: Callable[[str], str]) -> str:
-        """On one line, for the person."""
-        about = self.shown(redact)
-        name = f"`{self.tool}`" + (f" `{about}`" if about else "")
-        pids = ", ".join(str(one.pid) for one in self.processes())
-        where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
-        return f"{name} ({where})"
-
-    def shown(self, redact: Callable[[str], str]) -> str:
-        """The first words of what it is about."""
-        about = "".join(sign for sign in " ".join(redact(self.about).split()) if sign.isprintable())
-        return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
-
-
-CURRENT: ContextVar[Live | None] = ContextVar("the call that runs here", default=None)
 
 
 @dataclass
@@ -197,7 +142,7 @@ class LiveCalls:
     async def _obey(self, order: Order) -> None:
         mine = [one for one in self._live if order.covers(one.principal, one.session)]
         others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
-        names = {one: one.described(self.redact) for one in mine if one.runs}
+        names = {one: one.described(self.redact) for one in mine if one.runs or one.waits}
         if order.ends:
             await self._end(mine, order.reason)
         running = [name for one, name in names.items() if one.runs]
@@ -231,6 +176,20 @@ def act() -> None:
     if (live := CURRENT.get()) is not None:
         live.acting = True
         live.changed()
+
+
+@contextmanager
+def asking() -> Generator[None, None, None]:
+    """This call waits for the person's answer."""
+    live = CURRENT.get()
+    if live is None:
+        yield
+        return
+    live.asks = True
+    try:
+        yield
+    finally:
+        live.asks = False
 
 
 def start(child: Child) -> None:

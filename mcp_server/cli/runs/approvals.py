@@ -73,7 +73,9 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 
 def show_question(one: "Approval", text: str, now: int) -> None:
-    say((one.id, "bold"), f"  {standing(one, now)}, asked {when(one.asked)}, expires {when(one.expires)}")
+    how = standing(one, now)
+    how = f"{how}, because {one.void}" if how == "void" else how
+    say((one.id, "bold"), f"  {how}, asked {when(one.asked)}, expires {when(one.expires)}")
     for line in text.splitlines():
         say(f"  {line}")
     say()
@@ -98,11 +100,13 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
 
 
 def standing(one: "Approval", now: int) -> str:
-    """In one word: `waits`, `used`, `expired`, or the answer it got."""
+    """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
     from mcp_server.model.runs.approval import Answer
 
     if one.spent and one.answer is Answer.YES:
         return "used"
+    if one.void:
+        return "no" if one.answer is Answer.NO else "void"
     if one.lapsed(now):
         return "expired"
     return "waits" if one.waits(now) else str(one.answer)
@@ -126,6 +130,7 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
         "scope": one.scope,
         "may_be_for_session": one.wanted.lasting,
         "reason": one.reason or None,
+        "void": one.void or None,
     }
 
 
@@ -136,6 +141,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     refuse_others(settings)
     scope = Scope.SESSION if arguments.for_session else Scope.ONCE
     asked = find_question(settings, arguments.id)
+    refuse_void(asked)
     if scope is Scope.SESSION and not asked.wanted.lasting:
         why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
         raise Trouble(f"{why} is approved one at a time; leave out --for-session.")
@@ -147,7 +153,8 @@ def run_approve(arguments: argparse.Namespace) -> int:
     settled = answered(settings, arguments.id, Answer.YES, scope)
     lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
     what = lasting if settled.scope is Scope.SESSION else "this call, once"
-    say(f"Approved: `{settled.wanted.tool}`, {what}. It runs when it is made again, until {when(settled.expires)}.")
+    say(f"Approved: `{settled.wanted.tool}`, {what}.")
+    say(f"It runs at once if it waits for your answer, else when it is made again, until {when(settled.expires)}.")
     return 0
 
 
@@ -161,7 +168,9 @@ def run_deny(arguments: argparse.Namespace) -> int:
     if settled.used:
         say(f"Taken back: `{settled.wanted.tool}`. Whatever calls it next asks anew.")
     else:
-        say(f"Denied: `{settled.wanted.tool}`. The model is told when it makes the call again.")
+        say(
+            f"Denied: `{settled.wanted.tool}`. The model is told at once if the call waits, else when it is made again."
+        )
     return 0
 
 
@@ -173,6 +182,14 @@ def find_question(settings: "Settings", id: str) -> "Approval":
     return found
 
 
+def refuse_void(asked: "Approval") -> None:
+    if asked.void and not asked.spent:
+        raise Trouble(
+            f"an answer to the question `{asked.id}` opens nothing any more: {asked.void}. "
+            "The call, made again, asks anew."
+        )
+
+
 def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
     from mcp_server.model.runs.approval import Scope, Way
     from mcp_server.state import deeds
@@ -181,6 +198,8 @@ def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reas
     reply = deeds.Reply(id, answer, Way.PERSON, scope or Scope.ONCE, reason)
     settled = written(settings, partial(deeds.answer, reply=reply))
     if settled is None:
+        asked = find_question(settings, id)
+        refuse_void(asked)
         word = standing(asked, time.time_ns())
         raise Trouble(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
     return settled

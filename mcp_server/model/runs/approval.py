@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from mcp_server.model.posture import Posture, Profile, Stage
+from mcp_server.model.posture import AXES, Posture, Profile, Stage
 from mcp_server.model.session import Session
 from mcp_server.model.tool import ASKING, Demand, Effect
+
+NEWER = frozenset({"exact", "place", "loose", "posture"})
+"""What was not asked of a call from the beginning."""
 
 
 class Approvals(StrEnum):
@@ -59,6 +62,13 @@ class Wanted:
     """May a yes be for the whole session? Never for what destroys or changes production, nor for a protected place."""
     exact: bool = False
     """A yes for the session is for these arguments alone: what runs commands would do anything at all with others."""
+    place: str = ""
+    """The place of the session that it was asked through."""
+    loose: bool = False
+    """It came without a handle, and so perhaps over a connection that makes no second call: a yes for once is for
+    whichever connection of the same principal makes that call again."""
+    posture: str = ""
+    """What held when it was asked, in words: servers with other flags hold to another posture in the same epoch."""
 
     @property
     def lasts_for(self) -> str:
@@ -80,6 +90,8 @@ class Wanted:
             profile=demand.profile,
             arguments_sha256=digest,
             lasting=unprotected and demand.effect not in ASKING,
+            place=session.place,
+            posture=" ".join(str(getattr(posture, axis)) for axis in AXES),
         )
 
 
@@ -106,6 +118,8 @@ class Approval:
     tries: int = 0
     """How often a client came back with something that was no answer; what comes by itself counts as often as it may
     come at all."""
+    void: str = ""
+    """Why it opens nothing any more, before its time is up: what changed since it was asked."""
 
     def covers(self, call: Wanted, carried: bool = False) -> bool:
         """Is this the call the question was about?
@@ -115,7 +129,8 @@ class Approval:
         """
         asked = self.wanted
         same_place = (call.session, call.run) == (asked.session, asked.run)
-        if not (same_place or (carried and call.session != asked.session)):
+        alike = asked.loose and call.loose and asked.posture == call.posture and self.scope is Scope.ONCE
+        if not (same_place or ((carried or alike) and call.session != asked.session)):
             return False
         if (call.principal, call.stage, call.epoch, call.tool) != (
             asked.principal,
@@ -131,8 +146,8 @@ class Approval:
         return no_more and (same or not (call.exact or asked.exact))
 
     def lapsed(self, now: int) -> bool:
-        """Expired, or asked in a future that a clock set back has made of the past: that counts as expired too."""
-        return not self.asked <= now < self.expires
+        """Void or expired; or asked in a future that a clock set back has made of the past, which counts as expired."""
+        return bool(self.void) or not self.asked <= now < self.expires
 
     @property
     def unread(self) -> bool:
@@ -157,8 +172,8 @@ class Approval:
 def read(found: Mapping[str, Any]) -> Approval:
     """The approval that was written down. Raises where it is none."""
     wanted: dict[str, Any] = dict(found["wanted"])
-    # Those of an earlier menugate know nothing of `exact`; what is asked of a call now decides for them too.
-    if not wanted.keys() <= {one.name for one in fields(Wanted)} <= wanted.keys() | {"exact"}:
+    # Those of an earlier menugate know nothing of these; what is asked of a call now decides for them too.
+    if not wanted.keys() <= {one.name for one in fields(Wanted)} <= wanted.keys() | NEWER:
         raise ValueError("not an approval")
     wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None
     wanted["effect"], wanted["profile"] = Effect(wanted["effect"]), Profile(wanted["profile"])

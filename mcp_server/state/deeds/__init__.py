@@ -8,8 +8,6 @@ from mcp_server.state.deeds.approvals import (
     Reply,
     Terms,
     answer,
-    approval,
-    approvals,
     ask,
     commence,
     leave_open,
@@ -43,6 +41,7 @@ from mcp_server.state.deeds.memory import Learned, forget_entry, memories, memor
 from mcp_server.state.deeds.notes import Folded, fold, note, noted
 from mcp_server.state.deeds.outbox import leave_message, messages, read_messages
 from mcp_server.state.deeds.postures import choice, choices
+from mcp_server.state.deeds.questions import approval, approvals
 from mcp_server.state.deeds.records import (
     Full,
     Writing,

@@ -3,13 +3,12 @@
 Each row is sealed with the key outside the workspace: whoever merely can write the file cannot say yes.
 """
 
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way, read
+from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way
 from mcp_server.state.batch import Transaction, View, plain
+from mcp_server.state.deeds.questions import approval, genuine, put
 from mcp_server.state.deeds.runs import take_unit
 from mcp_server.state.record import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
 
@@ -50,7 +49,7 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
     known = standing(tx, approval.wanted, now)
     if known is None or known.answer is not Answer.OPEN:
         known = approval
-        _put(tx, approval)
+        put(tx, approval)
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
@@ -72,9 +71,9 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
 def answer(tx: Transaction, reply: Reply) -> Approval | None:
     """The approval as it stands then; None where there is none, or none that can still be answered.
 
-    What is too long for a form gets no yes before the terminal has shown all of it. Only the person takes an answer
-    back; what came through a client stands. A yes for a session can be taken back as long as it lets calls through:
-    what comes next asks anew.
+    What is too long for a form gets no yes before the terminal has shown all of it. A no takes back a yes that let
+    nothing through yet, by whichever door it comes; else only the person takes an answer back. A yes for a session can
+    be taken back as long as it lets calls through: what comes next asks anew.
     """
     now = tx.clock.now_ns()
     found = approval(tx, reply.id)
@@ -84,11 +83,14 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
         return None
     if found.used and (reply.way is Way.CLIENT or reply.answer is not Answer.NO):
         return None
-    if found.answer is not Answer.OPEN and reply.way is Way.CLIENT:
+    withdrawn = found.answer is Answer.YES and reply.answer is Answer.NO
+    if found.answer is not Answer.OPEN and reply.way is Way.CLIENT and not withdrawn:
         return found
     scope = reply.scope if found.wanted.lasting else Scope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
-    _put(tx, settled)
+    put(tx, settled)
+    # Who waits for it on a client's screen goes on.
+    tx.changed = True
     said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
     tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
     return settled
@@ -98,7 +100,7 @@ def mark_shown(tx: Transaction, id: str) -> None:
     """The person has had all of the question before their eyes, and may say yes."""
     found = approval(tx, id)
     if found is not None and found.unread:
-        _put(tx, replace(found, shown=True))
+        put(tx, replace(found, shown=True))
 
 
 def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | None:
@@ -110,7 +112,7 @@ def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | Non
     if found.answer is not Answer.OPEN:
         return found
     left = replace(found, tries=found.tries + tries)
-    _put(tx, left)
+    put(tx, left)
     said = f"left open: the client {why}"
     tx.append(RowKind.ANSWER, _about(left) | {"answer": Answer.OPEN, "way": Way.CLIENT, "reason": said})
     return left
@@ -131,7 +133,7 @@ def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
     seq = tx.append(intent.kind, intent.fields() | about)
     if found is not None:
-        _put(tx, replace(found, used=found.used + 1))
+        put(tx, replace(found, used=found.used + 1))
         tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})
     return seq
 
@@ -143,7 +145,7 @@ def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
     if found.spent:
         return "it was used already"
     if found.lapsed(now):
-        return "it has expired"
+        return found.void or "it has expired"
     if found.answer is not Answer.YES:
         return "the person did not say yes"
     return (
@@ -153,55 +155,13 @@ def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
     )
 
 
-def approval(view: View, id: str) -> Approval | None:
-    row = view.one("SELECT * FROM approvals WHERE id = :id", id=plain(id))
-    return _genuine(view, row) if row else None
-
-
-def approvals(view: View) -> Sequence[Approval]:
-    """The one asked last comes first."""
-    rows = view.all("SELECT * FROM approvals ORDER BY asked DESC")
-    return [found for row in rows if (found := _genuine(view, row)) is not None]
-
-
 def standing(view: View, call: Wanted, now: int) -> Approval | None:
     """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
     rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=plain(call.principal))
-    every = [found for row in rows if (found := _genuine(view, row)) is not None]
+    every = [found for row in rows if (found := genuine(view, row)) is not None]
     fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
     order = (Answer.YES, Answer.NO, Answer.OPEN)
     return next((one for wanted in order for one in fitting if one.answer is wanted), None)
-
-
-def _genuine(view: View, row: Mapping[str, Any]) -> Approval | None:
-    """A row that nobody with the key wrote is no approval."""
-    try:
-        if view.key is None or not view.key.sealed(_sealing(row["body"]), row["mac"]):
-            return None
-        found = read(json.loads(row["body"]))
-    except (ValueError, TypeError, KeyError):
-        return None
-    return found if found.id == row["id"] else None
-
-
-def _sealing(body: str) -> str:
-    return json.dumps({"approval": body})
-
-
-def _put(tx: Transaction, one: Approval) -> None:
-    # Not `canonical`, which clips: what the person was shown is shown again.
-    body = json.dumps(one.as_fields(), sort_keys=True, separators=(",", ":"))
-    tx.run(
-        "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
-        " VALUES (:id, :principal, :asked, :expires, :body, :mac)"
-        " ON CONFLICT (id) DO UPDATE SET body = excluded.body, mac = excluded.mac",
-        id=plain(one.id),
-        principal=plain(one.wanted.principal),
-        asked=one.asked,
-        expires=one.expires,
-        body=body,
-        mac=tx.seal.mac(_sealing(body)),
-    )
 
 
 def _about(one: Approval) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from mcp_server.model.session import Hold, Holder, Session
 from mcp_server.rules.running.thinking import ReasoningOutcome
 from mcp_server.state.batch import Transaction, View, plain, whole
 from mcp_server.state.deeds.ledger import transition
+from mcp_server.state.deeds.questions import stop_all
 from mcp_server.state.deeds.sessions import move, places, sessions
 from mcp_server.state.record import Kept, Row, RowKind
 from mcp_server.state.verify import read_body
@@ -81,6 +82,7 @@ def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
 def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[Kept, ...]:
     """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
     mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
+    stop_all(tx, principal, session)
     moved: list[Kept] = []
     for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
         one = next(one for one in mine if one.id == id)

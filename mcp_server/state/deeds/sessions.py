@@ -9,6 +9,7 @@ from mcp_server.model.session import PLACE, Session
 from mcp_server.state.batch import Transaction, View, plain
 from mcp_server.state.deeds.ledger import transition
 from mcp_server.state.deeds.notes import let_go
+from mcp_server.state.deeds.questions import end_run
 from mcp_server.state.record import Changed, Kept
 
 SHARED = ("stage", "run", "phase", "reasoned")
@@ -123,6 +124,8 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
         transition(tx, _place(before), _place(settled), {**whose, **why})
     if course(settled) != course(before):
         _take_along(tx, before, settled)
+    if settled.run != before.run:
+        end_run(tx, before, settled.run)
     tx.changed = True
     return replace(current, session=settled, used=tx.clock.now_ns())
 
@@ -143,6 +146,8 @@ def _take_along(tx: Transaction, before: Session, after: Session) -> None:
 
 def pass_by(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
     """Put on record how a session moved that is not written down, because nobody could come back to it."""
+    if after.run != before.run:
+        end_run(tx, before, after.run)
     if _place(after) != _place(before):
         whose = {"principal": before.principal, "session": before.id}
         transition(tx, _place(before), _place(after), {**whose, **why})
