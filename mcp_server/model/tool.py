@@ -64,8 +64,10 @@ class Demand:
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
     asked_below: Profile | None = None
     """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
-    instead: str | None = None
-    """The tool to call below that profile, where a yes would be for nothing: what runs there could not do this."""
+    takes: Profile | None = None
+    """Below `asked_below` a yes would be for nothing: what runs there could not do this, only from this profile on."""
+    instead: tuple[str, ...] = ()
+    """The tools that do it there."""
 
 
 class Subject(StrEnum):

@@ -1,7 +1,7 @@
 """Does a program in a command end where nobody reads what it prints, as it does in every shell?
 
-Where the sandbox has a way to the network SIGPIPE was ignored in it: `while :; do echo x; done | head -1` never ended, pipes
-failed with `pipefail`, and a loop before `head` filled the answer with "Broken pipe".
+Where the sandbox has a way to the network SIGPIPE was ignored in it: `while :; do echo x; done | head -1` never ended,
+pipes failed with `pipefail`, and a loop before `head` filled the answer with "Broken pipe".
 """
 
 import os
