@@ -126,6 +126,8 @@ class Tool:
     goes_on_with: Callable[[Arguments], tuple[str, ...]] | None = None
     """The names by which the session keeps what this call goes on with, such as a shell that stays: where that stands
     decides what the call does as much as its arguments do. Pure."""
+    stays: Callable[[Arguments], bool] = lambda _arguments: False
+    """Does such a call leave something behind that only a later call of the same session could reach?"""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
     base: str = ""

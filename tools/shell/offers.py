@@ -50,6 +50,10 @@ def kept_as(args: Arguments) -> tuple[str, ...]:
     return (str(name), label(str(name))) if name else ()
 
 
+def stays(args: Arguments) -> bool:
+    return bool(args.get("run_in_background") or kept_as(args))
+
+
 BASH = Tool(
     name="bash",
     title="Run a command",
@@ -74,6 +78,7 @@ BASH = Tool(
     subject=("command", Subject.COMMAND),
     paths=("exec_dir",),
     goes_on_with=kept_as,
+    stays=stays,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,
