@@ -176,15 +176,14 @@ def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     modes = policy.menus.holding(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
         return problem
-    if not found.asked.fixed and found.asked.tool not in CARRIERS:
+    if not found.asked.fixed:
         if found.handle is None:
             return problem
         there = json.dumps({"mode": modes[0].name, "menu": found.handle})
         return replace(problem, way_out=f"Call `menu_enter` with {there}, then make this call again.")
     where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
     call = example(found.tool, found.arguments, **where)
-    why = "Your list of tools does not change with the mode. " if found.asked.fixed else ""
-    return replace(problem, way_out=f"{why}Call it through one: {call}" if why else f"Give the mode as well: {call}")
+    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:
