@@ -59,6 +59,8 @@ class Asked:
     """Let the client's connection stand at that place of its session; where it stood, None where that is the same."""
     fixed: bool = False
     """The client's list stays as it is, whatever mode is entered: what is behind it is reached through a carrier."""
+    carriers: bool = True
+    """Are the carriers in the client's list? Where they are not, nobody is told of them."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class MenuDesk:
     """The call showed a menu handle: it is about that place, and makes no other."""
     fixed: bool = False
     """The client's list stays as it is."""
+    carriers: bool = True
+    """The carriers are in that list."""
     stood: Session | None = None
     """Where the session was before this desk moved it; None where it did not."""
     arrived: bool = False
@@ -174,7 +176,7 @@ class MenuDesk:
         lines = [
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}",
             listed(tools),
-            f"{how}, like this: {call}" if call else f"{how}.",
+            *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
             f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
         ]
         if earlier:

@@ -1,5 +1,7 @@
 """Which tool is meant, and where is it judged? Handles and carriers are resolved here, before anything is decided."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -132,20 +134,30 @@ def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str
     return {**given, **there} if any(there[name] != given[name] for name in there) else None
 
 
-def advised(found: Found, ending: Ending) -> Ending:
-    """What was read may have been read in another place; a carried call without a handle may share nothing with the
-    one before, and then reading first would not help it."""
-    if not (isinstance(ending, Problem) and ending.code is Code.NOT_READ):
+READING = re.compile(r'Read\(file_path="(.+)"\)')
+
+
+def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
+    """Reading first helps in the place of this call alone, so the call to make names that place. A carried call without
+    a handle may share nothing with the one before."""
+    if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
-    others = [one.handle for one in found.seat.common.seats if one.told and one is not found.seat and one.handle]
-    if others:
-        how = f"If you read it in an earlier place, go back there: `menu_enter` with `menu` {' or '.join(others[-3:])}."
-        return replace(ending, way_out=f"{ending.way_out} {how}")
-    if found.asked.tool not in CARRIERS or found.handle is not None:
-        return ending
-    mode = found.seat.session.mode
-    how = f"If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu` in both."
-    return replace(ending, way_out=f"{ending.way_out} {how}")
+    first = READING.sub(lambda said: _read_here(found, said, policy), ending.way_out or "")
+    if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
+        mode = found.seat.session.mode
+        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
+        first += " in both."
+    return replace(ending, way_out=first)
+
+
+def _read_here(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+    """As this client has to call it, to be in the place where the refused call was."""
+    read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
+    where = {"menu": found.handle} if found.handle else {}
+    if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
+        mode = found.seat.session.mode
+        return example(read, arguments, **(where or ({"mode": mode} if mode else {})))
+    return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
 
 
 def alone(found: Found, problem: Problem) -> Problem:
@@ -160,10 +172,15 @@ def alone(found: Found, problem: Problem) -> Problem:
 
 def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
-    that it can make."""
+    that it can make. Who showed a handle is told to move that place, and not to begin another one."""
     modes = policy.menus.holding(found.tool.name)
-    if problem.code is not Code.WRONG_MODE or not found.asked.fixed or not modes:
+    if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
         return problem
+    if not found.asked.fixed:
+        if found.handle is None:
+            return problem
+        there = json.dumps({"mode": modes[0].name, "menu": found.handle})
+        return replace(problem, way_out=f"Call `menu_enter` with {there}, then make this call again.")
     where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
     call = example(found.tool, found.arguments, **where)
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")

@@ -21,6 +21,7 @@ from mcp_server.calls.folding.address import LATEST, address
 from mcp_server.calls.folding.memory import RunMemory
 from mcp_server.calls.given.context import Ports, ToolContext
 from mcp_server.calls.given.phases import PhaseLogs
+from mcp_server.calls.given.records import NOBODY_COMES_BACK
 from mcp_server.calls.given.through import made_within
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.recording import Recorder, Underway
@@ -88,6 +89,8 @@ class Pipeline:
             decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
+            if found.seat.passing and found.tool.stays(found.arguments):
+                return await self.unfound(found.asked, NOBODY_COMES_BACK)
             if decision.verdict is Verdict.ASK:
                 answer = await self.ask(found, posture, decision)
                 if isinstance(answer, Problem):
@@ -189,7 +192,7 @@ class Pipeline:
         effect = decision.demand.effect if decision.demand else found.tool.effect
         underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
-        desk.named, desk.fixed = found.handle is not None, found.asked.fixed
+        desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
         context = self._context(found, posture, decision, desk, record)
         found.seat.spending.begin()
         act()
@@ -197,7 +200,7 @@ class Pipeline:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._ended(found, context)
-            shown = await self.showing.shown(advised(found, ending), found.tool)
+            shown = await self.showing.shown(advised(found, ending, self.policy), found.tool)
         except Interruption as interruption:
             found.seat.spending.give_back(found.tool)
             self.recorder.conclude(found, underway, interruption.recorded_as)

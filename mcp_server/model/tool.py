@@ -64,8 +64,10 @@ class Demand:
     """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
     asked_below: Profile | None = None
     """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
-    instead: str | None = None
-    """The tool to call below that profile, where a yes would be for nothing: what runs there could not do this."""
+    takes: Profile | None = None
+    """Below `asked_below` a yes would be for nothing: what runs there could not do this, only from this profile on."""
+    instead: tuple[str, ...] = ()
+    """The tools that do it there."""
 
 
 class Subject(StrEnum):
@@ -125,6 +127,8 @@ class Tool:
     """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell stands. Looked up
     only for a call that needs a yes: shown in the question, bound by its digest, and looked up again before the call
     runs. It may read and change nothing; a `Refusal` ends the call before anybody is asked."""
+    stays: Callable[[Arguments], bool] = lambda _arguments: False
+    """Does such a call leave something behind that only a later call of the same session could reach?"""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
     base: str = ""

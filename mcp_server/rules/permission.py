@@ -179,8 +179,8 @@ def profile(case: Case) -> Decision | None:
             )
             return low if needed is least else refusals.because_unsheltered(low)
     demand = case.demand
-    if demand and demand.instead and demand.asked_below and not given.covers(demand.asked_below):
-        return refusals.in_vain(case.tool, demand.asked_below, demand.instead, case.posture, case.policy)
+    if demand and demand.takes and demand.asked_below and not given.covers(demand.asked_below):
+        return refusals.in_vain(case.tool, demand.takes, demand.instead, case.posture, case.policy)
     return None
 
 

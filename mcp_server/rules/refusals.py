@@ -147,10 +147,14 @@ def profile_too_low(
     return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
 
 
-def in_vain(tool: Tool, needed: Profile, instead: str, posture: Posture, policy: Policy) -> Decision:
+def in_vain(tool: Tool, needed: Profile, instead: tuple[str, ...], posture: Posture, policy: Policy) -> Decision:
     """Nobody is asked about what would fail with a yes as well."""
     low = profile_too_low(tool, needed, posture, policy, these_arguments=True)
-    return replace(low, way_out=f"Nothing ran. Call `{instead}` for that: it asks the person where it has to.")
+    if not instead:
+        return low
+    tools = listed(instead, "and")
+    asks = "it asks the user where it has to" if len(instead) == 1 else "they ask the user where they have to"
+    return replace(low, way_out=f"Nothing ran. Call {tools} for that: {asks}.")
 
 
 NO_SANDBOX = "this machine has no sandbox that holds"

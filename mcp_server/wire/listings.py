@@ -64,8 +64,12 @@ class Listings:
         """Does this client go on seeing what it sees, with the carriers in it, whatever mode is entered?"""
         return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
 
+    def carries(self, face: Listing, session: Session) -> bool:
+        """Are the carriers in this client's list?"""
+        return not session.pinned and face not in (Listing.MASKED, Listing.FLAT)
+
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
-        if session.pinned or face in (Listing.MASKED, Listing.FLAT):
+        if not self.carries(face, session):
             return visible(session, posture, self.policy)
         here = visible(session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy)
         meta = tuple(name for name in here if self.policy.tools[name].meta)

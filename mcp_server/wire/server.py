@@ -158,6 +158,7 @@ class Front:
             moved=moved,
             turn=partial(watch.turn, self.sessions),
             fixed=self.listings.fixed(watch.face, watch.seat.session, watch.relists),
+            carriers=self.listings.carries(watch.face, watch.seat.session),
         )
         try:
             return await self.run(asked)

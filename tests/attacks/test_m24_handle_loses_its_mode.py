@@ -5,6 +5,7 @@ agent's calls must not land in the other's mode, nor an agent edit what only ano
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -312,8 +313,28 @@ def test_a_place_that_a_carrier_made_is_gone_on_with(workspace: Path, home: Path
         edit = {"file_path": "notes.md", "old_string": "first", "new_string": "second"}
         edited = one.call("menu_call", tool="Edit", arguments=edit, menu=handle)
         assert not edited["isError"], edited
-        # Who enters again has read nothing there, and is told where it was.
+        # Who enters again has read nothing there, and is not handed the place of somebody else.
         one.call("menu_enter", mode="swe")
         refused = one.call("menu_call", tool="Edit", arguments=edit | {"new_string": "third"}, mode="swe")
         assert "NOT_READ" in str(refused)
-        assert handle in str(refused)
+        assert handle not in str(refused)
+
+
+@pytest.mark.parametrize("client", ["opencode", "some-client", "codex-mcp-client"])
+@pytest.mark.parametrize("era", ERAS)
+def test_who_has_not_read_is_shown_the_read_that_helps_and_nobody_elses_handle(
+    client: str, era: str, workspace: Path, home: Path
+) -> None:
+    with pipe(workspace, home) as one:
+        one.hello(client, era)
+        parent = enter(one, "swe")
+        fine(one.call("menu_read", **READ, menu=parent))
+        child = enter(one, "swe")
+        for name, arguments in (("menu_call", {**EDIT, "menu": child}), ("Edit", {**CHANGE, "menu": child})):
+            told = refused(one.call(name, **arguments), "NOT_READ")
+            assert parent not in told
+            assert child in told
+        tool, whole = re.search(r"Call (\w+) (\{.*\}) first", told).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        assert tool == ("Read" if client == "opencode" else "menu_read")
+        fine(one.call(tool, **json.loads(whole)))
+        fine(one.call("menu_call", **EDIT, menu=child))

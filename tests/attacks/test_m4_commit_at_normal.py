@@ -5,7 +5,7 @@ and then failed: a command's sandbox does not write `.git` at `normal`.
 """
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,42 @@ LINES = [
     'echo "$(git commit -m done)"',
     "bash -c 'git commit -m done'",
     "git commit -F - <<'EOF'\ndone\nEOF",
+]
+WRITES = {
+    "git_add": [
+        "git add .",
+        "git add -A",
+        "git add src/a.py notes.md",
+        "git stage notes.md",
+        "cd src; git -C .. add -u",
+    ],
+    "git_reset": ["git reset", "git reset -q HEAD", "git restore --staged ."],
+    "git_create_branch": ["git branch topic", "git branch topic main", "bash -c 'git branch -q topic'"],
+    "menugate profile trusted": [
+        *("git commit --amend --no-edit", "git commit --dry-run", "git commit --fixup=HEAD", "git commit -p -m x"),
+        *("git add -p", "git add -n .", "git reset --hard", "git reset HEAD notes.md", "git restore --staged notes.md"),
+        *("git restore notes.md", "git checkout -b topic", "git checkout -- notes.md", "git switch main"),
+        *("git branch -d topic", "git branch -m other", "git tag v1", "git tag -d v1", "git tag -a v1 -m one"),
+        *("git mv notes.md a.md", "git rm --cached notes.md", "git merge topic", "git cherry-pick topic"),
+        *("git revert HEAD", "git fetch", "git pull", "git rebase main", "git stash", "git stash pop"),
+        *("git commit-tree HEAD^{tree} -m x", "git write-tree", "git update-ref refs/heads/x HEAD", "git gc"),
+        *("git worktree add ../w", "git notes add -m x", "git bisect start", "git reflog expire --all"),
+        *("git remote prune origin", "git symbolic-ref HEAD refs/heads/x", "git hash-object -w notes.md"),
+        "git add . && git tag v1",
+    ],
+    "menugate profile unrestricted": [
+        *("git config user.name Me", "git config --unset user.name", "git remote add origin x"),
+        *("git branch -u origin/main", "git submodule add x y"),
+    ],
+}
+LOOKS = [
+    *("git commit -h", "git add --help", "git branch --list 't*'", "git branch -a --contains HEAD", "git tag -l 'v*'"),
+    *("git tag -n3", "git stash list", "git stash show", "git remote -v", "git remote get-url origin"),
+    *("git config --get user.name", "git config user.name", "git config --list", "git worktree list"),
+    *("git notes list", "git reflog show main", "git submodule status", "git symbolic-ref HEAD", "git clean -n"),
+    *("git fetch --dry-run", "git apply --check a.patch", "git branch --sort=-committerdate --format='%(refname)'"),
+    *("git init sub && cd sub && git add .", "git clone . sub && git -C sub commit -m x", "git -C /tmp/r add ."),
+    *("git grep add", "git push", "git bundle create a.bundle main"),
 ]
 OTHERS = [
     "git log --grep commit",
@@ -137,6 +173,38 @@ def test_a_commit_in_bash_is_refused_before_anybody_is_asked(line: str, reposito
         refused(one.call("bash", command=line, run_in_background=True), "PROFILE_TOO_LOW")
         refused(one.call("bash", command=line, bash_id="mine"), "PROFILE_TOO_LOW")
     assert "no" in typed(repository, home, "approvals").out.lower()
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pipe]:
+    """A repository with a client that would be asked."""
+    folder = tmp_path_factory.mktemp("asking")
+    for name in ("work", "home"):
+        (folder / name).mkdir()
+    git(folder / "work", "init", "-q", "-b", "main")
+    with pipe(folder / "work", folder / "home", "--profile", "normal") as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="swe"))
+        yield one
+
+
+@pytest.mark.parametrize(("way", "line"), [(way, line) for way, lines in WRITES.items() for line in lines])
+def test_what_has_to_write_the_repository_is_refused_as_well(way: str, line: str, asking: Pipe) -> None:
+    kept: list[dict[str, Any]] = [{}, {"bash_id": "mine"}]
+    for more in kept:
+        told = refused(asking.call("bash", command=line, **more), "PROFILE_TOO_LOW")
+        assert f"`{way}`" in told
+        assert ("`git_" in told) is way.startswith("git_"), "no tool that could not do it"
+
+
+@pytest.mark.parametrize("line", LOOKS)
+def test_what_only_looks_or_makes_its_own_is_judged_as_before(line: str, asking: Pipe) -> None:
+    assert "PROFILE_TOO_LOW" not in said(asking.call("bash", command=line))
+
+
+def test_a_line_that_tools_can_do_names_all_of_them(asking: Pipe) -> None:
+    told = refused(asking.call("bash", command="git add -A && git commit -m done && git status"), "PROFILE_TOO_LOW")
+    assert "Call `git_add` and `git_commit` for that" in told
 
 
 def test_a_commit_that_is_typed_into_a_shell_is_no_other(repository: Path, home: Path) -> None:

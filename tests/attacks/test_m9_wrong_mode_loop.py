@@ -17,7 +17,7 @@ from tests.doors.pipe import pipe
 from tests.doors.raw import raw
 from tests.doors.served import served
 
-CALL = re.compile(r"(menu_call) (\{.*\})")
+CALL = re.compile(r"(menu_call|menu_read) (\{.*\})")
 EDIT = {"file_path": "notes.md", "old_string": "first", "new_string": "second"}
 
 
@@ -128,6 +128,41 @@ def test_a_list_that_changes_keeps_the_advice_to_call_by_name(era: str, workspac
         assert not CALL.search(fine(entered))
         assert "call" not in entered["structuredContent"]
         fine(one.call("Read", file_path="notes.md"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("client", ["opencode", "kilo"])
+def test_the_advice_moves_the_place_whose_handle_was_shown(client: str, era: str, workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello(client, era)
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        told = refused(one.call("index_search", query="first", menu=handle))
+        arguments = json.loads(told.partition("`menu_enter` with ")[2].partition(", then make")[0])
+        assert arguments == {"mode": "project", "menu": handle}
+        assert one.call("menu_enter", **arguments)["structuredContent"]["menu"] == handle
+        fine(one.call("index_search", query="first", menu=handle))
+
+
+def test_a_list_without_carriers_is_told_of_none(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("opencode")
+        assert not {"menu_read", "menu_call"} & set(one.names())
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        for answer in (
+            one.call("menu_enter", mode="swe", menu=handle),
+            one.call("menu_list"),
+            one.call("git_branch_list", menu=handle),
+            one.call("git_branch_list"),
+            one.call("Edit", **EDIT),
+            one.call("Edit", **EDIT, menu=handle),
+        ):
+            assert not re.search("menu_read|menu_call", said(answer)), said(answer)
+
+
+def test_what_only_reads_is_shown_through_the_reader(workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here, raw(here, name="some-client", era=MODERN) as one:
+        assert example(refused(one.call("Read", file_path="notes.md")))[0] == "menu_read"
+        assert example(refused(one.call("Edit", **EDIT)))[0] == "menu_call"
 
 
 @pytest.mark.parametrize("era", ERAS)

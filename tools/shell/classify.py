@@ -7,6 +7,7 @@ protection by itself: a sandbox is. It keeps a person from being asked about `ls
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Arguments, Demand, Effect
 from tools.shell.known import BUILDS, READS
-from tools.shell.naming import git_command
+from tools.shell.naming import GitCall, git_calls
 from tools.shell.offers import UNKNOWN
+from tools.shell.repositories import Vain, in_vain
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -59,9 +61,10 @@ def typed(args: Arguments) -> Demand:
 
 
 def unknown(line: str) -> Demand:
-    """Asked about; and where a sandbox keeps git from writing its own folder, a commit is not even that."""
-    instead = "git_commit" if commits(line) else None
-    return Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, True, Profile.TRUSTED, instead)
+    """Asked about; and where a sandbox keeps git from writing its own folder, what would do that is not even asked."""
+    asked = Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, True, Profile.TRUSTED)
+    found = vain(line)
+    return replace(asked, takes=found.takes, instead=found.instead) if found else asked
 
 
 @lru_cache(maxsize=16)
@@ -95,19 +98,29 @@ def _commands(line: str) -> list[tuple[str, ...]] | None:
 
 
 @lru_cache(maxsize=16)
-def commits(line: str) -> bool:
-    """Does the line, or one within it, call `git commit`? No protection, as what hides it only fails later."""
-    if len(line) > LONGEST or "commit" not in line:
-        return False
+def vain(line: str) -> Vain | None:
+    """Does the line, or one within it, call what git could not do here?"""
+    if len(line) > LONGEST or "git" not in line:
+        return None
+    commands = _everywhere(line)
+    folders = [words[1] for words in commands if words[0] == "cd" and len(words) > 1]
+    return in_vain([call for words in commands for call in git_calls(words, _calls)], folders)
+
+
+def _calls(line: str) -> list[GitCall]:
+    return [call for words in _everywhere(line) for call in git_calls(words, _calls)]
+
+
+def _everywhere(line: str) -> list[list[str]]:
+    """The words of every command, also of one inside of another, in the order in which they stand."""
+    found: list[list[str]] = []
     waiting = [_parser().parse(line.encode("utf-8", "replace")).root_node]
     while waiting:
         node = waiting.pop()
         if node.type == "command":
-            words = [_plainly(child) for child in node.children if child.type != "variable_assignment"]
-            if git_command(words, commits) == "commit":
-                return True
-        waiting += node.children
-    return False
+            found.append([_plainly(child) for child in node.children if child.type != "variable_assignment"])
+        waiting += reversed(node.children)
+    return [words for words in found if words]
 
 
 def _plainly(node: "Node") -> str:

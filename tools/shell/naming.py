@@ -1,32 +1,51 @@
 """Which command of git do these words call? Whatever stands in front of it: other programs, and git's own options."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 AHEAD = frozenset(("command", "builtin", "exec", "env", "nohup", "nice", "time", "sudo"))
 """Programs that start the one named behind their options."""
 SHELLS = frozenset(("bash", "sh", "dash", "zsh"))
 TAKING = frozenset(("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"))
 """Options of git that take the next word with them."""
+PLACING = frozenset(("-C", "--git-dir", "--work-tree"))
 SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
-def git_command(words: Sequence[str], within: Callable[[str], bool]) -> str | None:
-    """`within`: asked about a line that is given to a shell; where it says yes, that is a commit."""
+@dataclass(frozen=True, slots=True)
+class GitCall:
+    name: str
+    rest: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    """Folders that git is told to work in."""
+
+
+def git_calls(words: Sequence[str], within: Callable[[str], Iterable[GitCall]]) -> Iterator[GitCall]:
+    """`within`: asked about a line that is given to a shell, for the calls in it."""
     at = 0
     while at < len(words) and _leads_on(words, at):
         at += 1
     if at >= len(words):
-        return None
+        return
     name, rest = words[at].rpartition("/")[2], words[at + 1 :]
     if name in SHELLS:
-        return "commit" if any(within(line) for line in _given_to_a_shell(rest)) else None
-    if name != "git":
-        return None
-    at = 0
-    while at < len(rest) and rest[at].startswith("-"):
-        at += 2 if rest[at] in TAKING else 1
-    return rest[at] if at < len(rest) else None
+        for line in _given_to_a_shell(rest):
+            yield from within(line)
+    elif name == "git":
+        yield from _git(rest)
+
+
+def _git(words: Sequence[str]) -> Iterator[GitCall]:
+    at, places = 0, list[str]()
+    while at < len(words) and words[at].startswith("-"):
+        option, _, value = words[at].partition("=")
+        taking = words[at] in TAKING
+        if option in PLACING:
+            places.append(" ".join(words[at + 1 : at + 2]) if taking else value)
+        at += 2 if taking else 1
+    if at < len(words):
+        yield GitCall(words[at], tuple(words[at + 1 :]), tuple(places))
 
 
 def _leads_on(words: Sequence[str], at: int) -> bool:

@@ -9,6 +9,7 @@ from mcp_server.model.tool import (
     ACTING,
     REVIEWING,
     WARMUP,
+    Arguments,
     Effect,
     Hints,
     Later,
@@ -43,6 +44,10 @@ def label(name: str) -> str:
     return f"shell {name}"
 
 
+def stays(args: Arguments) -> bool:
+    return bool(args.get("run_in_background") or args.get("bash_id"))
+
+
 BASH = Tool(
     name="bash",
     title="Run a command",
@@ -67,6 +72,7 @@ BASH = Tool(
     subject=("command", Subject.COMMAND),
     paths=("exec_dir",),
     stands_on=Later("tools.shell.standing:of_line"),
+    stays=stays,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,

@@ -20,7 +20,8 @@ def example(tool: Tool, arguments: Arguments | None = None, **where: str) -> str
     given = dict(arguments) if arguments is not None else sample(tool.arguments)
     if len(json.dumps(given)) > MOST_SHOWN:
         given = sample(tool.arguments)
-    return f"menu_call {json.dumps({'tool': tool.name, 'arguments': given, **where}, ensure_ascii=False)}"
+    carrier = "menu_read" if tool.hints.read_only else "menu_call"
+    return f"{carrier} {json.dumps({'tool': tool.name, 'arguments': given, **where}, ensure_ascii=False)}"
 
 
 def sample(schema: Schema) -> dict[str, Any]:

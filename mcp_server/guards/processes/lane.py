@@ -11,6 +11,12 @@ import _socket
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
+
 NEW_USER, NEW_NET = 0x10000000, 0x40000000
 READ_FLAGS, SET_FLAGS = 0x8913, 0x8914
 UP = 1
@@ -61,12 +67,21 @@ def raise_loopback() -> None:
     any_socket.close()
 
 
+def hear_again() -> None:
+    """As in `confine`, of which nothing is there where this program runs: Python ignores SIGPIPE and SIGXFSZ, and a
+    command that inherits that goes on printing though nobody reads it."""
+    for number in range(1, signal.NSIG):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def main(hand: str, port: str, *words: str) -> None:
     try:
         lay(int(hand), int(port), alone=False)
     except OSError as error:
         sys.stderr.write(f"cannot reach out: {error}\n")
         sys.exit(UNABLE)
+    hear_again()
     os.execv(words[0], words)  # noqa: S606  # the point of this program
 
 
