@@ -212,12 +212,14 @@ def test_an_unreadable_folder_of_programs_breaks_nothing(room: Path) -> None:
         assert "fine" in said(ran)
 
 
-def test_a_nul_in_a_command_is_told_as_what_it_is(room: Path) -> None:
+@pytest.mark.parametrize("profile", ["trusted", "normal"])
+def test_a_nul_in_a_command_is_told_as_what_it_is(room: Path, profile: str) -> None:
+    """And nobody is asked about it first."""
     work, home = lay_out(room, "beside")
-    with pipe(work, home, "--mode", "swe", "--profile", "trusted") as one:
+    with pipe(work, home, "--mode", "swe", "--profile", profile) as one:
         one.hello()
         for more in ({}, {"run_in_background": True}, {"bash_id": "mine"}):
-            ran = bash(one, "echo a\0b", **more)
+            ran = bash(one, "touch a\0b", **more)
             assert ran["isError"]
             assert "NUL" in said(ran)
             assert "INTERNAL" not in said(ran)

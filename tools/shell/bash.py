@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import anyio
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ending import Done, Ending
 from mcp_server.model.ports.context import Context
 from tools.shell import shells
 from tools.shell.offers import LONGEST, BashArguments
 from tools.shell.screen import readable
 from tools.shell.shells import Shell
-from tools.shell.standing import raise_if_elsewhere
+from tools.shell.standing import NUL, raise_if_elsewhere
 
 USUAL = 120.0
 BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
@@ -38,7 +38,7 @@ MOST_NAMED = 10
 async def bash(ctx: Context, args: BashArguments) -> Ending:
     name = args.get("bash_id") or args.get("shell_id") or ""
     if "\0" in args["command"]:
-        return Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
+        return NUL
     if args.get("run_in_background"):
         return await _behind(ctx, args, name)
     return await (_inside(ctx, args, name) if name else _alone(ctx, args))

@@ -11,8 +11,12 @@ from mcp_server.model.tool import Arguments
 from tools.shell import shells
 from tools.shell.shells import Shell
 
+NUL = Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
+
 
 async def of_line(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    if "\0" in args["command"]:
+        raise Refusal(NUL)
     name = args.get("bash_id") or args.get("shell_id") or ""
     shell = shells.found(ctx, name) if name and not args.get("run_in_background") else None
     # One that has ended is begun anew, in `exec_dir`.
