@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
+from anyio import to_thread
+
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.given.carrying import example, handle_in, straightened, takes, without
@@ -15,6 +17,7 @@ from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
+from mcp_server.rules.patterns.trees import beneath, concerned
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Finding:
     """The workspace, as a caller may write it in front of every path."""
     leads: Callable[[str], str]
     """Where the links of a path lead."""
+    holds: Callable[[str, int], tuple[str, ...] | None]
+    """What lies in a folder; None where that is more than so many entries."""
 
     @property
     def policy(self) -> Policy:
@@ -60,6 +65,14 @@ class Finding:
 
     def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return led(tool, arguments, self.policy, self.leads, self.root)
+
+    async def looked_through(self, found: Found) -> Found:
+        """The call with what rules say of the tree that it takes whole, as that is now."""
+        if not concerned(found.tool, self.policy):
+            return found
+        readings = tuple(one for one in (found.arguments, found.led) if one is not None)
+        says = await to_thread.run_sync(beneath, found.tool, readings, self.policy, self.holds)
+        return replace(found, beneath=says)
 
     async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:
         if handle is None:

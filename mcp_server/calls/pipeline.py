@@ -79,7 +79,7 @@ class Pipeline:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
         yes: Yes | None = None
         while True:
-            found = await self.current(found)
+            found = await self.finding.looked_through(await self.current(found))
             posture = await self.postures.of(found.asked.principal)
             await self.course.settle(found.seat)
             decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
@@ -123,7 +123,7 @@ class Pipeline:
     def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
-        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led)
+        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Found | Ending:

@@ -100,6 +100,7 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     from mcp_server.model.menu import CARRIERS
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.session import Session
+    from mcp_server.rules.patterns.trees import beneath
     from mcp_server.rules.permission import decide
 
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
@@ -110,7 +111,9 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
         meant = led(tool, given, policy, jail.leads, root) if tool and given else None
-        made = decision or decide(tool, Call(name, given, led=meant), session, posture, policy)
+        readings = tuple(one for one in (given, meant) if one is not None)
+        says = beneath(tool, readings, policy, jail.beneath) if tool else ()
+        made = decision or decide(tool, Call(name, given, led=meant, beneath=says), session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 
     if tool is None or given is None:
@@ -171,7 +174,10 @@ def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":
     kind = kinds.get(decision.layer)
     if decision.rule is None or kind is None:
         return None
-    return next((rule for rule in found.policy.rules.for_tool(tool, kind) if rule.text == decision.rule), None)
+    rules = found.policy.rules
+    # A rule about another tool may speak about what this one takes along.
+    could = (*rules.for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
+    return next((rule for rule in could if rule.text == decision.rule), None)
 
 
 def tell(answer: Answer, found: "Law") -> None:

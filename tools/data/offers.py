@@ -153,7 +153,12 @@ DELETE = Tool(
     run=Later("tools.data.changing:delete"),
     demand=demand_deleting,
     subject=("path", Subject.PATH),
+    tree="path",
 )
+
+
+READERS = ("Read", "fs_read_file")
+WRITERS = ("Write", "Edit", "fs_write_file")
 
 
 class MoveArguments(TypedDict):
@@ -182,6 +187,9 @@ MOVE = Tool(
     demand=demand_moving,
     subject=("source", Subject.PATH),
     paths=("source", "destination"),
+    tree="source",
+    tree_to="destination",
+    counts_as={"source": (*READERS, *WRITERS), "destination": WRITERS},
 )
 
 
