@@ -77,6 +77,11 @@ class Found:
     beneath: tuple[Beneath, ...] = ()
     """What rules say of what lies in the tree that the call takes whole."""
 
+    @property
+    def readings(self) -> tuple[Arguments, ...]:
+        """The arguments as they were written and, where links make that something else, as what they mean."""
+        return tuple(one for one in (self.arguments, self.led) if one is not None)
+
     @cached_property
     def measure(self) -> tuple[str, int]:
         return measured(self.arguments)

@@ -70,8 +70,7 @@ class Finding:
         """The call with what rules say of the tree that it takes whole, as that is now."""
         if not concerned(found.tool, self.policy):
             return found
-        readings = tuple(one for one in (found.arguments, found.led) if one is not None)
-        says = await to_thread.run_sync(beneath, found.tool, readings, self.policy, self.holds)
+        says = await to_thread.run_sync(beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
 
     async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:

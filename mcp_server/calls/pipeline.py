@@ -33,6 +33,7 @@ from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.tool import READING, Arguments, Demand
 from mcp_server.rules.arguments import normalised
+from mcp_server.rules.patterns.trees import hidden
 from mcp_server.rules.permission import decide
 from mcp_server.state import Begun, Lapsed, Moved, Paused
 
@@ -234,7 +235,8 @@ class Pipeline:
         profile = posture.capped(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.through, found, record)
-        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk)
+        hides = hidden(found.tool, found.readings, self.policy)
+        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
 
     async def through(self, found: Found, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""

@@ -1,6 +1,7 @@
 """N2: a rule about a path was passed by moving the folder above it, and by searching from above."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,64 @@ def test_a_rule_that_says_which_path_alone_is_right_says_nothing_of_what_lies_th
         one.hello("mcp")
         assert called(one, "fs_move", source="p", destination="p2").startswith("Error RULE_DENIED")
         assert "Error" not in called(one, "fs_move", source="docs", destination="d2")
+
+
+@pytest.fixture
+def searched(workspace: Path) -> Path:
+    for name in SEARCHED:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("def needle(): pass\n")
+    return workspace
+
+
+SEARCHES = [
+    ("grep", "swe", {"pattern": "needle"}),
+    ("grep", "swe", {"pattern": "needle", "glob": "secretdir/**"}),
+    ("grep", "swe", {"pattern": "needle", "output_mode": "content", "-C": 2}),
+    ("grep", "swe", {"pattern": "needle", "output_mode": "count", "path": "."}),
+    *(
+        ("glob", "swe", {"pattern": one})
+        for one in ("secretdir/*", "./secretdir/*", "s*r/*", "{secretdir,x}/*", "**", "b.txt")
+    ),
+    ("fs_list_directory", "data", {"depth": 5}),
+    ("fs_list_directory", "data", {"path": ".", "depth": 2}),
+    ("index_search", "project", {"query": "needle"}),
+    ("index_symbols", "project", {"query": "needle"}),
+]
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("kind", ["block", "deny", "ask"])
+def test_what_a_tool_may_not_name_it_does_not_show(
+    searched: Path, home: Path, tmp_path: Path, era: str, kind: str
+) -> None:
+    rules = [f"{name}(secretdir/**)" for name in ("grep", "glob", "fs_list_directory", "index_search")]
+    rules.append('index_symbols(path glob "secretdir/**")')
+    with pipe(searched, home, "--config", ruled(tmp_path, *rules, kind=kind)) as one:
+        one.hello("mcp", era)
+        for tool, mode, arguments in SEARCHES:
+            text = called(one, tool, mode, **arguments)
+            # What was asked for is named in the answer; what lies there is not.
+            assert "b.txt" not in text.replace("`b.txt`", ""), (tool, arguments, text)
+            assert "c.txt" not in text and "what a rule keeps from this tool" in text, (tool, arguments, text)
+        assert "src/d.txt" in called(one, "grep", "swe", pattern="needle")
+        assert called(one, "grep", "swe", pattern="x", path="secretdir").startswith("Error ")
+
+
+def test_how_much_is_left_out_does_not_say_what_lies_there(searched: Path, home: Path, tmp_path: Path) -> None:
+    (searched / "secretdir" / "key.txt").write_text("token=abc\n")
+    with pipe(searched, home, "--config", ruled(tmp_path, "grep(secretdir/**)")) as one:
+        one.hello("mcp")
+        right, wrong = (called(one, "grep", "swe", pattern=f"token={rest}") for rest in ("a", "b"))
+        assert right.replace("token=a", "") == wrong.replace("token=b", "")
+
+
+def test_a_question_that_was_answered_shows_what_it_was_about(searched: Path, home: Path, tmp_path: Path) -> None:
+    config = ruled(tmp_path, "grep(secretdir/**)", kind="ask")
+    with pipe(searched, home, "--config", config, "--mode", "swe") as one:
+        one.hello("mcp")
+        about = {"pattern": "needle", "path": "secretdir"}
+        asked = re.search(r"menugate deny (\w+)", called(one, "grep", "swe", **about))
+        assert asked is not None
+        typed(searched, home, "approve", asked[1], "--config", config)
+        assert "secretdir/b.txt" in called(one, "grep", "swe", **about)

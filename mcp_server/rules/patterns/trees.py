@@ -76,7 +76,7 @@ def _speaks(rule: Rule, tool: Tool, arguments: Arguments) -> bool:
         return True
 
 
-def hidden(tool: Tool, arguments: Arguments, policy: Policy) -> Callable[[str], bool] | None:
+def hidden(tool: Tool, readings: Sequence[Arguments], policy: Policy) -> Callable[[str], bool] | None:
     """Whether a path is one that this tool may not name, and so does not show either; None where no rule says so.
 
     An `ask` rule that spoke about the call itself was answered; what others ask about is not shown unasked."""
@@ -87,8 +87,8 @@ def hidden(tool: Tool, arguments: Arguments, policy: Policy) -> Callable[[str], 
         rule
         for kind in NARROWING
         for rule in policy.rules.for_tool(tool.name, kind)
-        if rule.reaches and not (kind is Kind.ASK and _speaks(rule, tool, arguments))
+        if rule.reaches and not (kind is Kind.ASK and any(_speaks(rule, tool, one) for one in readings))
     ]
     if not rules:
         return None
-    return lambda path: any(_speaks(rule, tool, {**arguments, argument: path}) for rule in rules)
+    return lambda path: any(_speaks(rule, tool, {**one, argument: path}) for rule in rules for one in readings)
