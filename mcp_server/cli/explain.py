@@ -12,9 +12,10 @@ from mcp_server.cli.standing.servers import add_server, judging, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
+    from mcp_server.guards.jail import Jail
     from mcp_server.law import Law
     from mcp_server.model.ending import Problem
-    from mcp_server.model.policy import Decision, Rule
+    from mcp_server.model.policy import Beneath, Decision, Policy, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.session import Hold, Session
     from mcp_server.model.tool import Tool
@@ -100,7 +101,6 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     from mcp_server.model.menu import CARRIERS
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.session import Session
-    from mcp_server.rules.patterns.trees import beneath
     from mcp_server.rules.permission import decide
 
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
@@ -111,9 +111,8 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
         meant = led(tool, given, policy, jail.leads, root) if tool and given else None
-        readings = tuple(one for one in (given, meant) if one is not None)
-        says = beneath(tool, readings, policy, jail.beneath) if tool else ()
-        made = decision or decide(tool, Call(name, given, led=meant, beneath=says), session, posture, policy)
+        call = Call(name, given, led=meant, beneath=of_tree(tool, (given, meant), policy, jail))
+        made = decision or decide(tool, call, session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 
     if tool is None or given is None:
@@ -133,6 +132,13 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     carrier, wish, (tool, given) = name, given.get("mode", wish), opened
     name = tool.name
     return answer(carrier=carrier)
+
+
+def of_tree(tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail") -> tuple["Beneath", ...]:
+    """What rules say of what lies in the folder that such a call takes whole."""
+    from mcp_server.rules.patterns.trees import beneath
+
+    return beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
 
 
 def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
