@@ -76,9 +76,19 @@ def build(copy: Path, source: Path) -> None:
         # It was needed to install the rest, and is a fifth of it.
         pip = [str(copy / "bin" / "python"), "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools"]
         subprocess.run(pip, check=True, capture_output=True)
+        unshare(copy)
     except BaseException:
         shutil.rmtree(copy, ignore_errors=True)
         raise
+
+
+def unshare(copy: Path) -> None:
+    """No file of it may have a second name (hardlink), by which it could be changed from elsewhere."""
+    for path in copy.rglob("*"):
+        if not path.is_symlink() and path.is_file() and path.stat().st_nlink > 1:
+            alone = path.with_name(f"{path.name}.copy")
+            shutil.copy2(path, alone)
+            alone.replace(path)
 
 
 def named(source: Path) -> str:

@@ -182,7 +182,7 @@ def pipeline(
     return Pipeline(
         ruling=ruling,
         postures=postures,
-        finding=Finding(ruling, sessions, desk, str(settings.workspace), jail.leads),
+        finding=Finding(ruling, sessions, desk, str(settings.workspace), jail.leads, jail.beneath),
         recorder=Recorder(
             store,
             counting(ruling),

@@ -20,7 +20,7 @@ from mcp_server.gate import try_sandbox
 from mcp_server.guards.beneath import by_kernel, chosen
 from mcp_server.guards.search import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
-from mcp_server.installation import described, inside, shared
+from mcp_server.installation import described, inside, linked
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
@@ -248,7 +248,7 @@ def of_guards(settings: Settings) -> Iterator[Finding]:
     program = find_ripgrep(settings.search_path)
     slowly = Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
     yield Finding("search", str(program)) if program else slowly
-    fixed, doubled = inside(settings), shared()
+    fixed, doubled = inside(settings), len(linked())
     yield Finding("runs from", described(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD)
 
 

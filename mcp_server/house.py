@@ -20,6 +20,7 @@ from mcp_server.calls.running.holding import Holds
 from mcp_server.calls.running.live import LiveCalls
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.steering.gate import HealthGate
+from mcp_server.installation import linked
 from mcp_server.law import Law
 from mcp_server.model.ending import Ending, Refusal
 from mcp_server.model.policy import Shelter
@@ -121,6 +122,8 @@ class House:
             person = self.settings.person
             self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
+            # The first call needs to know; by then it is known.
+            loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, linked))
         else:
             await self.store.ready()
             self.entrance.open()

@@ -7,20 +7,30 @@ So no call may change any of it below `unrestricted`, and places are named rathe
 import os
 import shutil
 import site
+import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import mcp_server
 from mcp_server.law import Law
+from mcp_server.model.ports.processes import CACHES
 from mcp_server.settings import Settings
 
 MOST_LINKS = 40
+MOST_LOOKED = 200_000
+"""Entries of a folder that are looked through for second names of our files."""
+MOST_FILES, MOST_FOLDERS = 8, 64
+BY_COPY = "uv tool install --link-mode=copy"
 
 
 def installation(settings: Settings, found: Law | None = None) -> tuple[Path, ...]:
-    """Every place, as it really lies on the disk, and the folders of the links that lead there."""
-    return tuple(dict.fromkeys(place for one in named(settings, found) for place in _on_the_way(one)))
+    """Every place, as it really lies on the disk, the folders of the links that lead there, and where a command could
+    write to one of its files by a second name."""
+    places = tuple(dict.fromkeys(place for one in named(settings, found) for place in _on_the_way(one)))
+    return (*places, *second_names(settings.workspace, settings.home, places))
 
 
 def inside(settings: Settings, found: Law | None = None) -> list[str]:
@@ -32,20 +42,76 @@ def inside(settings: Settings, found: Law | None = None) -> list[str]:
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
 
 
-def shared() -> int:
-    """How many files of the packages have further names, by which no sandbox knows them."""
-    folders = [one for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
-    files = (f"{folder}/{name}" for one in folders for folder, _, names in os.walk(one) for name in names)
-    return sum(Path(file).lstat().st_nlink > 1 for file in files)
+@cache
+def linked() -> frozenset[tuple[int, int]]:
+    """Device and inode of each file of ours that has further names (hardlinks), by which no sandbox knows it. Looked
+    up once: whoever starts a server has the time for it when the first list is out."""
+    packages = [Path(one) for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
+    ours = [Path(mcp_server.__file__).parents[1] / name for name in ("mcp_server", "tools", "menus", "prompts")]
+    modules = [getattr(one, "__file__", None) for one in list(sys.modules.values())]
+    found: set[tuple[int, int]] = set()
+    for folder in dict.fromkeys((*packages, *ours, Path(sys.prefix) / "bin", Path(os.__file__).parent)):
+        for here, folders, names in os.walk(folder):
+            folders[:] = [one for one in folders if folder in packages or Path(here, one) not in packages]
+            found.update(_linked(f"{here}/{name}" for name in names))
+    return frozenset(found | set(_linked(one for one in (*modules, os.path.realpath(sys.executable)) if one)))
+
+
+def _linked(files: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for file in files:
+        with suppress(OSError):
+            here = os.lstat(file)
+            if here.st_nlink > 1 and stat.S_ISREG(here.st_mode):
+                yield here.st_dev, here.st_ino
+
+
+@cache
+def second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Where else in the workspace, and in the caches that commands write at `trusted`, our files have names: the files
+    where they are few, else the folders they lie in."""
+    if not linked():
+        return ()
+    found: list[Path] = []
+    for root in (workspace, *(home / one for one in CACHES.split())):
+        names = list(_named_in(root, frozenset(map(str, places))))
+        around = {one.parent for one in names}
+        folders = {one for one in around if around.isdisjoint(one.parents)}
+        if len(folders) > MOST_FOLDERS:
+            folders = {root / one.relative_to(root).parts[0] if one != root else root for one in folders}
+        found += names if len(names) <= MOST_FILES else sorted(folders)
+    return tuple(dict.fromkeys(found))
+
+
+def _named_in(root: Path, places: frozenset[str]) -> Iterator[Path]:
+    inodes, looked, todo = {inode for _, inode in linked()}, 0, [str(root)]
+    if str(root) in places:
+        return  # all of it stays as it is
+    while todo and looked < MOST_LOOKED:
+        with suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                looked += 1
+                if entry.path in places:
+                    continue  # it stays as it is by its first name
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                # A folder on another disk may use the same number.
+                elif entry.inode() in inodes and not linked().isdisjoint(_linked([entry.path])):
+                    yield Path(entry.path)
 
 
 def described(places: Iterable[str], shared: int = 0) -> str:
     """What was found, for the person."""
-    links = f"; {shared:,} of its files have further names (hardlinks), by which they can be changed" if shared else ""
-    if not (names := ", ".join("the whole workspace" if one == "." else one for one in places)):
-        return f"{sys.prefix}, outside the workspace{links}"
-    lifts = "a menugate installed outside the workspace lifts that"
-    return f"{names}: no call changes it below `unrestricted`; {lifts}{links}"
+    names = ", ".join("the whole workspace" if one == "." else one for one in places)
+    if shared:
+        links = (
+            f"{shared:,} of its files have second names (hardlinks): whoever writes to one of those changes menugate. "
+            f"Install copies of its own: `{BY_COPY}`"
+        )
+        kept = f"; below `unrestricted` calls only read {names}" if names else ", outside the workspace"
+        return f"{sys.prefix}{kept}; {links}"
+    if not names:
+        return f"{sys.prefix}, outside the workspace"
+    return f"{names}: no call changes it below `unrestricted`; a menugate installed outside the workspace lifts that"
 
 
 def named(settings: Settings, found: Law | None) -> Iterator[Path]:

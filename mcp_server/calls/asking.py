@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mcp_server.calls.sessions import Seat
+from mcp_server.model.policy import Beneath
 from mcp_server.model.posture import Surface
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
@@ -77,6 +78,13 @@ class Found:
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
     handle: str | None = None
     """The menu handle that came with the call."""
+    beneath: tuple[Beneath, ...] = ()
+    """What rules say of what lies in the tree that the call takes whole."""
+
+    @property
+    def readings(self) -> tuple[Arguments, ...]:
+        """The arguments as they were written and, where links make that something else, as what they mean."""
+        return tuple(one for one in (self.arguments, self.led) if one is not None)
 
     @property
     def loose(self) -> bool:

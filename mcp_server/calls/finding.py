@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
+from anyio import to_thread
+
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
 from mcp_server.calls.given.carrying import example, handle_in, straightened, takes, without
@@ -17,6 +19,7 @@ from mcp_server.model.menu import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
+from mcp_server.rules.patterns.trees import beneath, concerned
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Finding:
     """The workspace, as a caller may write it in front of every path."""
     leads: Callable[[str], str]
     """Where the links of a path lead."""
+    holds: Callable[[str, int], tuple[str, ...] | None]
+    """What lies in a folder; None where that is more than so many entries."""
 
     @property
     def policy(self) -> Policy:
@@ -62,6 +67,13 @@ class Finding:
 
     def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return led(tool, arguments, self.policy, self.leads, self.root)
+
+    async def looked_through(self, found: Found) -> Found:
+        """The call with what rules say of the tree that it takes whole, as that is now."""
+        if not concerned(found.tool, self.policy):
+            return found
+        says = await to_thread.run_sync(beneath, found.tool, found.readings, self.policy, self.holds)
+        return replace(found, beneath=says)
 
     async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:
         if handle is None:

@@ -35,6 +35,7 @@ from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.tool import READING, Arguments, Demand, Effect
 from mcp_server.rules.arguments import normalised
+from mcp_server.rules.patterns.trees import hidden
 from mcp_server.rules.permission import decide
 from mcp_server.state import Begun, Lapsed, Moved, Paused
 
@@ -83,7 +84,7 @@ class Pipeline:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
         yes: Yes | None = None
         while True:
-            found = await self.current(found)
+            found = await self.finding.looked_through(await self.current(found))
             posture = await self.postures.of(found.asked.principal)
             await self.course.settle(found.seat)
             decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
@@ -135,7 +136,7 @@ class Pipeline:
     def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
-        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led)
+        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
         return decide(found.tool, call, found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Found | Ending:
@@ -259,7 +260,8 @@ class Pipeline:
         profile = posture.capped(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.through, found, record)
-        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk)
+        hides = hidden(found.tool, found.readings, self.policy)
+        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
 
     async def through(self, found: Found, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""

@@ -12,9 +12,10 @@ from mcp_server.cli.standing.servers import add_server, judging, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
+    from mcp_server.guards.jail import Jail
     from mcp_server.law import Law
     from mcp_server.model.ending import Problem
-    from mcp_server.model.policy import Decision, Rule
+    from mcp_server.model.policy import Beneath, Decision, Policy, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.session import Hold, Session
     from mcp_server.model.tool import Tool
@@ -110,7 +111,8 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
         meant = led(tool, given, policy, jail.leads, root) if tool and given else None
-        made = decision or decide(tool, Call(name, given, led=meant), session, posture, policy)
+        call = Call(name, given, led=meant, beneath=of_tree(tool, (given, meant), policy, jail))
+        made = decision or decide(tool, call, session, posture, policy)
         return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 
     if tool is None or given is None:
@@ -130,6 +132,13 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     carrier, wish, (tool, given) = name, given.get("mode", wish), opened
     name = tool.name
     return answer(carrier=carrier)
+
+
+def of_tree(tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail") -> tuple["Beneath", ...]:
+    """What rules say of what lies in the folder that such a call takes whole."""
+    from mcp_server.rules.patterns.trees import beneath
+
+    return beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
 
 
 def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
@@ -171,7 +180,10 @@ def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":
     kind = kinds.get(decision.layer)
     if decision.rule is None or kind is None:
         return None
-    return next((rule for rule in found.policy.rules.for_tool(tool, kind) if rule.text == decision.rule), None)
+    rules = found.policy.rules
+    # A rule about another tool may speak about what this one takes along.
+    could = (*rules.for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
+    return next((rule for rule in could if rule.text == decision.rule), None)
 
 
 def tell(answer: Answer, found: "Law") -> None:

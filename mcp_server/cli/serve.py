@@ -3,7 +3,6 @@
 import argparse
 import gc
 import hashlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def over_http(house: "House", limits: "Limits | None" = None) -> None:
-    from mcp_server.installation import inside
+    from mcp_server.installation import described, inside, linked
     from mcp_server.wire.transports.door import Admission, Limits
     from mcp_server.wire.transports.http import listening, local_hosts
     from mcp_server.wire.transports.serving import serve_net
@@ -94,7 +93,7 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    fixed = inside(settings, house.law)
+    fixed = described(inside(settings, house.law), len(linked())) if inside(settings, house.law) or linked() else ""
     await serve_net(
         house.server,
         house.law.policy.menus,
@@ -105,9 +104,7 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     )
 
 
-def announce(settings: "Settings", address: str, token: str | None, fixed: Sequence[str] = ()) -> None:
-    from mcp_server.installation import described
-
+def announce(settings: "Settings", address: str, token: str | None, fixed: str = "") -> None:
     workspace = settings.workspace
     header = f' --header "Authorization: Bearer {token}"' if token else ""
     say(f"menugate serves {workspace}")
@@ -116,7 +113,7 @@ def announce(settings: "Settings", address: str, token: str | None, fixed: Seque
         say(f"  token    {token}")
         say(f"           kept in {(settings.state / 'http.token').relative_to(workspace)}, readable by you alone")
     if fixed:
-        say(f"  runs from {described(fixed)}")
+        say(f"  runs from {fixed}")
     say("  to add it to a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
     say("ready; stop with Ctrl-C")

@@ -127,6 +127,26 @@ class Jail:
             return None
         return _identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
 
+    def beneath(self, path: str, most: int) -> tuple[str, ...] | None:
+        """Whatever a folder holds, at any depth, by its path from there; links are named and not followed. None where
+        that is more than `most`, or where it cannot be told. What may not be opened, whoever opens it is told."""
+        found: list[str] = []
+        try:
+            with self.place(path, follow=False, reading=True) as place:
+                here = place.stat()
+                if here is None or place.name == "." or not stat.S_ISDIR(here.st_mode):
+                    return ()
+                for above, folders, files, _ in os.fwalk(place.name, onerror=_raise, dir_fd=place.folder):
+                    start = above[len(place.name) + 1 :]
+                    found += [f"{start}/{name}" if start else name for name in (*folders, *files)]
+                    if len(found) > most:
+                        return None
+        except Refusal:
+            return ()
+        except (OSError, RecursionError):
+            return None
+        return tuple(found)
+
     def _find(self, path: str, follow: bool) -> Place:
         wanted = path
         for turn in range(MOST_LINKS):
@@ -262,6 +282,10 @@ KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
 def kind(mode: int) -> str:
     """What sort of thing it is, in a reader's words."""
     return next((word for word, test in KINDS if test(mode)), "a plain file")
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _identity(found: os.stat_result) -> Identity:

@@ -100,6 +100,17 @@ class Rule:
     """A word that a call has to hold for the rule to apply, where one can be named: what the rule is found by."""
     reason: str = ""
     """What the operator wrote beside it for whoever it stops."""
+    reaches: bool = False
+    """Does it name paths, so that it holds for whatever a call takes along or comes across there?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Beneath:
+    """What a call that takes a whole tree touches there, and the rule that speaks about it."""
+
+    rule: Rule | None
+    """None where the tree is too large to look through."""
+    path: str
 
 
 Shelf: TypeAlias = Mapping[str | None, tuple[Rule, ...]]
@@ -222,3 +233,5 @@ class Call:
     """The tool that makes this call on its caller's behalf, where one does: its mode was asked about already."""
     led: Arguments | None = None
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
+    beneath: tuple[Beneath, ...] = ()
+    """What rules say of the tree that the call takes whole: at most one finding for each list."""

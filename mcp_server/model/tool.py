@@ -1,7 +1,7 @@
 """What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from posixpath import normpath
@@ -131,6 +131,12 @@ class Tool:
     """Does such a call leave something behind that only a later call of the same session could reach?"""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
+    tree: str = ""
+    """The argument that names what the call takes whole: rules hold for whatever lies in it as well."""
+    tree_to: str = ""
+    """The argument that names where that goes."""
+    counts_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """By argument, the tools whose rules about a path hold for what it names too: who moves a file away can read it."""
     base: str = ""
     """The argument that the other places are relative to; they are to the workspace where there is none."""
     shut_in: bool = False

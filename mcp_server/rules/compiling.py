@@ -16,6 +16,7 @@ from mcp_server.model.tool import Arguments, Subject, Tool
 from mcp_server.rules.matching import Condition, condition, everything
 from mcp_server.rules.patterns.globs import Impossible
 from mcp_server.rules.patterns.leading import word_of
+from mcp_server.rules.patterns.places import OPPOSITE
 from mcp_server.rules.patterns.slips import slip
 from mcp_server.rules.patterns.strays import stray
 from mcp_server.rules.patterns.turned import turned
@@ -45,11 +46,13 @@ class Draft:
     applies: Condition | None
     key: Key
     word: str | None
+    reaches: bool
 
     @property
     def rule(self) -> Rule:
         text = self.text
-        return Rule(text.kind, text.text, text.source, self.tools.__contains__, self.applies, self.word, text.reason)
+        names = self.tools.__contains__
+        return Rule(text.kind, text.text, text.source, names, self.applies, self.word, text.reason, self.reaches)
 
 
 def compile_rules(
@@ -83,10 +86,19 @@ def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> D
     if reasons and all(reasons):
         raise Malformed(f"it can never match: {reasons[0]}")
     kinds = {tool.subject[1] for tool in speaking if tool.subject}
+    reaches = _reaches(written, speaking, Subject.PATH in kinds)
     applies = condition(written, text.kind is not Kind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
     word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
-    return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word)
+    return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
+
+
+def _reaches(written: Written, tools: Sequence[Tool], path: bool) -> bool:
+    """Does it name paths? One that says which path alone is right says nothing of what lies there."""
+    if written.specifier is not None:
+        return path and not everything(written.specifier)
+    about = [one for one in written.predicates if any(one.path[0] in tool.places for tool in tools)]
+    return bool(about) and not any(one.op in (*OPPOSITE, Op.EXISTS) for one in about)
 
 
 def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:

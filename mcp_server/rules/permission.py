@@ -128,7 +128,7 @@ def block(case: Case) -> Decision | None:
     if case.speaks_for_the_person:
         return refusals.by_person(case.tool, case.speaks_for_the_person)
     rule = case.rule(Kind.BLOCK)
-    return refusals.by_rule(case.tool, rule) if rule else None
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.BLOCK)
 
 
 def mode(case: Case) -> Decision | None:
@@ -186,7 +186,7 @@ def profile(case: Case) -> Decision | None:
 
 def rules(case: Case) -> Decision | None:
     rule = case.rule(Kind.DENY)
-    return refusals.by_rule(case.tool, rule) if rule else None
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.DENY)
 
 
 def arguments(case: Case) -> Decision | None:
@@ -231,6 +231,7 @@ def confirmation(case: Case) -> Decision | None:
         return refusals.unclear(case.tool)
     rule = case.rule(Kind.ASK)
     reasons = ([refusals.asks(rule)] if rule else []) + firm(case, case.demand)
+    reasons = refusals.asks_beneath(case.call) + reasons
     if not case.rule(Kind.ALLOW):
         reasons += waivable(case, case.demand)
     return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from mcp_server.model.ending import Code
 from mcp_server.model.menu import Mode
 from mcp_server.model.phase import RETRIED, Step, step_of
-from mcp_server.model.policy import Decision, Kind, Layer, Policy, Rule, Verdict
+from mcp_server.model.policy import Call, Decision, Kind, Layer, Policy, Rule, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage
 from mcp_server.model.session import Hold, Session
 from mcp_server.model.tool import Demand, Effect, Tool
@@ -59,6 +59,28 @@ def by_rule(tool: Tool, rule: Rule) -> Decision:
     reason = f"A rule denies this call of `{tool.name}`: {written(rule)}"
     way_out = f"Only the person can change the rule. {ASK_THE_PERSON}"
     return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
+
+
+def beneath(tool: Tool, call: Call, kind: Kind) -> Decision | None:
+    """Of what lies in the tree that a call takes whole."""
+    found = next((one for one in call.beneath if one.rule and one.rule.kind is kind), None)
+    if found is not None and found.rule is not None:
+        decision = by_rule(tool, found.rule)
+        said = f"It touches {quoted(found.path)}."
+        return replace(decision, reason=f"{decision.reason} {said}", way_out=f"Leave that out. {decision.way_out}")
+    large = next((one for one in call.beneath if one.rule is None), None)
+    if large is None or kind is not Kind.DENY:
+        return None
+    reason = (
+        f"{quoted(large.path)} holds too much, or something that cannot be looked into, to tell whether a rule about "
+        f"paths speaks about any of it, so `{tool.name}` does not take it whole."
+    )
+    return refused(Layer.RULES, Code.RULE_DENIED, reason, "Take smaller parts of it, one at a time.")
+
+
+def asks_beneath(call: Call) -> list[str]:
+    found = ((one.rule, one.path) for one in call.beneath if one.rule and one.rule.kind is Kind.ASK)
+    return [f"{asks(rule)} (it touches {quoted(path)})" for rule, path in found if rule]
 
 
 def by_person(tool: Tool, command: str) -> Decision:

@@ -79,6 +79,18 @@ for act in (
 sys.exit(1)
 """
 
+THROUGH = """
+try:
+    open({name!r}, "a").write("# evil")
+except OSError as error:
+    print(error)
+try:
+    os.replace({name!r}, "src/taken.py")
+    open("src/taken.py", "a").write("# evil")
+except OSError as error:
+    print(error)
+"""
+
 
 def grown(place: Path, rights: bool = True) -> dict[str, str]:
     """Everything there is below, with what is in it."""
@@ -457,6 +469,77 @@ def test_doctor_names_files_that_can_be_changed_by_another_name(copy: Copy) -> N
     before = doubled()
     (copy.work / "second.py").hardlink_to(copy.victim)
     assert doubled() == before + 1
+
+
+def written_through(one: Pipe, copy: Copy, *names: Path) -> str:
+    """By a program, and by every file tool, to the second names of a file of menugate."""
+    lines = "import os\n" + "".join(THROUGH.format(name=str(name)) for name in names)
+    (copy.work / "src" / "through.py").write_text(lines)
+    told: list[str] = []
+    for name in names:
+        one.call("menu_enter", mode="swe")
+        told.append(said(one.call("Write", file_path=str(name), content="evil")))
+        one.call("menu_enter", mode="data")
+        told.append(said(one.call("fs_move", source=str(name), destination="x.py")))
+    one.call("menu_enter", mode="swe")
+    return "\n".join([ran(one, "python3 src/through.py"), *told])
+
+
+def doubtful(copy: Copy) -> None:
+    """What the person is told where files have second names."""
+    for told in (copy.typed("status"), copy.typed("doctor")):
+        words = " ".join(told.split())
+        assert "second names (hardlinks)" in words and "--link-mode=copy" in words, told
+        assert "no call changes it" not in words, told
+    assert json.loads(copy.typed("status", "--json"))["installation"]["linked"]
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_a_second_name_in_the_workspace_is_no_way_in(work: Path, home: Path, name: str) -> None:
+    copied(work / "lib")
+    copy = shut_in_by(name, Copy(work, home, [str(environment_at(work / ".venv", work / "lib"))], site="lib"))
+    (work / "backup").mkdir()
+    second = work / "backup" / "gate.py"
+    second.hardlink_to(work / "lib" / "mcp_server" / "gate.py")
+    whole = second.read_text()
+    with copy.serving() as one:
+        tried = written_through(one, copy, second)
+        assert (work / "lib" / "mcp_server" / "gate.py").read_text() == whole, tried
+        assert second.exists(), tried
+    doubtful(copy)
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_an_environment_that_shares_its_files_is_no_way_in(work: Path, home: Path, name: str) -> None:
+    """As `uv` makes one beside another: every file of it is a second name."""
+    script = environment_at(home / "env")
+    copied(home / "env" / SITE)
+    shutil.copytree(home / "env" / SITE, work / ".venv" / SITE, copy_function=os.link)
+    copy = shut_in_by(name, Copy(work, home, [str(script)]))
+    before = grown(home / "env" / SITE, rights=False)
+    with copy.serving() as one:
+        tried = written_through(one, copy, copy.victim, work / ".venv" / SITE / "mcp_server" / "gate.py")
+        assert grown(home / "env" / SITE, rights=False) == before, tried
+        # Whatever else lies there is worked on as ever.
+        one.call("menu_enter", mode="swe")
+        assert not one.call("Write", file_path=".venv/notes.txt", content="x")["isError"]
+    doubtful(copy)
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_a_cache_that_shares_its_files_is_no_way_in(work: Path, home: Path, name: str) -> None:
+    script, cache = environment_at(home / "env"), home / ".cache" / "uv" / "archive-v0" / "abc"
+    copied(home / "env" / SITE)
+    shutil.copytree(home / "env" / SITE, cache, copy_function=os.link)
+    copy = shut_in_by(name, Copy(work, home, [str(script)]))
+    before = grown(home / "env" / SITE, rights=False)
+    with copy.serving("--profile", "trusted") as one:
+        one.call("menu_enter", mode="swe")
+        tried = ran(one, f"echo '# evil' >> {cache / VICTIM}; touch {home}/.cache/uv/archive-v0/other")
+        assert grown(home / "env" / SITE, rights=False) == before, tried
+        if name == "bubblewrap":
+            assert (home / ".cache" / "uv" / "archive-v0" / "other").exists(), tried
+    doubtful(copy)
 
 
 def test_a_whole_home_is_served_and_the_link_to_menugate_stays(tmp_path: Path) -> None:

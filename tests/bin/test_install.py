@@ -75,6 +75,19 @@ def test_the_copy_lies_outside_and_a_link_leads_to_it(checkout: Checkout) -> Non
     assert call.endswith("[grep]") and "editable" not in call and str(checkout.root) not in call
 
 
+def test_no_file_of_the_copy_has_a_second_name(checkout: Checkout) -> None:
+    cached = checkout.home / "cached.py"
+    cached.write_text("x")
+    cached.chmod(0o755)
+    with (checkout.root / "bin" / "setup").open("a") as setup:
+        setup.write(f'ln "{cached}" "$1/one.py"\n')
+    done = checkout.install()
+    assert done.returncode == 0, done.stderr
+    (copy,) = checkout.copies
+    assert {path.stat().st_nlink for path in copy.rglob("*") if path.is_file()} == {1}
+    assert (copy / "one.py").read_text() == "x" and os.access(copy / "one.py", os.X_OK)
+
+
 def test_it_is_installed_once_for_each_content(checkout: Checkout) -> None:
     checkout.install()
     (checkout.root / "tools" / "__pycache__").mkdir()

@@ -49,6 +49,7 @@ class Given:
 
     files: Files
     demand: Demand
+    hides: None = None
 
 
 class Workbench:

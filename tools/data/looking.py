@@ -1,7 +1,7 @@
 """What is in this file or folder, as data: no line numbers, nothing remembered for editing."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Entry, Files
+from mcp_server.model.ports.files import LEFT_OUT_BY_RULE, Entry, Files
 from tools.data.offers import LISTED, PAGE, InfoArguments, ListArguments, ReadFileArguments
 from tools.files.lines import not_text, visible
 
@@ -107,21 +107,21 @@ def _more(path: str, end: int, size: int, more: str = "") -> str:
 
 
 async def list_directory(ctx: Context, args: ListArguments) -> Ending:
-    return await to_thread.run_sync(_list, ctx.files, args)
+    return await to_thread.run_sync(_list, ctx.files, ctx.hides, args)
 
 
-def _list(files: Files, args: ListArguments) -> Ending:
+def _list(files: Files, hides: Callable[[str], bool] | None, args: ListArguments) -> Ending:
     path, offset, limit = args.get("path", "."), args.get("offset", 0), args.get("limit", LISTED)
-    entries = files.entries(path, args.get("depth", 1))
-    name, total = visible(path), len(entries)
+    entries = [one for one in files.entries(path, args.get("depth", 1)) if hides is None or not hides(one.path)]
+    name, total, kept_out = visible(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
     if not entries:
-        return Done(f"[The folder `{name}` is empty.]")
+        return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{kept_out}")
     if offset >= total:
         return Problem(
             Code.INVALID_ARGUMENTS, f"`{name}` has {total:,} entries; none are left after {offset:,}.", "Start earlier."
         )
     shown = entries[offset : offset + limit]
-    return Done("\n".join(map(_line, shown)) + _rest(args, name, offset + len(shown), entries))
+    return Done("\n".join(map(_line, shown)) + _rest(args, name, offset + len(shown), entries) + kept_out)
 
 
 def _rest(args: ListArguments, name: str, end: int, entries: Sequence[Entry]) -> str:

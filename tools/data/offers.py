@@ -154,7 +154,12 @@ DELETE = Tool(
     demand=demand_deleting,
     stands_on=Later("tools.data.standing:of_deleted"),
     subject=("path", Subject.PATH),
+    tree="path",
 )
+
+
+READERS = ("Read", "fs_read_file")
+WRITERS = ("Write", "Edit", "fs_write_file")
 
 
 class MoveArguments(TypedDict):
@@ -184,6 +189,9 @@ MOVE = Tool(
     stands_on=Later("tools.data.standing:of_moved"),
     subject=("source", Subject.PATH),
     paths=("source", "destination"),
+    tree="source",
+    tree_to="destination",
+    counts_as={"source": (*READERS, *WRITERS), "destination": WRITERS},
 )
 
 

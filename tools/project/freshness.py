@@ -19,11 +19,13 @@ async def fresh(ctx: Context) -> Freshness:
         await ctx.progress(now.looked, None, f"reading what changed: {now.looked:,} files looked at")
 
 
-def said(now: Freshness) -> str:
+def said(now: Freshness, ctx: Context) -> str:
     """What stands behind the answer, in one sentence."""
     files = f"{now.files:,} file{'s' if now.files != 1 else ''}"
     out = ", ".join(f"{count:,} {why}" for why, count in sorted(now.left_out.items()))
+    kept_out = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
     left = f"; not in it: {out}" if out else ""
     if now.complete:
-        return f"Index of {files}, as they are now{left}."
-    return f"The index is still being made: {files} so far{left}. Call again to go on with it, or use `grep` meanwhile."
+        return f"{kept_out}Index of {files}, as they are now{left}."
+    meanwhile = "Call again to go on with it, or use `grep` meanwhile."
+    return f"{kept_out}The index is still being made: {files} so far{left}. {meanwhile}"

@@ -23,14 +23,15 @@ async def symbols(ctx: Context, args: SymbolArguments) -> Ending:
         args.get("kind", ""),
         args.get("limit", 50),
         args.get("offset", 0),
+        hides=ctx.hides,
     )
     found = await to_thread.run_sync(ctx.index.symbols, wanted)
     meta = {"total": found.total, "complete": found.complete and now.complete}
     if not found.total:
         what = f"Nothing is defined under `{wanted.query}`" if wanted.query else "No definitions were found"
-        return Done(f"{what}. Words in the text are found by `index_search`." + closing(said(now)), meta=meta)
+        return Done(f"{what}. Words in the text are found by `index_search`." + closing(said(now, ctx)), meta=meta)
     rest = go_on("index_symbols", dict(args), len(found.shown), found.total, found.complete)
-    return Done("\n".join(map(line_of, found.shown)) + closing(rest, said(now)), meta=meta)
+    return Done("\n".join(map(line_of, found.shown)) + closing(rest, said(now, ctx)), meta=meta)
 
 
 def line_of(symbol: Symbol) -> str:

@@ -1,25 +1,26 @@
 """Where is it? `grep` looks into files, `glob` looks at their names."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from anyio import to_thread
 
 from mcp_server.model.ending import Done, Ending
 from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files, Found, Search, secret
+from mcp_server.model.ports.files import LEFT_OUT_BY_RULE, Files, Found, Search, secret
 from tools.search.offers import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
+Hides: TypeAlias = Callable[[str], bool] | None
 NAMES = 100
 SECONDS = 30.0
 
 
 async def grep(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    return await to_thread.run_sync(_grep, ctx.files, args)
+    return await to_thread.run_sync(_grep, ctx.files, ctx.hides, args)
 
 
-def _grep(files: Files, args: Mapping[str, Any]) -> Ending:
+def _grep(files: Files, hides: Hides, args: Mapping[str, Any]) -> Ending:
     around = args.get("context", args.get("-C"))
     search = Search(
         pattern=args["pattern"],
@@ -36,6 +37,7 @@ def _grep(files: Files, args: Mapping[str, Any]) -> Ending:
         offset=args.get("offset", 0),
         timeout=SECONDS,
         line_numbers=args.get("-n", True),
+        hides=hides,
     )
     found = files.grep(search)
     if not found.total:
@@ -61,7 +63,8 @@ def _nothing(said: str, search: Search, found: Found) -> str:
     among = f" among files of {' and '.join(only)}" if only else ""
     wider = " Try it without `path`." if search.path else ""
     part = "" if found.complete else " Some files were too large or could not be read to their end."
-    return f"{said}{where}{among}.{wider}{part}\n[Not searched: {LEFT_OUT}; name one as `path` to search it.]"
+    left_out = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_kept_out(search)}"
+    return f"{said}{where}{among}.{wider}{part}\n{left_out}"
 
 
 def _page(tool: str, args: Mapping[str, Any], search: Search, found: Found, counted: str) -> str:
@@ -79,7 +82,12 @@ def _page(tool: str, args: Mapping[str, Any], search: Search, found: Found, coun
     if end < found.total:
         call = json.dumps({**args, "offset": end}, ensure_ascii=False)
         text += f" Go on with {tool} {call}"
-    return text + "]"
+    return text + "]" + _kept_out(search)
+
+
+def _kept_out(search: Search) -> str:
+    """Said whenever there is such a rule: what it keeps out of this answer would say what lies there."""
+    return f"\n{LEFT_OUT_BY_RULE}" if search.hides else ""
 
 
 def _meta(found: Found) -> dict[str, Any]:
@@ -87,11 +95,12 @@ def _meta(found: Found) -> dict[str, Any]:
 
 
 async def glob(ctx: Context, args: GlobArguments) -> Ending:
-    return await to_thread.run_sync(_glob, ctx.files, args)
+    return await to_thread.run_sync(_glob, ctx.files, ctx.hides, args)
 
 
-def _glob(files: Files, args: GlobArguments) -> Ending:
-    search = Search(args["pattern"], args.get("path", ""), limit=NAMES, offset=args.get("offset", 0), timeout=SECONDS)
+def _glob(files: Files, hides: Hides, args: GlobArguments) -> Ending:
+    path, offset = args.get("path", ""), args.get("offset", 0)
+    search = Search(args["pattern"], path, limit=NAMES, offset=offset, timeout=SECONDS, hides=hides)
     found = files.glob(search)
     if not found.total:
         return Done(_nothing(f"No file is named `{search.pattern}`", search, found), meta=_meta(found))

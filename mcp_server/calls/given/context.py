@@ -49,6 +49,7 @@ class ToolContext:
     session: Session
     demand: Demand
     desk: Desk
+    hides: Callable[[str], bool] | None = None
 
     @property
     def client(self) -> Client:

@@ -19,7 +19,7 @@ REFUSALS = 5
 
 
 def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
-    from mcp_server.installation import inside
+    from mcp_server.installation import inside, linked
     from mcp_server.law import ceiling_set_by
     from mcp_server.state.trust.keyfiles import unfit_keys
 
@@ -36,7 +36,7 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
-        "installation": {"folder": sys.prefix, "inside": inside(settings, found)},
+        "installation": {"folder": sys.prefix, "inside": inside(settings, found), "linked": len(linked())},
         "guards": guards(settings, found),
         "review": reviewed_by(found),
     }

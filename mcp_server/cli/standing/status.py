@@ -63,7 +63,7 @@ def tell(facts: dict[str, Any]) -> None:
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
         ("sandbox", facts["guards"]["sandbox"]),
-        ("runs from", described(facts["installation"]["inside"])),
+        ("runs from", described(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
     if one := facts["review"]:
         rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))

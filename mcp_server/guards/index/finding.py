@@ -6,7 +6,7 @@ that is not there now. A file fits when every term is on some line of it, and ea
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +34,11 @@ class Scope:
     path: str
     """A file or folder, `.` for all."""
     globs: Globs
+    hides: Callable[[str], bool] | None = None
 
     def holds(self, path: str) -> bool:
         inside = self.path == "." or path == self.path or path.startswith(f"{self.path}/")
-        return inside and self.globs.match(path)
+        return inside and self.globs.match(path) and not (self.hides and self.hides(path))
 
 
 @dataclass

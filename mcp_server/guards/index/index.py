@@ -105,7 +105,7 @@ class WorkspaceIndex:
 
     def _looked(self, wanted: Wanted, ask: Callable[[Look], T]) -> T:
         deadline = Deadline(wanted.seconds)
-        scope = Scope(self._place(wanted.path), _globs(wanted.glob))
+        scope = Scope(self._place(wanted.path), _globs(wanted.glob), wanted.hides)
         while True:
             with opened(self._path, deadline) as cache:
                 if not self._birth or cache.birth() == self._birth or deadline.over:

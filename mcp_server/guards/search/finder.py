@@ -41,7 +41,7 @@ class Finder:
         deadline = Deadline(search.timeout)
         chosen = self._chosen(search, start, search.globs)
         harvest = self._grep(search, start, chosen, deadline)
-        readable = self._readable(harvest.counts)
+        readable = self._readable(_kept(harvest.counts, search))
         if len(readable) < len(harvest.counts):
             harvest.counts = {path: count for path, count in harvest.counts.items() if path in readable}
             harvest.lines = [line for line in harvest.lines if line.path in readable]
@@ -67,7 +67,8 @@ class Finder:
             )
         deadline = Deadline(search.timeout)
         chosen = self._chosen(replace(search, type=None), start, (search.pattern,), secrets=True)
-        harvest, times = self._files(start.path, chosen, deadline)
+        harvest, found = self._files(start.path, chosen, deadline)
+        times = _kept(found, search)
         newest = sorted(times, key=lambda path: (-times[path], parts(path)))
         total = len(newest)
         return Found(
@@ -169,6 +170,11 @@ class Finder:
                             yield (name if folder == "." else f"{folder}/{name}"), found
             finally:
                 os.close(opened)
+
+
+def _kept(paths: dict[str, int], search: Search) -> dict[str, int]:
+    hides = search.hides
+    return paths if hides is None else {path: one for path, one in paths.items() if not hides(path)}
 
 
 def _inside(place: Path, root: Path) -> str | None:

@@ -150,6 +150,12 @@ class Context(Protocol):
     def index(self) -> "Index": ...
     @property
     def memory(self) -> "Memory": ...
+    @property
+    def hides(self) -> "Callable[[str], bool] | None":
+        """Whether a rule keeps this path from the tool, which then does not show it either; None where no rule does.
+
+        Never told is how much that was: it would say whether a search fits what may not be seen."""
+        ...
 
     async def through(self, tool: str, arguments: "Arguments") -> "Ending":
         """Call another tool on the way to this one's answer, through the same gate, under the posture of now.

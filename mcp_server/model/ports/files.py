@@ -6,7 +6,7 @@ are called in a thread; they raise `Refusal` with the problem to show.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -70,6 +70,8 @@ class Search:
     offset: int = 0
     timeout: float = 30.0
     line_numbers: bool = True
+    hides: Callable[[str], bool] | None = None
+    """Files that are left out as if they were not there, by their path below the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class Found:
     matches: int | None = None
     """How many lines matched (places, where a match may span lines), where they were counted."""
 
+
+LEFT_OUT_BY_RULE = "[Left out: what a rule keeps from this tool. Only the user can change the rule.]"
 
 OBEYED_FOLDERS = """
 .git .hg .svn .jj .claude .codex .gemini .cursor .windsurf .vscode .idea .husky .devcontainer .ssh .gnupg

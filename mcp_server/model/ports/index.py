@@ -4,7 +4,7 @@ The index knows which files hold which words and what they define. What it shows
 through the same jail as everything else. Methods block and are called in a thread; they raise `Refusal`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -38,6 +38,8 @@ class Wanted:
     limit: int = 20
     offset: int = 0
     seconds: float = 10.0
+    hides: Callable[[str], bool] | None = None
+    """Files that are left out as if they were not there, by their path below the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
