@@ -61,7 +61,8 @@ def tool(name: str, row: Mapping[str, Any]) -> Tool:
                 if case.get("fails"):
                     raise KeyError(value)
                 below = Profile(case["below"]) if "below" in case else None
-                asked = case.get("confirm"), case.get("waivable", False), below, case.get("instead")
+                takes = Profile(case["takes"]) if "takes" in case else None
+                asked = case.get("confirm"), case.get("waivable", False), below, takes, tuple(case.get("instead", ()))
                 return Demand(Effect(case["effect"]), Profile(case["profile"]), *asked)
         return floor
 
