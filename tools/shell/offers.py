@@ -45,7 +45,7 @@ def label(name: str) -> str:
 
 
 def stays(args: Arguments) -> bool:
-    return bool(args.get("run_in_background") or args.get("bash_id"))
+    return any(args.get(one) for one in ("run_in_background", "bash_id", "shell_id"))
 
 
 BASH = Tool(

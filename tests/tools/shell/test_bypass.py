@@ -16,11 +16,12 @@ def test_no_way_of_hiding_a_command_fires_it(profile: str, workspace: Path, home
         program.write_text(f"#!/bin/sh\ntouch {workspace}/bin/fired\n")
         program.chmod(0o755)
     (workspace / "a.txt").write_text("a\n")
-    code = "PROFILE_TOO_LOW" if profile == "restricted" else "APPROVAL_REQUIRED"
+    # What could not be done there even after a yes is refused before anybody is asked.
+    codes = ("PROFILE_TOO_LOW",) if profile == "restricted" else ("APPROVAL_REQUIRED", "PROFILE_TOO_LOW")
     with served(workspace, home, "--profile", profile) as client:
         for what, line in BYPASS.items():
-            assert code in text(client.call("bash", command=line)), what
-            for more in ({"bash_id": "x"}, {"run_in_background": True}):
-                assert code in text(client.call("bash", command=line, **more)), what
+            for more in ({}, {"bash_id": "x"}, {"run_in_background": True}):
+                answer = text(client.call("bash", command=line, **more))
+                assert any(code in answer for code in codes), what
     assert not (workspace / "bin" / "fired").exists()
     assert not list(workspace.glob("canary-fired*"))
