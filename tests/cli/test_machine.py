@@ -48,7 +48,7 @@ def keys() -> Iterator[Path]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else's folder can be made here")
 @pytest.mark.parametrize("line", ["status", "doctor", "audit tail", "mode plan", "pause", "messages", "call menu_list"])
-def test_a_state_that_somebody_else_keeps_is_said_to_be_one(line: str, foreign: Path, keys: Path) -> None:
+def test_a_state_that_somebody_else_keeps_shuts_nobody_out(line: str, foreign: Path, keys: Path) -> None:
     program = python()
     if program is None:
         pytest.skip("there is no Python here that nobody may start")
@@ -66,7 +66,7 @@ def test_a_state_that_somebody_else_keeps_is_said_to_be_one(line: str, foreign: 
         capture_output=True,
         text=True,
     )
-    assert said.returncode == 1, said
+    # Nothing is on record of theirs yet.
+    assert said.returncode == (1 if line == "audit tail" else 0), said
     assert "Traceback" not in said.stderr
-    assert str(foreign / ".menugate") in said.stdout + said.stderr
-    assert "Permission denied" in said.stderr or "not a folder that you may read and write" in said.stdout
+    assert [path.name for path in (foreign / ".menugate").iterdir()] == ["state.db"], "it is left as it is"

@@ -95,7 +95,7 @@ def hand_over(made: Path) -> None:
 def make_private(folder: Path) -> None:
     """With whatever is missing above it, each for its owner alone."""
     for one in reversed([folder, *folder.parents]):
-        if not one.exists():
+        if not one.is_dir():
             one.mkdir(mode=0o700, exist_ok=True)
             hand_over(one)
 
