@@ -44,25 +44,26 @@ def inside(settings: Settings, found: Law | None = None) -> list[str]:
 
 @cache
 def linked() -> frozenset[tuple[int, int]]:
-    """Device and inode of each file of ours that has further names (hardlinks), by which no sandbox knows it. Looked
+    """Device and inode of each file of ours that has names elsewhere (hardlinks), by which no sandbox knows it. Looked
     up once: whoever starts a server has the time for it when the first list is out."""
     packages = [Path(one) for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
     ours = [Path(mcp_server.__file__).parents[1] / name for name in ("mcp_server", "tools", "menus", "prompts")]
     modules = [getattr(one, "__file__", None) for one in list(sys.modules.values())]
-    found: set[tuple[int, int]] = set()
+    names_of: dict[tuple[int, int, int], set[str]] = {}
     for folder in dict.fromkeys((*packages, *ours, Path(sys.prefix) / "bin", Path(os.__file__).parent)):
         for here, folders, names in os.walk(folder):
             folders[:] = [one for one in folders if folder in packages or Path(here, one) not in packages]
-            found.update(_linked(f"{here}/{name}" for name in names))
-    return frozenset(found | set(_linked(one for one in (*modules, os.path.realpath(sys.executable)) if one)))
+            _note_links(names_of, (f"{here}/{name}" for name in names))
+    _note_links(names_of, (one for one in (*modules, os.path.realpath(sys.executable)) if one))
+    return frozenset((device, inode) for (device, inode, count), names in names_of.items() if len(names) < count)
 
 
-def _linked(files: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _note_links(names_of: dict[tuple[int, int, int], set[str]], files: Iterable[str]) -> None:
     for file in files:
         with suppress(OSError):
             here = os.lstat(file)
             if here.st_nlink > 1 and stat.S_ISREG(here.st_mode):
-                yield here.st_dev, here.st_ino
+                names_of.setdefault((here.st_dev, here.st_ino, here.st_nlink), set()).add(os.path.realpath(file))
 
 
 @cache
@@ -95,8 +96,16 @@ def _named_in(root: Path, places: frozenset[str]) -> Iterator[Path]:
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
                 # A folder on another disk may use the same number.
-                elif entry.inode() in inodes and not linked().isdisjoint(_linked([entry.path])):
+                elif entry.inode() in inodes and _inode(entry) in linked():
                     yield Path(entry.path)
+
+
+def _inode(entry: os.DirEntry[str]) -> tuple[int, int]:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:  # it is gone by now
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def described(places: Iterable[str], shared: int = 0) -> str:
