@@ -1,8 +1,9 @@
 """What does a running server judge by after the person wrote something else? By that, from the next decision on.
 
-What is on disk is looked at before every decision, which costs a few microseconds, and now and then beside that, so
-that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force. Somebody may
-still be writing: until a file has lain still for a moment, what it takes away holds at once and what it gives waits.
+What is on disk is looked at before every decision, unless the system says that nothing changed, and now and then beside
+that, so that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force.
+Somebody may still be writing: until a file has lain still for a moment, what it takes away holds at once and what it
+gives waits.
 """
 
 import logging
@@ -23,6 +24,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state.lives import Lock, Server, born, own, publish, servers, withdraw
 from mcp_server.state.trust import Trusted
+from mcp_server.watch import Watch
 
 log = logging.getLogger("menugate")
 SECONDS = 0.15
@@ -59,6 +61,9 @@ class Renewal:
     _lock: Lock | None = None
     _paths: tuple[str, ...] = ()
     """Kept, because they are looked at before every decision."""
+    _watch: Watch = field(init=False)
+    _dirty: bool = True
+    """Something changed, or nobody would have said so. Looking costs a busy server a tenth of every call."""
     _stamps: Stamps = ()
     _still: bool = True
     _merged: bool = False
@@ -75,13 +80,25 @@ class Renewal:
         self._paths = tuple(self._watched())
         self.since = time.time_ns()
         self.ruling.renew = self.renew
+        self._watch = Watch(self._hear)
 
     async def renew(self) -> None:
         """What every decision waits for; nearly always it finds that nothing changed."""
+        if self._dirty or self._behind or not self._still:
+            # Before the look, so that what changes after it is heard of.
+            self._dirty = not self._watch.begin(self._paths)
+            await self._look()
+
+    def _hear(self) -> None:
+        self._dirty = True
+
+    async def _look(self) -> None:
         stamps, still = self._looked()
         if stamps != self._stamps or still != self._still:
             self._stamps, self._still = stamps, still
+            before = self._paths
             self._take(*self._read(), still)
+            self._dirty = self._dirty or self._paths != before
         if self._behind:
             await self.postures.refresh()
             self._behind = False
@@ -92,7 +109,8 @@ class Renewal:
         while True:
             await anyio.sleep(SECONDS)
             try:
-                await self.renew()
+                # Whatever is watched: of what happens to a folder further up nobody is told.
+                await self._look()
                 if self._unsaid:
                     self.say()
                 if self._moved and self.tell is not None:
@@ -113,6 +131,7 @@ class Renewal:
             log.warning("that this server lives could not be written down: %s", wrong)
 
     def close(self) -> None:
+        self._watch.end()
         withdraw(self.settings.state, own())
         if self._lock is not None:
             self._lock.release()

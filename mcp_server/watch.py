@@ -1,0 +1,77 @@
+"""Did anything change in these folders? Linux says so by itself (inotify), so that not every call has to look.
+
+A change is known before whatever its writer asks for next: the kernel has its event by then, and the loop takes events
+in before any call that came with them is judged. Elsewhere, and behind links, the answer is to look each time.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+"""Written, attributes, closed after writing, moved from and to, created, deleted, and the same of the folder itself."""
+ONLY_FOLDERS = 0x01000000
+MOST_BYTES = 1 << 16
+
+
+class Watch:
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._file = -1
+        self._known: frozenset[tuple[str, int, int]] = frozenset()
+
+    def begin(self, paths: Iterable[str]) -> bool:
+        """Hear of every change to these from now on, in place of those before. False where that cannot be had."""
+        try:
+            folders = frozenset(_folders(paths))
+            if folders != self._known:
+                self.end()
+                self._file = _events_of(name for name, _, _ in folders)
+                asyncio.get_running_loop().add_reader(self._file, self._hear)
+                self._known = folders
+        except (OSError, AttributeError):
+            return False
+        return True
+
+    def end(self) -> None:
+        if self._file != -1:
+            asyncio.get_running_loop().remove_reader(self._file)
+            os.close(self._file)
+            self._file, self._known = -1, frozenset()
+
+    def _hear(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._file, MOST_BYTES)
+        self._changed()
+
+
+def _folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    """Those in which a change to one of these shows, each with what tells it from another of its name."""
+    for path in paths:
+        if os.path.realpath(path) != path:
+            raise OSError("what lies behind a link changes elsewhere")
+        here = Path(path)
+        above = next(one for one in here.parents if one.is_dir())
+        for one in (above, here) if here.is_dir() else (above,):
+            found = one.stat()
+            yield str(one), found.st_dev, found.st_ino
+
+
+def _events_of(folders: Iterable[str]) -> int:
+    """A file that can be read when something changes in one of these."""
+    if sys.platform != "linux":
+        raise OSError("only Linux has it")
+    import ctypes  # a megabyte that no command at the terminal needs
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    file = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if file < 0:
+        raise OSError(ctypes.get_errno(), "no file to hear of changes by")
+    for folder in folders:
+        if libc.inotify_add_watch(file, os.fsencode(folder), CHANGES | ONLY_FOLDERS) < 0:
+            os.close(file)
+            raise OSError(ctypes.get_errno(), "too many folders are watched", folder)
+    return int(file)
