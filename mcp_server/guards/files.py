@@ -216,9 +216,9 @@ class WorkspaceFiles:
             else:
                 os.unlink(place.name, dir_fd=place.folder)
 
-    def scratch(self) -> AbstractContextManager[str]:
+    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
         self.grant.may_write(SCRATCH)
-        return scratch(self.jail)
+        return scratch(self.jail, below)
 
     def grep(self, search: Search) -> Found:
         return self.finder.grep(self._readable(search))

@@ -143,21 +143,21 @@ def settle(folder: int) -> None:
 
 
 @contextmanager
-def scratch(jail: Jail) -> Generator[str, None, None]:
-    """A new folder at the top of the workspace, gone with all that is in it. What an ended server left goes as well."""
+def scratch(jail: Jail, below: str) -> Generator[str, None, None]:
+    """A new folder in this one, gone with all that is in it. What an ended server left goes as well."""
     name = SCRATCH + secrets.token_hex(4)
-    _sweep(jail)
-    with jail.place(name, follow=False) as place:
+    _sweep(jail, below)
+    with jail.place(f"{below}/{name}", follow=False) as place:
         os.mkdir(name, mode=0o700, dir_fd=place.folder)
         try:
-            yield name
+            yield place.path
         finally:
             # Links in it are taken away and not followed.
             shutil.rmtree(name, ignore_errors=True, dir_fd=place.folder)
 
 
-def _sweep(jail: Jail) -> None:
-    folder = jail.open_folder(".")
+def _sweep(jail: Jail, below: str) -> None:
+    folder = jail.open_folder(below)
     try:
         with os.scandir(folder) as entries:
             left = [entry for entry in entries if entry.name.startswith(SCRATCH)]

@@ -235,3 +235,119 @@ def test_a_folder_that_took_the_name_of_another_is_another(workspace: Path, home
             (workspace / before).rename(workspace / after)
         fine(one.call("bash", command="sh s.sh", exec_dir="a"))
     assert (workspace / "ran").read_text() == "a\n"
+
+
+ASIDE = range(6)
+"""How many times one call races another: what gets in once gets in within a few."""
+
+
+def test_what_is_staged_while_the_yes_is_redeemed_is_not_committed(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        for turn in ASIDE:
+            good = f"good {turn}\n"
+            (repository / "a.txt").write_text(good)
+            fine(one.call("git_add", files=["a.txt"]))
+            approve(repository, home, asked(one.call("git_commit", message=f"Turn {turn}")))
+            (repository / "a.txt").write_text(f"EVIL {turn}\n")
+            commit = {"name": "git_commit", "arguments": {"message": f"Turn {turn}"}}
+            answers: dict[int, Mapping[str, Any]] = {}
+            first = one.send("tools/call", commit)
+            # Ever later, from before the last look to after the commit.
+            for _ in range(turn):
+                answer(one, one.send("tools/call", {"name": "git_status", "arguments": {}}), answers)
+            then = one.send("tools/call", {"name": "git_add", "arguments": {"files": ["a.txt"]}})
+            made, added = (answer(one, sent, answers) for sent in (first, then))
+            if not made.get("isError"):
+                assert git(repository, "show", "HEAD:a.txt") == good
+            else:
+                assert any(code in said(made) for code in ("APPROVAL_REQUIRED", "STALE")), said(made)
+            assert "EVIL" not in git(repository, "log", "-p", "--all")
+            # What was staged meanwhile stays staged.
+            if not added.get("isError"):
+                assert "EVIL" in git(repository, "show", ":a.txt")
+            assert not list((repository / ".git").glob(".menugate*"))
+
+
+def answer(one: Pipe, sent: int, answers: dict[int, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The answer to one of several calls that are under way."""
+    while sent not in answers:
+        message = one.message()
+        if "result" in message:
+            answers[message["id"]] = message["result"]
+    return answers[sent]
+
+
+def test_what_is_staged_after_the_last_look_stays_staged(repository: Path, home: Path) -> None:
+    """The hook stands where another call would: between the last look and the commit."""
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho EVIL > b.txt\nunset GIT_INDEX_FILE\ngit add b.txt\n")
+    hook.chmod(0o755)
+    with pipe(repository, home, "--profile", "trusted") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        assert typed(repository, home, "control", "manual").code == 0
+        approve(repository, home, asked(one.call("git_commit", message="First", run_hooks=True)))
+        fine(one.call("git_commit", message="First", run_hooks=True))
+    assert git(repository, "show", "HEAD:b.txt") == "one\ntwo\n"
+    assert git(repository, "show", ":b.txt") == "EVIL\n"
+
+
+def test_what_a_hook_stages_is_committed_and_no_longer_staged(repository: Path, home: Path) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho formatted > b.txt\ngit add b.txt\n")
+    hook.chmod(0o755)
+    with pipe(repository, home, "--profile", "trusted") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        assert typed(repository, home, "control", "manual").code == 0
+        approve(repository, home, asked(one.call("git_commit", message="First", run_hooks=True)))
+        fine(one.call("git_commit", message="First", run_hooks=True))
+    assert git(repository, "show", "HEAD:b.txt") == "formatted\n"
+    assert git(repository, "diff", "--cached", "--name-only") == ""
+
+
+def test_an_approved_merge_has_both_its_parents_and_leaves_a_clean_index(repository: Path, home: Path) -> None:
+    named = ("-c", "user.name=Grace", "-c", "user.email=grace@example.org")
+    git(repository, "config", "core.splitIndex", "true")
+    git(repository, "add", "b.txt")
+    git(repository, *named, "commit", "-qm", "base")
+    git(repository, "checkout", "-qb", "side")
+    git(repository, "add", "evil.txt")
+    git(repository, *named, "commit", "-qm", "side")
+    git(repository, "checkout", "-q", "main")
+    (repository / "c.txt").write_text("c\n")
+    (repository / "later.txt").write_text("later\n")
+    git(repository, "add", "c.txt")
+    git(repository, *named, "commit", "-qm", "main")
+    git(repository, *named, "merge", "-q", "--no-commit", "side")
+    git(repository, "add", "--intent-to-add", "later.txt")
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        id = asked(one.call("git_commit", message="Merge side"))
+        assert "unfinished merge" in shown(repository, home, id)
+        approve(repository, home, id)
+        fine(one.call("git_commit", message="Merge side"))
+    assert len(git(repository, "log", "-1", "--format=%P").split()) == 2
+    assert git(repository, "status", "--porcelain", "-uno") == " A later.txt\n"
+    assert not (repository / ".git" / "MERGE_HEAD").exists()
+
+
+def test_nobody_is_asked_about_a_commit_that_cannot_be_made(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+
+        def refused(word: str) -> None:
+            told = one.call("git_commit", message="First")
+            assert told["isError"] and "WRONG_STATE" in said(told) and word in said(told), said(told)
+            assert json.loads(typed(repository, home, "approvals", "--json").out) == []
+
+        refused("Nothing is staged")
+        fine(one.call("git_add", files=["b.txt"]))
+        (home / ".gitconfig").unlink()
+        refused("does not know who commits")
+        blob = git(repository, "rev-parse", ":b.txt").strip()
+        entries = "".join(f"100644 {blob} {stage}\tb.txt\n" for stage in (1, 2, 3))
+        git(repository, "rm", "-q", "--cached", "b.txt")
+        subprocess.run(["git", "update-index", "--index-info"], cwd=repository, input=entries, text=True, check=True)
+        refused("in conflict")

@@ -191,8 +191,8 @@ class Files(Protocol):
         """Take a file, a link or an empty folder away for good."""
         ...
 
-    def scratch(self) -> AbstractContextManager[str]:
-        """A folder of the workspace for as long as one works in it, its path; whatever comes to be in it goes too."""
+    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
+        """A folder in this one for as long as one works in it, its path; whatever comes to be in it goes too."""
         ...
 
     def grep(self, search: Search) -> Found: ...
