@@ -6,7 +6,9 @@ and one to a line of shell whatever folder had taken that name.
 
 import json
 import subprocess
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +55,10 @@ def shown(place: Path, home: Path, id: str) -> str:
     return typed(place, home, "approvals", "show", id).out
 
 
-def approve(place: Path, home: Path, id: str) -> None:
+def approve(place: Path, home: Path, id: str) -> str:
     told = typed(place, home, "approve", id)
     assert told.code == 0, told.err
+    return told.out
 
 
 def committed(place: Path) -> list[str]:
@@ -149,7 +152,7 @@ def test_a_file_that_is_moved_to_a_protected_place_is_shown_and_bound(workspace:
         question = shown(workspace, home, id)
         assert json.dumps('{"mcpServers": {}}\n') in question
         assert "a file, 19 bytes, SHA-256 " in question
-        approve(workspace, home, id)
+        assert "if what the question shows still stands" in approve(workspace, home, id)
         fine(one.call("fs_write_file", path="x.json", content=EVIL))
         again = asked(one.call("fs_move", source="x.json", destination=".mcp.json"))
         assert again != id and "evil" in shown(workspace, home, again)
@@ -237,7 +240,7 @@ def test_a_folder_that_took_the_name_of_another_is_another(workspace: Path, home
     assert (workspace / "ran").read_text() == "a\n"
 
 
-ASIDE = range(6)
+ASIDE = range(8)
 """How many times one call races another: what gets in once gets in within a few."""
 
 
@@ -351,3 +354,81 @@ def test_nobody_is_asked_about_a_commit_that_cannot_be_made(repository: Path, ho
         git(repository, "rm", "-q", "--cached", "b.txt")
         subprocess.run(["git", "update-index", "--index-info"], cwd=repository, input=entries, text=True, check=True)
         refused("in conflict")
+
+
+def race(one: Pipe, workspace: Path, call: dict[str, Any], good: Path, evil: Path) -> Mapping[str, Any]:
+    """Redeems the yes while another thread puts `evil` in the place of `good`, over and over."""
+    done = threading.Event()
+
+    def swap() -> None:
+        spare = workspace / "spare"
+        while not done.is_set():
+            for before, after in ((good, spare), (evil, good), (good, evil), (spare, good)):
+                with suppress(OSError):
+                    before.rename(after)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        return one.request("tools/call", call)["result"]
+    finally:
+        done.set()
+        swapping.join()
+
+
+def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_moved(workspace: Path, home: Path) -> None:
+    good, evil, there = workspace / "x", workspace / "evil", workspace / ".envrc"
+    call = {"name": "fs_move", "arguments": {"source": "x", "destination": ".envrc"}}
+    with pipe(workspace, home) as one:
+        beginning(one, "data")
+        for turn in ASIDE:
+            good.write_text(f"good {turn}\n")
+            evil.write_text("EVIL\n")
+            approve(workspace, home, asked(one.call("fs_move", source="x", destination=".envrc")))
+            race(one, workspace, call, good, evil)
+            assert not there.exists() or there.read_text() == f"good {turn}\n"
+            for path in (there, *workspace.glob(".menugate-held-*")):
+                path.unlink(missing_ok=True)
+
+
+def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_deleted(workspace: Path, home: Path) -> None:
+    good, evil = workspace / "x", workspace / "evil"
+    call = {"name": "fs_delete", "arguments": {"path": "x"}}
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        beginning(one, "data")
+        for turn in ASIDE:
+            good.write_text(f"good {turn}\n")
+            evil.write_text("EVIL\n")
+            approve(workspace, home, asked(one.call("fs_delete", path="x")))
+            race(one, workspace, call, good, evil)
+            left = [path.read_text() for path in workspace.iterdir() if path.is_file()]
+            assert "EVIL\n" in left
+
+
+def test_what_is_approved_is_moved_and_deleted_as_ever(workspace: Path, home: Path) -> None:
+    (workspace / "x" / "deep").mkdir(parents=True)
+    (workspace / "x" / "a.json").write_text("{}\n")
+    (workspace / "x" / "deep" / ".env").write_text("KEY=1\n")
+    (workspace / "link").symlink_to("x")
+    (workspace / "empty").mkdir()
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        beginning(one, "data")
+        for tool, arguments in (
+            ("fs_move", {"source": "x", "destination": ".vscode"}),
+            ("fs_move", {"source": ".vscode/deep/.env", "destination": "secrets/.env"}),
+            ("fs_delete", {"path": "link"}),
+            ("fs_delete", {"path": "empty"}),
+            ("fs_delete", {"path": "secrets/.env"}),
+        ):
+            approve(workspace, home, asked(one.call(tool, **arguments)))
+            fine(one.call(tool, **arguments))
+        # Nor is anything lost where it cannot be done: the name is taken.
+        (workspace / "y").write_text("y\n")
+        approve(workspace, home, asked(one.call("fs_move", source="y", destination=".envrc")))
+        (workspace / ".envrc").write_text("mine\n")
+        told = one.call("fs_move", source="y", destination=".envrc")
+        assert told["isError"] and "ALREADY_EXISTS" in said(told)
+    assert (workspace / "y").read_text() == "y\n"
+    assert (workspace / ".vscode" / "a.json").exists()
+    assert not (workspace / "link").is_symlink()
+    assert not list(workspace.rglob(".menugate-held-*"))
