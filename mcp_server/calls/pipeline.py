@@ -105,7 +105,7 @@ class Pipeline:
             begun = await self.begin(found, posture, decision, yes, facts)
             match begun:
                 case int():
-                    return await self.act(found, posture, decision, begun)
+                    return await self.act(found, posture, decision, begun, facts)
                 case Lapsed():
                     return await self.unasked(found, posture, lapsed(found.tool, begun.why))
                 case Moved():
@@ -189,12 +189,12 @@ class Pipeline:
         await self.recorder.refuse(found, posture, decision)
         return self.showing.problem(problem)
 
-    async def act(self, found: Found, posture: Posture, decision: Decision, record: int) -> Ending:
+    async def act(self, found: Found, posture: Posture, decision: Decision, record: int, facts: Arguments) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
         underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
         desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
-        context = self._context(found, posture, decision, desk, record)
+        context = replace(self._context(found, posture, decision, desk, record), stands=facts or None)
         found.seat.spending.begin()
         act()
         try:

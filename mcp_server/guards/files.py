@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
 
+from mcp_server.guards import placing
 from mcp_server.guards.grant import Grant
 from mcp_server.guards.jail import Jail, Place, kind
 from mcp_server.guards.placing import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
@@ -180,7 +181,7 @@ class WorkspaceFiles:
                 elif not stat.S_ISDIR(found.st_mode):
                     raise in_the_way(place.path)
 
-    def move(self, source: str, destination: str) -> Entry:
+    def move(self, source: str, destination: str, approved: placing.Approved = None) -> Entry:
         old, new = self.jail.relative(source), self.jail.relative(destination)
         self.grant.may_write(new)
         with self.jail.place(old, follow=False) as here:
@@ -193,44 +194,42 @@ class WorkspaceFiles:
             with self.jail.place(new, follow=False) as there:
                 self.grant.may_put(new, there, here)
                 try:
-                    rename_to_free((here.folder, here.name), (there.folder, there.name))
+                    with placing.held(here, approved) as it:
+                        placing.put(it, there, approved)
                 except OSError as error:
                     if error.errno not in (errno.EXDEV, errno.EINVAL):
                         raise
                     raise moved_between(error, old, new) from error
                 return _entry(there.path, found)
 
-    def trash(self, path: str) -> str:
+    def trash(self, path: str, approved: placing.Approved = None) -> str:
         asked = self.jail.relative(path)
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
             self._deletable(asked, place)
-            return self.trash_can.take(self.jail, place)
+            with placing.held(place, approved) as it:
+                return self.trash_can.take(self.jail, it)
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, approved: placing.Approved = None) -> None:
         asked = self.jail.relative(path)
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
-            if stat.S_ISDIR(self._deletable(asked, place).st_mode):
-                os.rmdir(place.name, dir_fd=place.folder)
-            else:
-                os.unlink(place.name, dir_fd=place.folder)
+            away = os.rmdir if stat.S_ISDIR(self._deletable(asked, place).st_mode) else os.unlink
+            with placing.held(place, approved) as it:
+                away(it.name, dir_fd=it.folder)
 
-    def scratch(self) -> AbstractContextManager[str]:
+    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
         self.grant.may_write(SCRATCH)
-        return scratch(self.jail)
+        return scratch(self.jail, below)
 
     def grep(self, search: Search) -> Found:
-        return self.finder.grep(self._readable(search))
-
-    def glob(self, search: Search) -> Found:
-        return self.finder.glob(replace(search, path=self.jail.relative(search.path)))
-
-    def _readable(self, search: Search) -> Search:
         asked = self.jail.relative(search.path)
         with self.jail.place(asked, reading=True) as place:
             self.grant.may_read(asked, place)
-        return replace(search, path=asked)
+        return self.finder.grep(replace(search, path=asked))
+
+    def glob(self, search: Search) -> Found:
+        return self.finder.glob(replace(search, path=self.jail.relative(search.path)))
 
     def remember(self, path: str, stamp: Stamp) -> None:
         self.seen.remember(self._key(path), stamp)

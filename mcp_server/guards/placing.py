@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.refusals import refused
 
 Spot: TypeAlias = tuple[int, str]
 """An open folder and one name in it."""
@@ -29,6 +31,10 @@ SCRATCH = ".menugate-scratch-"
 LEFT_OVER = 3600.0
 """Seconds after which nobody works in such a folder any more."""
 KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access")
+Approved: TypeAlias = Callable[[str], None] | None
+"""Looks at what lies at this path now, and raises `Refusal` where it is not what was shown; None where nobody was
+asked."""
+HELD = ".menugate-held-"
 
 
 def rename_to_free(source: Spot, target: Spot) -> None:
@@ -143,21 +149,21 @@ def settle(folder: int) -> None:
 
 
 @contextmanager
-def scratch(jail: Jail) -> Generator[str, None, None]:
-    """A new folder at the top of the workspace, gone with all that is in it. What an ended server left goes as well."""
+def scratch(jail: Jail, below: str) -> Generator[str, None, None]:
+    """A new folder in this one, gone with all that is in it. What an ended server left goes as well."""
     name = SCRATCH + secrets.token_hex(4)
-    _sweep(jail)
-    with jail.place(name, follow=False) as place:
+    _sweep(jail, below)
+    with jail.place(f"{below}/{name}", follow=False) as place:
         os.mkdir(name, mode=0o700, dir_fd=place.folder)
         try:
-            yield name
+            yield place.path
         finally:
             # Links in it are taken away and not followed.
             shutil.rmtree(name, ignore_errors=True, dir_fd=place.folder)
 
 
-def _sweep(jail: Jail) -> None:
-    folder = jail.open_folder(".")
+def _sweep(jail: Jail, below: str) -> None:
+    folder = jail.open_folder(below)
     try:
         with os.scandir(folder) as entries:
             left = [entry for entry in entries if entry.name.startswith(SCRATCH)]
@@ -203,3 +209,43 @@ def copy_away(jail: Jail, place: Place, target: Path) -> None:
             os.fchmod(copy.fileno(), stat.S_IMODE(found.st_mode) & 0o777)
             os.fsync(copy.fileno())
     os.unlink(place.name, dir_fd=place.folder)
+
+
+@contextmanager
+def held(place: Place, approved: Approved) -> Generator[Place, None, None]:
+    """The same thing under another name in its folder. It is back by its own where it goes no further."""
+    if approved is None:
+        yield place
+        return
+    apart = replace(place, name=HELD + secrets.token_hex(16))
+    rename_to_free((place.folder, place.name), (apart.folder, apart.name))
+    path = place.path.removesuffix(place.name) + apart.name
+    try:
+        approved(path)
+        yield apart
+    except BaseException:
+        _put_back(apart, place, path)
+        raise
+
+
+def _put_back(apart: Place, place: Place, path: str) -> None:
+    try:
+        rename_to_free((apart.folder, apart.name), (place.folder, place.name))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        message = f"`{place.path}` was not what the user was shown, and something else took its name meanwhile."
+        raise refused(message, f"What was there is `{path}` now; move it to where it belongs.") from error
+
+
+def put(apart: Place, there: Place, approved: Approved) -> None:
+    """To its new place; and back from there, where somebody who knew the name was quicker than the move."""
+    rename_to_free((apart.folder, apart.name), (there.folder, there.name))
+    if approved is None:
+        return
+    try:
+        approved(there.path)
+    except BaseException:
+        # Over whatever was put under that name, which is nobody's: it must not stay where it is.
+        os.rename(there.name, apart.name, src_dir_fd=there.folder, dst_dir_fd=apart.folder)
+        raise

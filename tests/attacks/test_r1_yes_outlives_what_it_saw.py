@@ -6,7 +6,9 @@ and one to a line of shell whatever folder had taken that name.
 
 import json
 import subprocess
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +55,10 @@ def shown(place: Path, home: Path, id: str) -> str:
     return typed(place, home, "approvals", "show", id).out
 
 
-def approve(place: Path, home: Path, id: str) -> None:
+def approve(place: Path, home: Path, id: str) -> str:
     told = typed(place, home, "approve", id)
     assert told.code == 0, told.err
+    return told.out
 
 
 def committed(place: Path) -> list[str]:
@@ -149,7 +152,7 @@ def test_a_file_that_is_moved_to_a_protected_place_is_shown_and_bound(workspace:
         question = shown(workspace, home, id)
         assert json.dumps('{"mcpServers": {}}\n') in question
         assert "a file, 19 bytes, SHA-256 " in question
-        approve(workspace, home, id)
+        assert "if what the question shows still stands" in approve(workspace, home, id)
         fine(one.call("fs_write_file", path="x.json", content=EVIL))
         again = asked(one.call("fs_move", source="x.json", destination=".mcp.json"))
         assert again != id and "evil" in shown(workspace, home, again)
@@ -235,3 +238,197 @@ def test_a_folder_that_took_the_name_of_another_is_another(workspace: Path, home
             (workspace / before).rename(workspace / after)
         fine(one.call("bash", command="sh s.sh", exec_dir="a"))
     assert (workspace / "ran").read_text() == "a\n"
+
+
+ASIDE = range(8)
+"""How many times one call races another: what gets in once gets in within a few."""
+
+
+def test_what_is_staged_while_the_yes_is_redeemed_is_not_committed(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        for turn in ASIDE:
+            good = f"good {turn}\n"
+            (repository / "a.txt").write_text(good)
+            fine(one.call("git_add", files=["a.txt"]))
+            approve(repository, home, asked(one.call("git_commit", message=f"Turn {turn}")))
+            (repository / "a.txt").write_text(f"EVIL {turn}\n")
+            commit = {"name": "git_commit", "arguments": {"message": f"Turn {turn}"}}
+            answers: dict[int, Mapping[str, Any]] = {}
+            first = one.send("tools/call", commit)
+            # Ever later, from before the last look to after the commit.
+            for _ in range(turn):
+                answer(one, one.send("tools/call", {"name": "git_status", "arguments": {}}), answers)
+            then = one.send("tools/call", {"name": "git_add", "arguments": {"files": ["a.txt"]}})
+            made, added = (answer(one, sent, answers) for sent in (first, then))
+            if not made.get("isError"):
+                assert git(repository, "show", "HEAD:a.txt") == good
+            else:
+                assert any(code in said(made) for code in ("APPROVAL_REQUIRED", "STALE")), said(made)
+            assert "EVIL" not in git(repository, "log", "-p", "--all")
+            # What was staged meanwhile stays staged.
+            if not added.get("isError"):
+                assert "EVIL" in git(repository, "show", ":a.txt")
+            assert not list((repository / ".git").glob(".menugate*"))
+
+
+def answer(one: Pipe, sent: int, answers: dict[int, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The answer to one of several calls that are under way."""
+    while sent not in answers:
+        message = one.message()
+        if "result" in message:
+            answers[message["id"]] = message["result"]
+    return answers[sent]
+
+
+def test_what_is_staged_after_the_last_look_stays_staged(repository: Path, home: Path) -> None:
+    """The hook stands where another call would: between the last look and the commit."""
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho EVIL > b.txt\nunset GIT_INDEX_FILE\ngit add b.txt\n")
+    hook.chmod(0o755)
+    with pipe(repository, home, "--profile", "trusted") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        assert typed(repository, home, "control", "manual").code == 0
+        approve(repository, home, asked(one.call("git_commit", message="First", run_hooks=True)))
+        fine(one.call("git_commit", message="First", run_hooks=True))
+    assert git(repository, "show", "HEAD:b.txt") == "one\ntwo\n"
+    assert git(repository, "show", ":b.txt") == "EVIL\n"
+
+
+def test_what_a_hook_stages_is_committed_and_no_longer_staged(repository: Path, home: Path) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho formatted > b.txt\ngit add b.txt\n")
+    hook.chmod(0o755)
+    with pipe(repository, home, "--profile", "trusted") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        assert typed(repository, home, "control", "manual").code == 0
+        approve(repository, home, asked(one.call("git_commit", message="First", run_hooks=True)))
+        fine(one.call("git_commit", message="First", run_hooks=True))
+    assert git(repository, "show", "HEAD:b.txt") == "formatted\n"
+    assert git(repository, "diff", "--cached", "--name-only") == ""
+
+
+def test_an_approved_merge_has_both_its_parents_and_leaves_a_clean_index(repository: Path, home: Path) -> None:
+    named = ("-c", "user.name=Grace", "-c", "user.email=grace@example.org")
+    git(repository, "config", "core.splitIndex", "true")
+    git(repository, "add", "b.txt")
+    git(repository, *named, "commit", "-qm", "base")
+    git(repository, "checkout", "-qb", "side")
+    git(repository, "add", "evil.txt")
+    git(repository, *named, "commit", "-qm", "side")
+    git(repository, "checkout", "-q", "main")
+    (repository / "c.txt").write_text("c\n")
+    (repository / "later.txt").write_text("later\n")
+    git(repository, "add", "c.txt")
+    git(repository, *named, "commit", "-qm", "main")
+    git(repository, *named, "merge", "-q", "--no-commit", "side")
+    git(repository, "add", "--intent-to-add", "later.txt")
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        id = asked(one.call("git_commit", message="Merge side"))
+        assert "unfinished merge" in shown(repository, home, id)
+        approve(repository, home, id)
+        fine(one.call("git_commit", message="Merge side"))
+    assert len(git(repository, "log", "-1", "--format=%P").split()) == 2
+    assert git(repository, "status", "--porcelain", "-uno") == " A later.txt\n"
+    assert not (repository / ".git" / "MERGE_HEAD").exists()
+
+
+def test_nobody_is_asked_about_a_commit_that_cannot_be_made(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+
+        def refused(word: str) -> None:
+            told = one.call("git_commit", message="First")
+            assert told["isError"] and "WRONG_STATE" in said(told) and word in said(told), said(told)
+            assert json.loads(typed(repository, home, "approvals", "--json").out) == []
+
+        refused("Nothing is staged")
+        fine(one.call("git_add", files=["b.txt"]))
+        (home / ".gitconfig").unlink()
+        refused("does not know who commits")
+        blob = git(repository, "rev-parse", ":b.txt").strip()
+        entries = "".join(f"100644 {blob} {stage}\tb.txt\n" for stage in (1, 2, 3))
+        git(repository, "rm", "-q", "--cached", "b.txt")
+        subprocess.run(["git", "update-index", "--index-info"], cwd=repository, input=entries, text=True, check=True)
+        refused("in conflict")
+
+
+def race(one: Pipe, workspace: Path, call: dict[str, Any], good: Path, evil: Path) -> Mapping[str, Any]:
+    """Redeems the yes while another thread puts `evil` in the place of `good`, over and over."""
+    done = threading.Event()
+
+    def swap() -> None:
+        spare = workspace / "spare"
+        while not done.is_set():
+            for before, after in ((good, spare), (evil, good), (good, evil), (spare, good)):
+                with suppress(OSError):
+                    before.rename(after)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        return one.request("tools/call", call)["result"]
+    finally:
+        done.set()
+        swapping.join()
+
+
+def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_moved(workspace: Path, home: Path) -> None:
+    good, evil, there = workspace / "x", workspace / "evil", workspace / ".envrc"
+    call = {"name": "fs_move", "arguments": {"source": "x", "destination": ".envrc"}}
+    with pipe(workspace, home) as one:
+        beginning(one, "data")
+        for turn in ASIDE:
+            good.write_text(f"good {turn}\n")
+            evil.write_text("EVIL\n")
+            approve(workspace, home, asked(one.call("fs_move", source="x", destination=".envrc")))
+            race(one, workspace, call, good, evil)
+            assert not there.exists() or there.read_text() == f"good {turn}\n"
+            for path in (there, *workspace.glob(".menugate-held-*")):
+                path.unlink(missing_ok=True)
+
+
+def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_deleted(workspace: Path, home: Path) -> None:
+    good, evil = workspace / "x", workspace / "evil"
+    call = {"name": "fs_delete", "arguments": {"path": "x"}}
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        beginning(one, "data")
+        for turn in ASIDE:
+            good.write_text(f"good {turn}\n")
+            evil.write_text("EVIL\n")
+            approve(workspace, home, asked(one.call("fs_delete", path="x")))
+            race(one, workspace, call, good, evil)
+            left = [path.read_text() for path in workspace.iterdir() if path.is_file()]
+            assert "EVIL\n" in left
+
+
+def test_what_is_approved_is_moved_and_deleted_as_ever(workspace: Path, home: Path) -> None:
+    (workspace / "x" / "deep").mkdir(parents=True)
+    (workspace / "x" / "a.json").write_text("{}\n")
+    (workspace / "x" / "deep" / ".env").write_text("KEY=1\n")
+    (workspace / "link").symlink_to("x")
+    (workspace / "empty").mkdir()
+    with pipe(workspace, home, "--profile", "trusted") as one:
+        beginning(one, "data")
+        for tool, arguments in (
+            ("fs_move", {"source": "x", "destination": ".vscode"}),
+            ("fs_move", {"source": ".vscode/deep/.env", "destination": "secrets/.env"}),
+            ("fs_delete", {"path": "link"}),
+            ("fs_delete", {"path": "empty"}),
+            ("fs_delete", {"path": "secrets/.env"}),
+        ):
+            approve(workspace, home, asked(one.call(tool, **arguments)))
+            fine(one.call(tool, **arguments))
+        # Nor is anything lost where it cannot be done: the name is taken.
+        (workspace / "y").write_text("y\n")
+        approve(workspace, home, asked(one.call("fs_move", source="y", destination=".envrc")))
+        (workspace / ".envrc").write_text("mine\n")
+        told = one.call("fs_move", source="y", destination=".envrc")
+        assert told["isError"] and "ALREADY_EXISTS" in said(told)
+    assert (workspace / "y").read_text() == "y\n"
+    assert (workspace / ".vscode" / "a.json").exists()
+    assert not (workspace / "link").is_symlink()
+    assert not list(workspace.rglob(".menugate-held-*"))

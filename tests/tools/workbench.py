@@ -50,6 +50,7 @@ class Given:
     files: Files
     demand: Demand
     hides: None = None
+    stands: None = None
 
 
 class Workbench:

@@ -8,6 +8,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files
 from tools.data.offers import CreateArguments, DeleteArguments, MoveArguments, WriteFileArguments
+from tools.data.standing import deleted, moved, still
 from tools.files.edit import halves
 from tools.files.lines import visible
 
@@ -43,14 +44,16 @@ async def create_directory(ctx: Context, args: CreateArguments) -> Ending:
 
 
 async def move(ctx: Context, args: MoveArguments) -> Ending:
-    entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"])
+    approved = await to_thread.run_sync(still, ctx, moved, args["source"])
+    entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], approved)
     return Done(f"Moved `{visible(args['source'])}` to `{visible(entry.path)}`.")
 
 
 async def delete(ctx: Context, args: DeleteArguments) -> Ending:
     path = visible(args["path"])
+    approved = await to_thread.run_sync(still, ctx, deleted, args["path"])
     if args.get("permanent"):
-        await to_thread.run_sync(ctx.files.remove, args["path"])
+        await to_thread.run_sync(ctx.files.remove, args["path"], approved)
         return Done(f"Deleted `{path}` for good.")
-    place = await to_thread.run_sync(ctx.files.trash, args["path"])
+    place = await to_thread.run_sync(ctx.files.trash, args["path"], approved)
     return Done(f"Deleted `{path}`. The person can have it back from the trash: `{visible(place)}`.")

@@ -5,78 +5,43 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
+from mcp_server.model.ending import Done, Ending, Problem
 from mcp_server.model.ports.context import Context
-from tools.git import plain, records
+from tools.git import plain, records, snapshot
 from tools.git.diffs import source
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, summary, told
 from tools.git.program import Git, opened
 from tools.git.records import Change
-from tools.git.repository import hooks, operation
+from tools.git.repository import hooks
+from tools.git.requirements import NO_MESSAGE, STATUS, signer, unready
 from tools.git.revisions import head
-
-STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
 
 
 async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if not args["message"].strip():
-        return Problem(Code.INVALID_ARGUMENTS, "The message is empty; nothing was committed.", "Say what changed.")
+        return NO_MESSAGE
     asked = bool(args.get("run_hooks", False))
     git = await opened(ctx, args.get("repo_path", ""), run_hooks=asked)
-    if problem := await _unready(git):
+    if problem := await unready(git):
         return problem
-    signer = await _signer(git)
-    if isinstance(signer, Problem):
-        return signer
+    who = await signer(git)
+    if isinstance(who, Problem):
+        return who
     lying = await to_thread.run_sync(hooks, ctx.files, git.repository)
-    await git.change(
-        *("commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--no-status", "--file=-"),
-        stdin=args["message"].encode(),
-        env=signer,
-    )
+    if ctx.stands is None:
+        await _record(git, args["message"], who)
+    else:
+        async with snapshot.of_index(git, ctx.stands) as apart:
+            await _record(apart, args["message"], who)
     return await _done(git, lying, asked)
 
 
-async def _unready(git: Git) -> Problem | None:
-    """Why there is nothing that could be committed."""
-    found = records.status(await git.read(*STATUS))
-    conflicts = [one for one in found.entries if one.conflict]
-    if conflicts:
-        names = ", ".join(f"`{plain.inline(one.path)}`" for one in conflicts[:5])
-        message = f"{plain.count(len(conflicts), 'file is', 'files are')} in conflict ({names}); nothing was committed."
-        return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
-    merging = await to_thread.run_sync(operation, git.ctx.files, git.repository) == "merge"
-    if merging or any(one.staged for one in found.entries):
-        return None
-    changed = len(found.entries)
-    more = f" {plain.count(changed, 'changed file is', 'changed files are')} not staged." if changed else ""
-    return Problem(
-        Code.WRONG_STATE,
-        f"Nothing is staged, so the commit would be empty; nothing was committed.{more}",
-        'Stage files first with git_add, such as {"files": ["."]}.',
+async def _record(git: Git, message: str, who: Mapping[str, str]) -> None:
+    await git.change(
+        *("commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--no-status", "--file=-"),
+        stdin=message.encode(),
+        env=who,
     )
-
-
-async def _signer(git: Git) -> Mapping[str, str] | Problem:
-    """Who commits: as the repository says, and where it is silent as the person's own git does."""
-    named = [await git.test("config", "--get", key) for key in ("user.name", "user.email")]
-    if all(one.code == 0 and one.out.strip() for one in named):
-        return {}
-    signature = await git.ctx.person.signature()
-    if signature is None:
-        return Problem(
-            Code.WRONG_STATE,
-            "Git does not know who commits; nothing was committed.",
-            "Have the person say so once: `git config --global user.name NAME` and `git config --global user.email "
-            "ADDRESS`.",
-        )
-    name, address = signature
-    return {
-        "GIT_AUTHOR_NAME": name,
-        "GIT_AUTHOR_EMAIL": address,
-        "GIT_COMMITTER_NAME": name,
-        "GIT_COMMITTER_EMAIL": address,
-    }
 
 
 async def _done(git: Git, lying: Sequence[str], asked: bool) -> Ending:

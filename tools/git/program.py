@@ -96,6 +96,8 @@ class Git:
     run_hooks: bool = False
     unlocked: tuple[str, ...] = ()
     """Protected files of the worktree that this call may change as well, as the person was told."""
+    index: str = ""
+    """Below the workspace: an index of this call's own, in the place of the repository's."""
 
     async def read(self, *arguments: str, magic: bool = False) -> bytes:
         """What it answers, from a git that can write nowhere."""
@@ -141,7 +143,8 @@ class Git:
 
     def _environment(self) -> dict[str, str]:
         # A hook is started as the person's git would start it, with a home to keep its own things in.
-        return {name: value for name, value in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")}
+        own = {"GIT_INDEX_FILE": f"{self.ctx.files.root.rstrip('/')}/{self.index}"} if self.index else {}
+        return {name: one for name, one in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")} | own
 
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository

@@ -18,6 +18,8 @@ MOST_REASON = 600
 SERVER = "menugate"
 STANDS = "it stands on"
 """Among the places that a call leads to: what else decides what it does. No argument is called so."""
+STANDS_ON = "As things stand; if that changes before it runs, you are asked again:"
+"""No argument writes a line of its own, and so none writes this one."""
 FOLDERS = "the folders"
 """And which folders its paths name, however they are called. That is not shown: a number tells nobody anything."""
 
@@ -39,7 +41,7 @@ def question(
         if leads and name in leads:
             lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
     if leads and STANDS in leads:
-        lines.append("As things stand; if that changes before it runs, you are asked again:")
+        lines.append(STANDS_ON)
         for name, fact in leads[STANDS].items():
             lines += argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)

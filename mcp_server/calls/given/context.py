@@ -50,6 +50,7 @@ class ToolContext:
     demand: Demand
     desk: Desk
     hides: Callable[[str], bool] | None = None
+    stands: Arguments | None = None
 
     @property
     def client(self) -> Client:

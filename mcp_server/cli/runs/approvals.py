@@ -135,6 +135,7 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
 
 
 def run_approve(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.approving.wording import STANDS_ON
     from mcp_server.model.runs.approval import Answer, Scope
 
     settings = settings_of(arguments)
@@ -154,7 +155,11 @@ def run_approve(arguments: argparse.Namespace) -> int:
     lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
     what = lasting if settled.scope is Scope.SESSION else "this call, once"
     say(f"Approved: `{settled.wanted.tool}`, {what}.")
-    say(f"It runs at once if it waits for your answer, else when it is made again, until {when(settled.expires)}.")
+    stands = STANDS_ON in (asked.whole or asked.message).splitlines()
+    still = ", if what the question shows still stands," if stands else ","
+    say(
+        f"It runs at once if it waits for your answer, else when it is made again{still} until {when(settled.expires)}."
+    )
     return 0
 
 

@@ -157,6 +157,14 @@ class Context(Protocol):
         Never told is how much that was: it would say whether a search fits what may not be seen."""
         ...
 
+    @property
+    def stands(self) -> "Arguments | None":
+        """The facts that the person said yes to, as the tool's `stands_on` gave them; None where nobody was asked.
+
+        They held just before the call began. What acts on more than its arguments compares once more, with what it
+        holds in its hands: another call may have been quicker."""
+        ...
+
     async def through(self, tool: str, arguments: "Arguments") -> "Ending":
         """Call another tool on the way to this one's answer, through the same gate, under the posture of now.
 

@@ -179,20 +179,23 @@ class Files(Protocol):
 
     def make_folder(self, path: str) -> Entry: ...
 
-    def move(self, source: str, destination: str) -> Entry:
-        """Give a file, folder or link another path, at which there must be nothing yet."""
+    def move(self, source: str, destination: str, approved: Callable[[str], None] | None = None) -> Entry:
+        """Give a file, folder or link another path, at which there must be nothing yet.
+
+        `approved` is called with the path at which the thing is held meanwhile, and again with the new one; where it
+        raises, everything is as it was. The same goes for what is taken away."""
         ...
 
-    def trash(self, path: str) -> str:
+    def trash(self, path: str, approved: Callable[[str], None] | None = None) -> str:
         """Take a file or an empty folder away, to where it can be had back from; the place."""
         ...
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: str, approved: Callable[[str], None] | None = None) -> None:
         """Take a file, a link or an empty folder away for good."""
         ...
 
-    def scratch(self) -> AbstractContextManager[str]:
-        """A folder of the workspace for as long as one works in it, its path; whatever comes to be in it goes too."""
+    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
+        """A folder in this one for as long as one works in it, its path; whatever comes to be in it goes too."""
         ...
 
     def grep(self, search: Search) -> Found: ...

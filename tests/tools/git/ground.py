@@ -66,6 +66,7 @@ class Given:
     processes: Processes
     demand: Demand
     person: Person
+    stands: None = None
 
 
 class Bench:

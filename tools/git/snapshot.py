@@ -1,0 +1,108 @@
+"""Is what is committed what was shown? It comes from an index of the call's own, into which nobody else stages."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from hashlib import sha256
+
+from anyio import to_thread
+
+from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.tool import Arguments
+from tools.git import plain, records
+from tools.git.patches import summary, told
+from tools.git.program import Git
+from tools.git.repository import operation
+from tools.git.revisions import head
+from tools.git.staging import STAGED
+
+MOST_SHOWN = 2_000
+FIRST = "nothing: the first commit"
+WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--no-abbrev")
+
+
+async def facts(git: Git) -> Mapping[str, str]:
+    """What a commit from this index would be, and where."""
+    # A repository's configuration can leave a submodule out of a comparison, and it is committed all the same.
+    listed = await git.asked(*STAGED, "--ignore-submodules=dirty")
+    changes = records.changes(listed.out)
+    if listed.cut or len(changes) > MOST_SHOWN:
+        message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
+        raise Refusal(Problem(Code.TOO_LARGE, message, "Have the user commit them, or stage fewer."))
+    # Compared with nothing at all, the index is listed whole. What is only meant to be added later is not in it.
+    nothing = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
+    index = await git.asked(*WHOLE, "--ignore-submodules=dirty", nothing)
+    said = [summary(changes), *map(told, changes)] if changes else ["nothing"]
+    # The raw lines name every blob, and with the commit below them that is the whole tree.
+    digest = sha256(listed.out + b"\0" + index.out).hexdigest()
+    return {**await place(git), "staged": "\n".join(said), "SHA-256 of what is staged": digest}
+
+
+async def place(git: Git) -> Mapping[str, str]:
+    named = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
+    on = plain.inline(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
+    begun = await to_thread.run_sync(operation, git.ctx.files, git.repository)
+    merged = await git.test("rev-parse", "--verify", "--quiet", "MERGE_HEAD") if begun == "merge" else None
+    unfinished = {f"unfinished {begun}": merged.out.decode().strip() if merged else "yes"} if begun else {}
+    return {"branch": on, "on top of": await head(git) or FIRST, **unfinished}
+
+
+@asynccontextmanager
+async def of_index(git: Git, shown: Arguments) -> AsyncGenerator[Git, None]:
+    """The same git with a copy of the index that is as it was shown, for one commit; `Refusal` where it is not, or
+    where the commit went elsewhere."""
+    with git.ctx.files.scratch(git.repository.folder) as folder:
+        apart = replace(git, index=f"{folder}/index")
+        tree = (await git.change("write-tree")).out.decode().strip()
+        # Over the index there is, so that what git knows of the files on disk is not found out anew.
+        place = f"{git.ctx.files.root.rstrip('/')}/{apart.index}"
+        await git.change("read-tree", "-m", "-i", f"--index-output={place}", tree)
+        ref, before = await _ref(git), await head(git)
+        if dict(await facts(apart)) != dict(shown) or (before or FIRST) != shown["on top of"]:
+            raise _changed()
+        yield apart
+        await _landed(git, ref, before, tree)
+        if git.run_hooks:
+            await _take_over(git, tree)
+
+
+async def _ref(git: Git) -> str:
+    named = await git.test("symbolic-ref", "--quiet", "HEAD")
+    return named.out.decode("utf-8", "surrogateescape").rstrip("\n") if named.code == 0 else "HEAD"
+
+
+async def _landed(git: Git, ref: str, before: str | None, tree: str) -> None:
+    """Another branch may have been checked out after the last look, and got the commit: there it is taken back."""
+    if await _made(git, ref, tree) == (before or ""):
+        return
+    there = await head(git)
+    onto = await _made(git, "HEAD", tree)
+    if there and onto is not None:
+        words = ("update-ref", "-m", "menugate: commit taken back")
+        await git.change(*words, *(("HEAD", onto, there) if onto else ("-d", "HEAD", there)))
+    raise _changed()
+
+
+async def _made(git: Git, ref: str, tree: str) -> str | None:
+    """The commit below the newest one, where that one is what was to be committed. What a hook adds, the person let
+    it add."""
+    ran = await git.test("log", "-1", "--format=%T %P", ref, "--", no=128)
+    held, _, below = ran.out.decode().strip().partition(" ")
+    return below.split(" ")[0] if held == tree or (held and git.run_hooks) else None
+
+
+async def _take_over(git: Git, tree: str) -> None:
+    """What a hook staged went into the commit, and is no more than that in the repository's own index either."""
+    names = ("--no-renames", "--name-only", "-z")
+    added = (await git.read("diff", "--no-ext-diff", *names, tree, "HEAD")).split(b"\0")[:-1]
+    since = (await git.read("diff", "--cached", "--no-ext-diff", *names, tree)).split(b"\0")
+    paths = [path.decode("utf-8", "surrogateescape") for path in added if path not in since]
+    if paths:
+        await git.change("reset", "--quiet", "--", *paths)
+
+
+def _changed() -> Refusal:
+    message = "What would be committed changed after the user was asked; nothing was committed."
+    return Refusal(
+        Problem(Code.STALE, message, "Look with git_status, then make the call again: the user is asked anew.")
+    )
