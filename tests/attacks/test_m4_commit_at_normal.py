@@ -47,8 +47,8 @@ WRITES = {
     "git_reset": ["git reset", "git reset -q HEAD", "git restore --staged ."],
     "git_create_branch": ["git branch topic", "git branch topic main", "bash -c 'git branch -q topic'"],
     "menugate profile trusted": [
-        *("git commit --amend --no-edit", "git commit --dry-run", "git commit --fixup=HEAD", "git commit -p -m x"),
-        *("git add -p", "git add -n .", "git reset --hard", "git reset HEAD notes.md", "git restore --staged notes.md"),
+        *("git commit --amend --no-edit", "git commit --fixup=HEAD", "git commit -p -m x"),
+        *("git add -p", "git reset --hard", "git reset HEAD notes.md", "git restore --staged notes.md"),
         *("git restore notes.md", "git checkout -b topic", "git checkout -- notes.md", "git switch main"),
         *("git branch -d topic", "git branch -m other", "git tag v1", "git tag -d v1", "git tag -a v1 -m one"),
         *("git mv notes.md a.md", "git rm --cached notes.md", "git merge topic", "git cherry-pick topic"),
@@ -70,6 +70,10 @@ LOOKS = [
     *("git notes list", "git reflog show main", "git submodule status", "git symbolic-ref HEAD", "git clean -n"),
     *("git fetch --dry-run", "git apply --check a.patch", "git branch --sort=-committerdate --format='%(refname)'"),
     *("git init sub && cd sub && git add .", "git clone . sub && git -C sub commit -m x", "git -C /tmp/r add ."),
+    *("git add -n .", "git add --dry-run .", "git add -nv .", "git stage -An", "git commit --dry-run"),
+    *("git commit -a --dry-run -m x", "git commit --short", "git rm -n x", "git rm --cached -n x", "git rm -rn src"),
+    *("git mv -n a b", "git mv --dry-run a b", "git prune -n", "git reflog expire -n --all", "git pull --dry-run"),
+    *("git remote prune --dry-run origin", "git replace -l", "git replace", "git rebase --show-current-patch"),
     *("git grep add", "git push", "git bundle create a.bundle main"),
 ]
 OTHERS = [
