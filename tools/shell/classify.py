@@ -125,6 +125,8 @@ def _everywhere(line: str) -> list[list[str]]:
 
 def _plainly(node: "Node") -> str:
     """A word without its quotes, whatever else there may be to it."""
+    if node.type in ("word", "command_name") and node.child_count < 2 and not _text(node).startswith(("'", '"')):
+        return _text(node).replace("\\", "")
     return _text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _text(node).strip("'\"")
 
 
