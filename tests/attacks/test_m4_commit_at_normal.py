@@ -49,7 +49,7 @@ WRITES = {
         "git ls-files -z | xargs -0 -n 5 git add --",
         "git ls-files | xargs -I{} git add {}",
         r"\git add notes.md",
-        r"\command g\it add notes.md",
+        r"\command \git add notes.md",
         "nice git add notes.md",
         "nice -n 5 timeout 5 env -u A git add notes.md",
         "stdbuf -o 0 setsid git add notes.md",
@@ -76,7 +76,7 @@ WRITES = {
         *("git worktree add ../w", "git notes add -m x", "git bisect start", "git reflog expire --all"),
         *("git remote prune origin", "git symbolic-ref HEAD refs/heads/x", "git hash-object -w notes.md"),
         *("git prune", "git pack-refs --all", "git replace a b", "git replace -d a", "git update-index --refresh"),
-        *("git submodule update", "timeout 60 git gc --quiet", "git ls-files | xargs git rm --cached"),
+        *("git submodule update", "timeout 60 git gc --quiet"),
         "git add . && git tag v1",
     ],
     "menugate profile unrestricted": [
