@@ -20,6 +20,8 @@ from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
 from mcp_server.rules.patterns.trees import beneath, concerned
+from mcp_server.rules.refusals import entering, mode_with
+from mcp_server.rules.wording import listed
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,26 @@ def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     if not found.asked.fixed:
         if found.handle is None:
             return problem
-        there = json.dumps({"mode": modes[0].name, "menu": found.handle})
-        return replace(problem, way_out=f"Call `menu_enter` with {there}, then make this call again.")
+        return replace(problem, way_out=f"Call {entering(modes[0], found.handle)}, then make this call again.")
     where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
     call = example(found.tool, found.arguments, **where)
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
+
+
+def route_instead(found: Found, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+    """The tools that do it, called as this client has to call them."""
+    mode = mode_with(tools, found.seat.session, policy)
+    there = mode is not None and mode.name == found.seat.session.mode
+    if mode is None or not (found.asked.fixed or (found.handle and not there)):
+        return problem
+    if not found.asked.fixed:
+        way_out = (problem.way_out or "").replace(entering(mode), entering(mode, found.handle))
+        return replace(problem, way_out=way_out)
+    where = {} if there and found.handle else {"mode": mode.name}
+    call = example(policy.tools[tools[0]], **where, **({"menu": found.handle} if found.handle else {}))
+    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
+    first = "" if len(tools) == 1 else "the first of them: "
+    return replace(problem, way_out=f"Nothing ran. {listed(tools, 'and')} {does}: {first}{call}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

@@ -4,6 +4,8 @@
 and then failed: a command's sandbox does not write `.git` at `normal`.
 """
 
+import json
+import re
 import subprocess
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
+from tests.doors.clients import ERAS, MODERN
 from tests.doors.pipe import Pipe, pipe
+from tests.doors.raw import raw
+from tests.doors.served import served
 from tests.doors.typed import typed
 
 LINES = [
@@ -276,3 +280,48 @@ def test_explain_says_the_same(repository: Path, home: Path) -> None:
     assert "git_commit" in explained.out
     assert "PROFILE_TOO_LOW" in explained.out
     assert "APPROVAL_REQUIRED" in typed(repository, home, "explain", "git_commit", '{"message": "x"}').out
+
+
+BRANCH = "git branch topic"
+NOT_THERE = "git add -A && git branch topic"
+
+
+def test_a_place_of_one_mode_names_no_tool_that_it_does_not_have(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal", "--mode", "swe") as one:
+        one.hello()
+        for line in (BRANCH, NOT_THERE):
+            told = refused(one.call("bash", command=line), "PROFILE_TOO_LOW")
+            assert "`menugate profile trusted`" in told
+            assert "`git_" not in told
+        assert "Call `git_add` for that" in refused(one.call("bash", command="git add ."), "PROFILE_TOO_LOW")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_tool_of_another_mode_is_named_with_the_way_there(era: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello("opencode", era)
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        told = refused(one.call("bash", command=BRANCH), "PROFILE_TOO_LOW")
+        assert 'Call `menu_enter` with {"mode": "git"}, then `git_create_branch` for that' in told
+        told = refused(one.call("bash", command=BRANCH, menu=handle), "PROFILE_TOO_LOW")
+        assert json.loads(told.partition("`menu_enter` with ")[2].partition(", then")[0]) == {
+            "mode": "git",
+            "menu": handle,
+        }
+        fine(one.call("menu_enter", mode="git", menu=handle))
+        assert "git_create_branch" in one.names()
+
+
+@pytest.mark.parametrize("line", [BRANCH, NOT_THERE, "git add .", "git commit -m x"])
+def test_a_list_that_stays_is_shown_the_whole_call(line: str, repository: Path, home: Path) -> None:
+    with served(repository, home, "--profile", "normal") as here, raw(here, name="some-client", era=MODERN) as one:
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        for where in ({"menu": handle}, {"mode": "swe"}):
+            told = refused(one.call("menu_call", tool="bash", arguments={"command": line}, **where), "PROFILE_TOO_LOW")
+            assert len(told) < 500
+            (whole,) = re.findall(r"menu_call (\{.*\})", told)
+            call = json.loads(whole)
+            assert ("menu" in call) is ("menu" in where)
+            again = said(one.call("menu_call", **call))
+            assert not re.search("PROFILE_TOO_LOW|WRONG_MODE|do not fit", again), again
+            fine(one.call("menu_enter", mode="swe", menu=handle))
