@@ -156,6 +156,8 @@ def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
     a handle may share nothing with the one before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
+    if found.seat.passing and (said := READING.search(ending.way_out or "")):
+        return replace(ending, way_out=_read_by_handle(found, said, policy))
     first = READING.sub(lambda said: _read_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
         mode = found.seat.session.mode
@@ -164,10 +166,24 @@ def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
     return replace(ending, way_out=first)
 
 
-def _read_here(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+SOME_HANDLE = "menu_..."
+
+
+def _read_by_handle(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+    """Where nothing is remembered without a handle, reading first would never help."""
+    here = mode_with(("Read", found.tool.name), found.seat.session, policy)
+    enter = entering(here) if here else "`menu_enter`"
+    read = _read_here(found, said, policy, SOME_HANDLE)
+    return (
+        f"What you read without a handle is forgotten at once. Call {enter} once, and give the handle it answers with "
+        f'in both calls: {read}, then this call with the same `"menu"`.'
+    )
+
+
+def _read_here(found: Found, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
     """As this client has to call it, to be in the place where the refused call was."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
-    where = {"menu": found.handle} if found.handle else {}
+    where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
     if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
         mode = found.seat.session.mode
         return example(read, arguments, **(where or ({"mode": mode} if mode else {})))
@@ -209,7 +225,7 @@ def route_instead(found: Found, problem: Problem, tools: tuple[str, ...], policy
         way_out = (problem.way_out or "").replace(entering(mode), entering(mode, found.handle))
         return replace(problem, way_out=way_out)
     where = {} if there and found.handle else {"mode": mode.name}
-    call = example(policy.tools[tools[0]], **where, **({"menu": found.handle} if found.handle else {}))
+    call = example(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
     does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
     first = "" if len(tools) == 1 else "the first of them: "
     return replace(problem, way_out=f"Nothing ran. {listed(tools, 'and')} {does}: {first}{call}")
