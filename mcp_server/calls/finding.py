@@ -20,6 +20,8 @@ from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
 from mcp_server.rules.patterns.trees import beneath, concerned
+from mcp_server.rules.refusals import entering, mode_with
+from mcp_server.rules.wording import listed
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,8 @@ def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
     a handle may share nothing with the one before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
+    if found.seat.passing and (said := READING.search(ending.way_out or "")):
+        return replace(ending, way_out=_read_by_handle(found, said, policy))
     first = READING.sub(lambda said: _read_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
         mode = found.seat.session.mode
@@ -162,10 +166,24 @@ def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
     return replace(ending, way_out=first)
 
 
-def _read_here(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+SOME_HANDLE = "menu_..."
+
+
+def _read_by_handle(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+    """Where nothing is remembered without a handle, reading first would never help."""
+    here = mode_with(("Read", found.tool.name), found.seat.session, policy)
+    enter = entering(here) if here else "`menu_enter`"
+    read = _read_here(found, said, policy, SOME_HANDLE)
+    return (
+        f"What you read without a handle is forgotten at once. Call {enter} once, and give the handle it answers with "
+        f'in both calls: {read}, then this call with the same `"menu"`.'
+    )
+
+
+def _read_here(found: Found, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
     """As this client has to call it, to be in the place where the refused call was."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
-    where = {"menu": found.handle} if found.handle else {}
+    where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
     if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
         mode = found.seat.session.mode
         return example(read, arguments, **(where or ({"mode": mode} if mode else {})))
@@ -191,11 +209,26 @@ def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     if not found.asked.fixed:
         if found.handle is None:
             return problem
-        there = json.dumps({"mode": modes[0].name, "menu": found.handle})
-        return replace(problem, way_out=f"Call `menu_enter` with {there}, then make this call again.")
+        return replace(problem, way_out=f"Call {entering(modes[0], found.handle)}, then make this call again.")
     where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
     call = example(found.tool, found.arguments, **where)
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
+
+
+def route_instead(found: Found, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+    """The tools that do it, called as this client has to call them."""
+    mode = mode_with(tools, found.seat.session, policy)
+    there = mode is not None and mode.name == found.seat.session.mode
+    if mode is None or not (found.asked.fixed or (found.handle and not there)):
+        return problem
+    if not found.asked.fixed:
+        way_out = (problem.way_out or "").replace(entering(mode), entering(mode, found.handle))
+        return replace(problem, way_out=way_out)
+    where = {} if there and found.handle else {"mode": mode.name}
+    call = example(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
+    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
+    first = "" if len(tools) == 1 else "the first of them: "
+    return replace(problem, way_out=f"Nothing ran. {listed(tools, 'and')} {does}: {first}{call}")
 
 
 def unknown(name: str, policy: Policy) -> Problem:

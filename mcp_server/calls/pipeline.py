@@ -16,7 +16,7 @@ from mcp_server.calls.approving.standing import look_up
 from mcp_server.calls.approving.wording import lapsed
 from mcp_server.calls.asking import Asked, Found, Interruption
 from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding, advised, alone, announce, rerouted
+from mcp_server.calls.finding import Finding, advised, alone, announce, rerouted, route_instead
 from mcp_server.calls.folding.address import LATEST, address
 from mcp_server.calls.folding.memory import RunMemory
 from mcp_server.calls.given.context import Ports, ToolContext
@@ -160,7 +160,8 @@ class Pipeline:
         await self.recorder.refuse(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
             await self.course.overspent(found.seat, decision.reason)
-        return self.showing.problem(rerouted(found, alone(found, refusal(decision)), self.policy))
+        problem = rerouted(found, alone(found, refusal(decision)), self.policy)
+        return self.showing.problem(route_instead(found, problem, decision.instead, self.policy))
 
     async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""

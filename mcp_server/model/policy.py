@@ -51,6 +51,8 @@ class Decision:
     rule: str | None = None
     demand: Demand | None = None
     """What the call was granted; the guards hold it to that."""
+    instead: tuple[str, ...] = ()
+    """The tools that do what was refused, all in one mode that can be entered from here."""
 
     @property
     def allowed(self) -> bool:

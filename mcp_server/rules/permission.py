@@ -180,7 +180,7 @@ def profile(case: Case) -> Decision | None:
             return low if needed is least else refusals.because_unsheltered(low)
     demand = case.demand
     if demand and demand.takes and demand.asked_below and not given.covers(demand.asked_below):
-        return refusals.in_vain(case.tool, demand.takes, demand.instead, case.posture, case.policy)
+        return refusals.in_vain(case.tool, demand, case.session, case.posture, case.policy)
     return None
 
 

@@ -114,8 +114,7 @@ def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:
     else:
         standing = f"this session is in mode `{here.name}`" if here else "this session is at ROOT, in no mode"
         reason = f"`{tool.name}` is in mode {_names(modes)}, and {standing}."
-        call = json.dumps({"mode": modes[0].name}, ensure_ascii=False)
-        way_out = f"Call `menu_enter` with {call}, then make this call again."
+        way_out = f"Call {entering(modes[0])}, then make this call again."
     return refused(Layer.MODE, Code.WRONG_MODE, reason, way_out)
 
 
@@ -169,14 +168,28 @@ def profile_too_low(
     return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
 
 
-def in_vain(tool: Tool, needed: Profile, instead: tuple[str, ...], posture: Posture, policy: Policy) -> Decision:
+def in_vain(tool: Tool, demand: Demand, session: Session, posture: Posture, policy: Policy) -> Decision:
     """Nobody is asked about what would fail with a yes as well."""
-    low = profile_too_low(tool, needed, posture, policy, these_arguments=True)
-    if not instead:
+    low = profile_too_low(tool, demand.takes or demand.profile, posture, policy, these_arguments=True)
+    instead = demand.instead
+    mode = mode_with(instead, session, policy)
+    if mode is None:
         return low
-    tools = listed(instead, "and")
+    first = "" if session.flat or mode.name == session.mode else f"{entering(mode)}, then "
     asks = "it asks the user where it has to" if len(instead) == 1 else "they ask the user where they have to"
-    return replace(low, way_out=f"Nothing ran. Call {tools} for that: {asks}.")
+    return replace(low, way_out=f"Nothing ran. Call {first}{listed(instead, 'and')} for that: {asks}.", instead=instead)
+
+
+def mode_with(tools: tuple[str, ...], session: Session, policy: Policy) -> Mode | None:
+    """The mode in which a session can call all of these, the one it is in before any other."""
+    found = [mode for mode in policy.menus.modes if tools and set(tools) <= set(mode.tools)]
+    here = next((mode for mode in found if mode.name == session.mode), None)
+    return here or (found[0] if found and (session.flat or not session.pinned) else None)
+
+
+def entering(mode: Mode, handle: str | None = None) -> str:
+    call = {"mode": mode.name} | ({"menu": handle} if handle else {})
+    return f"`menu_enter` with {json.dumps(call, ensure_ascii=False)}"
 
 
 NO_SANDBOX = "this machine has no sandbox that holds"

@@ -4,6 +4,8 @@
 and then failed: a command's sandbox does not write `.git` at `normal`.
 """
 
+import json
+import re
 import subprocess
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
+from tests.doors.clients import ERAS, MODERN
 from tests.doors.pipe import Pipe, pipe
+from tests.doors.raw import raw
+from tests.doors.served import served
 from tests.doors.typed import typed
 
 LINES = [
@@ -43,12 +47,31 @@ WRITES = {
         "git add src/a.py notes.md",
         "git stage notes.md",
         "cd src; git -C .. add -u",
+        "timeout 5 git add .",
+        "timeout -k 1 --signal=KILL 5s git add .",
+        "git ls-files | xargs git add",
+        "git ls-files -z | xargs -0 -n 5 git add --",
+        "git ls-files | xargs -I{} git add {}",
+        r"\git add notes.md",
+        r"\command \git add notes.md",
+        "nice git add notes.md",
+        "nice -n 5 timeout 5 env -u A git add notes.md",
+        "stdbuf -o 0 setsid git add notes.md",
+        "find . -name '*.py' -exec git add {} +",
+        r"find . -name '*.py' -exec git add {} \;",
+        "eval 'git add notes.md'",
     ],
     "git_reset": ["git reset", "git reset -q HEAD", "git restore --staged ."],
     "git_create_branch": ["git branch topic", "git branch topic main", "bash -c 'git branch -q topic'"],
     "menugate profile trusted": [
-        *("git commit --amend --no-edit", "git commit --dry-run", "git commit --fixup=HEAD", "git commit -p -m x"),
-        *("git add -p", "git add -n .", "git reset --hard", "git reset HEAD notes.md", "git restore --staged notes.md"),
+        *("git commit --amend --no-edit", "git commit --fixup=HEAD", "git commit -p -m x"),
+        *(
+            "git add -p",
+            "git reset --hard",
+            "git reset HEAD notes.md",
+            "echo notes.md | xargs git reset",
+            "git restore --staged notes.md",
+        ),
         *("git restore notes.md", "git checkout -b topic", "git checkout -- notes.md", "git switch main"),
         *("git branch -d topic", "git branch -m other", "git tag v1", "git tag -d v1", "git tag -a v1 -m one"),
         *("git mv notes.md a.md", "git rm --cached notes.md", "git merge topic", "git cherry-pick topic"),
@@ -56,6 +79,8 @@ WRITES = {
         *("git commit-tree HEAD^{tree} -m x", "git write-tree", "git update-ref refs/heads/x HEAD", "git gc"),
         *("git worktree add ../w", "git notes add -m x", "git bisect start", "git reflog expire --all"),
         *("git remote prune origin", "git symbolic-ref HEAD refs/heads/x", "git hash-object -w notes.md"),
+        *("git prune", "git pack-refs --all", "git replace a b", "git replace -d a", "git update-index --refresh"),
+        *("git submodule update", "timeout 60 git gc --quiet"),
         "git add . && git tag v1",
     ],
     "menugate profile unrestricted": [
@@ -70,6 +95,12 @@ LOOKS = [
     *("git notes list", "git reflog show main", "git submodule status", "git symbolic-ref HEAD", "git clean -n"),
     *("git fetch --dry-run", "git apply --check a.patch", "git branch --sort=-committerdate --format='%(refname)'"),
     *("git init sub && cd sub && git add .", "git clone . sub && git -C sub commit -m x", "git -C /tmp/r add ."),
+    *("git add -n .", "git add --dry-run .", "git add -nv .", "git stage -An", "git commit --dry-run"),
+    *("git commit -a --dry-run -m x", "git commit --short", "git rm -n x", "git rm --cached -n x", "git rm -rn src"),
+    *("git mv -n a b", "git mv --dry-run a b", "git prune -n", "git reflog expire -n --all", "git pull --dry-run"),
+    *("git remote prune --dry-run origin", "git replace -l", "git replace", "git rebase --show-current-patch"),
+    *("git -c alias.z=add z", "timeout 5 git add -n .", "xargs git", "timeout git", "eval git", "find . -exec git"),
+    *("git ls-files | xargs git branch --list", r"git grep 'a\b'", "git init", "git init && git add ."),
     *("git grep add", "git push", "git bundle create a.bundle main"),
 ]
 OTHERS = [
@@ -249,3 +280,48 @@ def test_explain_says_the_same(repository: Path, home: Path) -> None:
     assert "git_commit" in explained.out
     assert "PROFILE_TOO_LOW" in explained.out
     assert "APPROVAL_REQUIRED" in typed(repository, home, "explain", "git_commit", '{"message": "x"}').out
+
+
+BRANCH = "git branch topic"
+NOT_THERE = "git add -A && git branch topic"
+
+
+def test_a_place_of_one_mode_names_no_tool_that_it_does_not_have(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal", "--mode", "swe") as one:
+        one.hello()
+        for line in (BRANCH, NOT_THERE):
+            told = refused(one.call("bash", command=line), "PROFILE_TOO_LOW")
+            assert "`menugate profile trusted`" in told
+            assert "`git_" not in told
+        assert "Call `git_add` for that" in refused(one.call("bash", command="git add ."), "PROFILE_TOO_LOW")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_tool_of_another_mode_is_named_with_the_way_there(era: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello("opencode", era)
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        told = refused(one.call("bash", command=BRANCH), "PROFILE_TOO_LOW")
+        assert 'Call `menu_enter` with {"mode": "git"}, then `git_create_branch` for that' in told
+        told = refused(one.call("bash", command=BRANCH, menu=handle), "PROFILE_TOO_LOW")
+        assert json.loads(told.partition("`menu_enter` with ")[2].partition(", then")[0]) == {
+            "mode": "git",
+            "menu": handle,
+        }
+        fine(one.call("menu_enter", mode="git", menu=handle))
+        assert "git_create_branch" in one.names()
+
+
+@pytest.mark.parametrize("line", [BRANCH, NOT_THERE, "git add .", "git commit -m x"])
+def test_a_list_that_stays_is_shown_the_whole_call(line: str, repository: Path, home: Path) -> None:
+    with served(repository, home, "--profile", "normal") as here, raw(here, name="some-client", era=MODERN) as one:
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        for where in ({"menu": handle}, {"mode": "swe"}):
+            told = refused(one.call("menu_call", tool="bash", arguments={"command": line}, **where), "PROFILE_TOO_LOW")
+            assert len(told) < 500
+            (whole,) = re.findall(r"menu_call (\{.*\})", told)
+            call = json.loads(whole)
+            assert ("menu" in call) is ("menu" in where)
+            again = said(one.call("menu_call", **call))
+            assert not re.search("PROFILE_TOO_LOW|WRONG_MODE|do not fit", again), again
+            fine(one.call("menu_enter", mode="swe", menu=handle))

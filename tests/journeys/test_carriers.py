@@ -130,8 +130,8 @@ def test_editing_by_mode_alone_is_told_how_to_get_there(ground: Ground, era: str
     call("menu_read", **READ, mode="swe")
     refused = call("menu_call", **EDIT, mode="swe")
     assert code(refused) == "NOT_READ"
-    assert "`menu_enter` with `swe`" in said(refused)
-    assert "`menu`" in said(refused)
+    assert "`menu_enter` with" in said(refused)
+    assert "menu`" in said(refused) or '"menu"' in said(refused)
     assert "first" in (ground.work / "notes.md").read_text()
 
 

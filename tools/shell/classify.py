@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from mcp_server.model.posture import Profile
@@ -30,6 +31,7 @@ AROUND = frozenset({"program", "list", "pipeline", "redirected_statement", "comm
 WORDS = frozenset({"word", "number", "string", "raw_string", "concatenation", "string_content", '"'})
 GROWING = frozenset("*?[{~")
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+QUIET = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0|NO_COLOR=1|(?:LC_ALL|LANG)=C(?:[.]UTF-8)?")
 DISCARDED = re.compile(r"(?:[12&]?> ?/dev/null|2>&1)")
 
 
@@ -125,6 +127,8 @@ def _everywhere(line: str) -> list[list[str]]:
 
 def _plainly(node: "Node") -> str:
     """A word without its quotes, whatever else there may be to it."""
+    if node.type in ("word", "command_name") and node.child_count < 2 and not _text(node).startswith(("'", '"')):
+        return _text(node).replace("\\", "")
     return _text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _text(node).strip("'\"")
 
 
@@ -147,7 +151,11 @@ def _plain(node: "Node") -> Iterator["Node"]:
 
 
 def _words(command: "Node") -> Iterator[str]:
-    for place, child in enumerate(command.children):
+    # A setting that is known stands in front of the name; any other one is not known.
+    rest = dropwhile(
+        lambda child: child.type == "variable_assignment" and QUIET.fullmatch(_text(child)), command.children
+    )
+    for place, child in enumerate(rest):
         if place == 0:
             name = child.children[0] if child.type == "command_name" and child.child_count == 1 else None
             # A name in quotes, or put together, is a name somebody wants to hide.

@@ -6,6 +6,7 @@ one, or write where its words say, is listed with the options that do neither.
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 Fits: TypeAlias = Callable[[Sequence[str]], bool]
@@ -49,8 +50,61 @@ def first(table: dict[str, Fits]) -> Fits:
 
 SHORT = r"-[0-9A-Za-z]+"
 LONG = r"--[a-z][a-z-]*(?:=.*)?"
+AHEAD_OF_GIT = frozenset(("--no-pager", "-P", "--no-optional-locks"))
+"""What git may be told before the command: no more than where it is, and to start no pager."""
+
+
+def git(table: dict[str, Fits]) -> Fits:
+    def fits(words: Sequence[str]) -> bool:
+        at = 0
+        while at < len(words) and (words[at] in AHEAD_OF_GIT or words[at] == "-C"):
+            if words[at] == "-C" and words[at + 1 : at + 2] and words[at + 1].startswith("-"):
+                return False
+            at += 2 if words[at] == "-C" else 1
+        return list(words[at:]) == ["--version"] or first(table)(words[at:])
+
+    return fits
+
+
+LISTS = (
+    "-n[0-9]*|--(?:list|all|remotes|show-current|verbose|ignore-case|omit-empty|no-color|no-column)",
+    # With a value of its own behind it, either one would take the option that makes it a list.
+    "--(?:sort|format)=.*|--(?:points-at|(?:no-)?contains|(?:no-)?merged|abbrev)(?:=.*)?",
+)
+LOOKED_FOR = re.compile("-l|--list|-n[0-9]*|--(?:points-at|(?:no-)?contains|(?:no-)?merged)(?:=.*)?")
+"""With one of these, a name is what is looked for; without, one that is made."""
+
+
+def lists_names(*short: str) -> Fits:
+    known = only(*short, *LISTS)
+    return lambda words: (
+        known(words)
+        and (not [one for one in words if one[:1] != "-"] or any(LOOKED_FOR.fullmatch(one) for one in words))
+    )
+
+
+SETTINGS = only(
+    "-l|-z|--(?:list|get|get-all|get-regexp|name-only|show-origin|show-scope|null|global|system|local|worktree|includes)",
+    "--(?:bool|int|path|type=.*|default=.*)",
+)
+
+
+def reads_settings(words: Sequence[str]) -> bool:
+    """One name alone is asked for too; behind a name everything is a value, which would be written."""
+    ahead = list(takewhile(lambda word: word.startswith("-"), words))
+    names = words[len(ahead) :]
+    if not SETTINGS(words) or any(word.startswith("-") for word in names):
+        return False
+    return bool(ASKS_SETTINGS.intersection(ahead)) or (len(names) == 1 and "." in names[0])
+
+
+ASKS_SETTINGS = frozenset(("-l", "--list", "--get", "--get-all", "--get-regexp"))
+URLS = only("--(?:all|push)")
+WORKTREES = frozenset(("-v", "-z", "--verbose", "--porcelain"))
+CLEANS = only("-[ndxXfq]+|--dry-run")
+DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
 GIT_SHOWS = only(
-    r"-[0-9]+|-[npswbzvqra]|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
+    r"-[0-9]+|-[npswbzvqra]+|-u(?:no|normal|all)?|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
     r"--(?:oneline|stat|shortstat|numstat|dirstat|summary|name-only|name-status|cached|staged|graph|all|branches|tags)",
     r"--(?:remotes|decorate|follow|no-merges|merges|first-parent|reverse|patch|no-patch|no-color|word-diff|raw|check)",
     r"--(?:short|branch|porcelain|ignored|abbrev-commit|full-index|date-order|topo-order|minimal|patience|histogram)",
@@ -86,16 +140,36 @@ READS: dict[str, Fits] = {
     "find": only(
         r"-(?:name|iname|path|ipath|type|maxdepth|mindepth|size|mtime|mmin|newer|empty|print|print0|not|o|a|prune|regex)"
     ),
-    "git": first(
+    "git": git(
         {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
-            **dict.fromkeys(("shortlog", "ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
+            "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
+            **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
             # Another first word would be what is done to it.
             "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
-            "branch": lambda words: all(word in BRANCH for word in words),
-            "tag": lambda words: list(words) in ([], ["-l"], ["--list"]),
-            "remote": lambda words: list(words) in ([], ["-v"]),
-            "stash": lambda words: list(words) == ["list"],
+            "branch": lists_names("-[arvli]+"),
+            # It has a `-v` and an `-a` of its own, which start a program and make one.
+            "tag": lists_names("-[li]+"),
+            "remote": lambda words: list(words) in ([], ["-v"]) or (words[0] == "get-url" and URLS(words[1:])),
+            "stash": lambda words: words[:1] in (("list",), ("show",)) and GIT_SHOWS(words[1:]),
+            "worktree": lambda words: words[:1] == ("list",) and all(one in WORKTREES for one in words[1:]),
+            "config": reads_settings,
+            "clean": lambda words: CLEANS(words) and any(DRY.fullmatch(one) for one in words),
+            # `-O` would open what it finds in a program.
+            "grep": only(
+                r"-[invwcalLhHoqzEFGPIWp0-9]+|-[ABCme].*|--(?:and|or|not)?",
+                "--(?:cached|untracked|no-index|count|name-only|files-with-matches|files-without-match|heading|break)",
+                "--(?:ignore-case|word-regexp|line-number|column|fixed-strings|extended-regexp|perl-regexp|all-match)",
+                "--(?:invert-match|only-matching|show-function|function-context|no-color|max-depth=.*|(?:no-)?exclude-standard)",
+            ),
+            "for-each-ref": only(
+                "--(?:count|sort|format|points-at|(?:no-)?merged|(?:no-)?contains)(?:=.*)?", "--ignore-case"
+            ),
+            "show-ref": only(
+                "-[sdq]+|--", "--(?:heads|branches|tags|head|dereference|verify|quiet|(?:hash|abbrev)(?:=.*)?)"
+            ),
+            "check-ignore": only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
+            "version": alone,
         }
     ),
     # Each in its own way: what is no option is a file to run or a target to make, and Python runs what it is piped.
@@ -104,7 +178,6 @@ READS: dict[str, Fits] = {
     "go": says("version"),
     "gcc": says("--version"),
 }
-BRANCH = {"-a", "-r", "-v", "-vv", "--list", "--all", "--show-current", "--remotes"}
 
 MODULES = frozenset("pytest unittest mypy ruff black isort flake8 pylint compileall build tox nox coverage".split())  # noqa: SIM905
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905

@@ -3,9 +3,16 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-AHEAD = frozenset(("command", "builtin", "exec", "env", "nohup", "nice", "time", "sudo"))
-"""Programs that start the one named behind their options."""
+AHEAD = {
+    **dict.fromkeys(("command", "builtin", "nohup", "setsid"), ""),
+    **{"exec": "a", "env": "u", "nice": "n", "ionice": "cn", "time": "fo", "stdbuf": "ioe", "timeout": "sk"},
+    **{"sudo": "ugp", "xargs": "adEILnPs"},
+}
+"""Programs that start the one named behind their options, with the options that take the next word with them."""
+FILLED = ("…",)
+"""What `xargs` and `find` put behind the words they are given is known to them alone."""
 SHELLS = frozenset(("bash", "sh", "dash", "zsh"))
 TAKING = frozenset(("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"))
 """Options of git that take the next word with them."""
@@ -23,17 +30,32 @@ class GitCall:
 
 def git_calls(words: Sequence[str], within: Callable[[str], Iterable[GitCall]]) -> Iterator[GitCall]:
     """`within`: asked about a line that is given to a shell, for the calls in it."""
-    at = 0
-    while at < len(words) and _leads_on(words, at):
-        at += 1
+    at, filled = 0, ()
+    while at < len(words) and (program := _program(words[at])) in AHEAD:
+        filled = FILLED if program == "xargs" else filled
+        at = _behind(words, at + 1, program)
     if at >= len(words):
         return
-    name, rest = words[at].rpartition("/")[2], words[at + 1 :]
-    if name in SHELLS:
-        for line in _given_to_a_shell(rest):
+    name, rest = _program(words[at]), [*words[at + 1 :], *filled]
+    if name in SHELLS or name == "eval":
+        for line in [" ".join(rest)] if name == "eval" else _given_to_a_shell(rest):
             yield from within(line)
+    elif name == "find":
+        for at in (at for at, word in enumerate(rest) if word in ("-exec", "-execdir", "-ok", "-okdir")):
+            yield from git_calls([*takewhile(lambda word: word not in (";", "+"), rest[at + 1 :])], within)
     elif name == "git":
         yield from _git(rest)
+
+
+def _program(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+def _behind(words: Sequence[str], at: int, program: str) -> int:
+    """Where the program stands that this one starts: behind its options, its settings, and how long it may take."""
+    while at < len(words) and (words[at].startswith("-") or SETTING.fullmatch(words[at])):
+        at += 2 if re.fullmatch(f"-[{AHEAD[program]}]" if AHEAD[program] else "(?!)", words[at]) else 1
+    return at + (program == "timeout")
 
 
 def _git(words: Sequence[str]) -> Iterator[GitCall]:
@@ -46,11 +68,6 @@ def _git(words: Sequence[str]) -> Iterator[GitCall]:
         at += 2 if taking else 1
     if at < len(words):
         yield GitCall(words[at], tuple(words[at + 1 :]), tuple(places))
-
-
-def _leads_on(words: Sequence[str], at: int) -> bool:
-    word = words[at]
-    return word.rpartition("/")[2] in AHEAD or (at > 0 and (word.startswith("-") or bool(SETTING.fullmatch(word))))
 
 
 def _given_to_a_shell(words: Sequence[str]) -> list[str]:

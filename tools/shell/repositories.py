@@ -66,6 +66,14 @@ def unless(*reading: str, nothing: bool = False) -> Judged:
     return lambda words: None if (words[0] in reading if words else nothing) else PLAIN
 
 
+DRY = "-[a-zA-Z]*n[a-zA-Z]*|--dry-run"
+
+
+def unless_dry(judged: Judged, shows: str = DRY) -> Judged:
+    """Written, unless one of these options has it only say what it would do."""
+    return lambda words: None if any(re.fullmatch(shows, word) for word in _options(words)) else judged(words)
+
+
 def _options(words: Sequence[str]) -> list[str]:
     """Before `--`; what follows an option that takes a message is that message."""
     found: list[str] = []
@@ -131,7 +139,7 @@ def config(words: Sequence[str]) -> Profile | None:
 
 def remote(words: Sequence[str]) -> Profile | None:
     done = next(iter(_named(words)), "show")
-    if done in ("show", "get-url"):
+    if done in ("show", "get-url") or (done == "prune" and {"-n", "--dry-run"} & set(words)):
         return None
     return PLAIN if done in ("prune", "update", "set-head") else CONFIGURING
 
@@ -144,14 +152,20 @@ def submodule(words: Sequence[str]) -> Profile | None:
 
 
 COMMANDS: dict[str, Judged] = {
-    **dict.fromkeys(("add", "stage"), tool("git_add", r"-[a-zA-Z]*[pienNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
+    **dict.fromkeys(
+        ("add", "stage"),
+        unless_dry(tool("git_add", r"-[a-zA-Z]*[pieNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
+    ),
     # What it commits is what is staged, by the person, with a message.
-    "commit": tool(
-        "git_commit",
-        r"-[a-zA-Z]*[cCpSztoi](?:[a-zA-Z0-9~^/@].*)?",
-        r"--(?:amend|dry-run|short|long|branch|porcelain|null|allow-empty|allow-empty-message|interactive|patch)",
-        r"--(?:gpg-sign|fixup|squash|reuse-message|reedit-message|author|date|template|only|include|trailer|pathspec.*)"
-        r"(?:=.*)?",
+    "commit": unless_dry(
+        tool(
+            "git_commit",
+            r"-[a-zA-Z]*[cCpSztoi](?:[a-zA-Z0-9~^/@].*)?",
+            r"--(?:amend|branch|null|allow-empty|allow-empty-message|interactive|patch)",
+            r"--(?:gpg-sign|fixup|squash|reuse-message|reedit-message|author|date|template|only|include|trailer)(?:=.*)?",
+            r"--pathspec.*",
+        ),
+        "--(?:dry-run|short|long|porcelain)",
     ),
     "reset": reset,
     "restore": restore,
@@ -161,20 +175,23 @@ COMMANDS: dict[str, Judged] = {
     "remote": remote,
     "submodule": submodule,
     "stash": unless("list", "show"),
-    "worktree": unless("list"),
+    "worktree": unless_dry(unless("list")),
     "notes": unless("list", "show", "get-ref", nothing=True),
+    "replace": lambda words: None if not _named(words) or {"-l", "--list"} & set(words) else PLAIN,
+    "prune": unless_dry(always),
     "bisect": unless("log", "view", "visualize", "help"),
-    "reflog": lambda words: PLAIN if words[:1] in (("expire",), ("delete",)) else None,
+    "reflog": unless_dry(lambda words: PLAIN if words[:1] in (("expire",), ("delete",)) else None),
     "sparse-checkout": lambda words: CONFIGURING if words[:1] and words[0] not in ("list", "check-rules") else None,
     "symbolic-ref": lambda words: PLAIN if len(_named(words)) > 1 or {"-d", "--delete"} & set(words) else None,
     "hash-object": lambda words: PLAIN if "-w" in words else None,
     "apply": lambda words: PLAIN if {"--index", "--cached", "-3", "--3way"} & set(words) else None,
     "fetch": lambda words: None if "--dry-run" in words else PLAIN,
-    **dict.fromkeys(
-        ("checkout", "switch", "mv", "rm", "merge", "cherry-pick", "revert", "pull", "rebase", "am"), always
-    ),
+    **dict.fromkeys(("mv", "rm"), unless_dry(always)),
+    "pull": unless_dry(always, "--dry-run"),
+    **dict.fromkeys(("rebase", "am"), unless_dry(always, "--show-current-patch(?:=.*)?")),
+    **dict.fromkeys(("checkout", "switch", "merge", "cherry-pick", "revert"), always),
     **dict.fromkeys(
         ("commit-tree", "write-tree", "read-tree", "mktree", "mktag", "update-ref", "update-index"), always
     ),
-    **dict.fromkeys(("gc", "repack", "filter-branch", "fast-import"), always),
+    **dict.fromkeys(("gc", "repack", "pack-refs", "filter-branch", "fast-import"), always),
 }
