@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, add_posture
-from mcp_server.cli.paper import as_json, say, table
+from mcp_server.cli.paper import as_json, one_line, say, table
 from mcp_server.cli.posture.holding import NOT_YET, holding, in_json, remembering
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 from mcp_server.cli.standing import servers
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_waiting(waits, settings.person)
     tell(facts)
     for told in [told for one in judged.servers for told in one.differs]:
-        say((told, "yellow"))
+        say((one_line(told), "yellow"))
     entitle(stands.posture, settings.workspace.name)
     return 0
 
@@ -75,10 +75,12 @@ def tell(facts: dict[str, Any]) -> None:
 
 
 def work_in_words(one: dict[str, Any]) -> str:
+    from mcp_server.rules.wording import quoted
+
     name = f"`{one['tool']}`" + (f" `{one['about']}`" if one["about"] else "")
     pids = f"pid {', '.join(map(str, one['processes']))}, " if one["processes"] else ""
     behind = ", in the background" if one["in_background"] else ""
-    whose = f"session {one['session']}" + (f" of {one['client']}" if one["client"] else "")
+    whose = f"session {one['session']}" + (f" of {quoted(one['client'])}" if one["client"] else "")
     return f"{name} since {one['since']}{behind} ({pids}{whose}, {one['principal']}, server {one['server']})"
 
 
