@@ -168,9 +168,8 @@ def run_deny(arguments: argparse.Namespace) -> int:
     if settled.used:
         say(f"Taken back: `{one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
     else:
-        say(
-            f"Denied: `{one_line(settled.wanted.tool)}`. The model is told at once if the call waits, else when it is made again."
-        )
+        told = "The model is told at once if the call waits, else when it is made again."
+        say(f"Denied: `{one_line(settled.wanted.tool)}`. {told}")
     return 0
 
 

@@ -92,7 +92,6 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
             "file": settings.state / "state.db",
             "bytes": size,
             "lost": lost or None,
-            "left": state.left(settings.person),
             "full": no_room(settings.state),
         },
         "running": serving(state),

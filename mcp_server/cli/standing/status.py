@@ -57,6 +57,9 @@ def tell(facts: dict[str, Any]) -> None:
     for number, (axis, one) in enumerate(facts["posture"].items()):
         value = {True: "on", False: "off"}.get(one["value"], one["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
+    if low := facts["narrowed"]:
+        rows.append(("narrowed", f"{low['says']} For what is usual here, type one after another:"))
+        rows += [("", one) for one in low["commands"]]
     rows += [
         ("ceiling", f"{facts['ceiling']}, set by {facts['ceiling_set_by']}"),
         ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
@@ -104,7 +107,6 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
     )
     more = len(facts["calls"]) - MOST_WORKS
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
-    from mcp_server.rules.steering.phrases import to_choose
     from mcp_server.state.ahead import FULL
 
     rows = [("disk", FULL.format(state["file"].parent))] if state["full"] else []
@@ -113,7 +115,6 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
-        *([("", to_choose(state["left"]))] if state["lost"] else []),
         ("running", lives or "nothing at the moment"),
         *[("", work_in_words(one)) for one in facts["calls"][:MOST_WORKS]],
         *[("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0],
