@@ -89,7 +89,7 @@ def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tupl
 async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
     """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
     said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
-    if not ill or not writable:
+    if not (fix and ill and writable):
         return said
     return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
 

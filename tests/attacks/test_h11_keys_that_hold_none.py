@@ -147,3 +147,27 @@ def test_the_lines_that_are_shown_bring_the_usual_work_back(
 def badge(workspace: Path, home: Path) -> dict[str, str]:
     posture = json.loads(typed(workspace, home, "status", "--json").out)["posture"]
     return {axis: one["value"] for axis, one in posture.items()}
+
+
+@pytest.mark.parametrize("how", ["empty", "cut"])
+@pytest.mark.parametrize("health", ["auto", "ask"])
+def test_the_doctor_alone_changes_nothing_and_says_what_is_true(
+    workspace: Path, home: Path, how: str, health: str
+) -> None:
+    config = home / ".config" / "menugate" / "menugate.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"health: {health}\n")
+    assert typed(workspace, home, "mode", "review").code == 0
+    spoil(state_home(home) / "ledger.key", how)
+    before = typed(workspace, home, "status", "--json").out, typed(workspace, home, "audit", "tail", "--json").out
+    assert typed(workspace, home, "doctor").code == 1
+    assert "`repair`" not in typed(workspace, home, "doctor").err
+    assert before == (
+        typed(workspace, home, "status", "--json").out,
+        typed(workspace, home, "audit", "tail", "--json").out,
+    )
+    fixed = typed(workspace, home, "doctor", "fix")
+    stands = badge(workspace, home)["work_mode"]
+    assert ("repair` already" in fixed.err) <= (stands == "repair"), fixed.err
+    again = typed(workspace, home, "doctor", "fix")
+    assert ("repair` already" in again.err) <= (badge(workspace, home)["work_mode"] == "repair"), again.err

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate doctor              examine everything; exits 1 where something is wrong
-menugate doctor fix          mend what has one certain cure, then examine again
+menugate doctor              examine everything and change nothing; exits 1 where something is wrong
+menugate doctor fix          mend what has one certain cure, then examine again; what is left is the health gate's
 menugate doctor --json       the findings for a program
 """
 COLOURS = {"good": "green", "note": "yellow", "fault": "red"}
@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         mended = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = faults(findings)
-    followed = gate(arguments, settings, ill) if ill and usable(findings) else ""
+    fixing = arguments.deed == "fix"
+    followed = gate(arguments, settings, ill) if fixing and ill and usable(findings) else ""
     if arguments.json:
         as_json(
             {

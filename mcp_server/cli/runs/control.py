@@ -43,11 +43,11 @@ def add(commands: Commands) -> None:
     add_place(one)
     one = commands.add("next", "let runs go on that wait; in `assisted`, for one unit", NEXT, run_next)
     one.add_argument("units", nargs="?", type=int, default=1, metavar="UNITS", help="how many units, in `assisted`")
-    add_whom(one)
+    add_whom(one, "yours, and all that `stop` ended")
     add_place(one)
     one = commands.add("stop", "end runs and clear what they have come to", STOP, run_stop)
     one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
-    add_whom(one)
+    add_whom(one, "everybody's")
     add_place(one)
 
 
