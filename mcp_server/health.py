@@ -31,6 +31,7 @@ from mcp_server.renewal import differing
 from mcp_server.rules.steering.phrases import to_choose
 from mcp_server.settings import Settings
 from mcp_server.state.ahead import FULL, no_room
+from mcp_server.state.lives import unreadable
 from mcp_server.state.trust.keyfiles import unfit_keys
 from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
 
@@ -147,6 +148,8 @@ def of_folder(settings: Settings) -> Iterator[Finding]:
         yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
         yield Finding("state folder", f"{settings.state}, yours alone")
+    if says := unreadable(settings.state):
+        yield Finding("servers", says, Grade.FAULT)
     yield from (Finding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
     if settings.keys_last:
         says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."

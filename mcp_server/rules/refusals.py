@@ -149,8 +149,8 @@ def phase_spent(step: Step) -> Decision:
 
 
 def read_only(tool: Tool, posture: Posture) -> Decision:
-    holds = "AI mode `chat`" if posture.ai_mode is AiMode.CHAT else f"Work mode `{posture.work_mode}`"
-    reason = f"{holds} holds, which only reads, and `{tool.name}` would do more than read."
+    holds = "ai mode `chat`" if posture.ai_mode is AiMode.CHAT else f"work mode `{posture.work_mode}`"
+    reason = f"The {holds} only reads, and `{tool.name}` would do more than read."
     way_out = "Describe what you would do instead of doing it. Only the user can choose another kind of work."
     return refused(Layer.STAGE, Code.READ_ONLY_WORK, reason, way_out)
 

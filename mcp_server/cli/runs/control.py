@@ -129,7 +129,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     say(f"It could not be put on record: {why.replace(NOTHING_RAN, '')}")
     if did:
         say(f"Told by a signal, these servers ended everything they ran: {', '.join(map(str, did))}.")
-        say("They refuse new calls until it is on record; once there is space, `menugate next` lets new ones begin.")
+        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
     for pid in silent:
         say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
     if not (did or silent):

@@ -118,7 +118,7 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("running", lives or "nothing at the moment"),
         *[("", work_in_words(one)) for one in facts["calls"][:MOST_WORKS]],
         *[("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0],
-        ("sessions", f"{facts['sessions']:,}"),
+        ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
         ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
         ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),
     ]
