@@ -23,11 +23,11 @@ from mcp_server.installation import described, inside, linked
 from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
-from mcp_server.model.health import Finding, Grade, faults, verdict
 from mcp_server.model.pack import Pack
 from mcp_server.model.posture import Posture
 from mcp_server.person import health_gate, opened
 from mcp_server.renewal import differing
+from mcp_server.rules.steering.findings import Finding, Grade, faults, verdict
 from mcp_server.rules.steering.phrases import to_choose
 from mcp_server.settings import Settings
 from mcp_server.state.ahead import FULL, no_room

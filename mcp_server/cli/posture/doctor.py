@@ -10,7 +10,7 @@ from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table
 from mcp_server.cli.standing.servers import meant, settings_of_server
 
 if TYPE_CHECKING:
-    from mcp_server.model.health import Finding
+    from mcp_server.rules.steering.findings import Finding
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from mcp_server.health import examine, mend, usable
-    from mcp_server.model.health import faults
+    from mcp_server.rules.steering.findings import faults
 
     settings = settings_of(arguments)
     if (server := meant(arguments, settings)) is not None:
@@ -82,7 +82,7 @@ def in_json(one: "Finding") -> dict[str, object]:
 
 
 def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
-    from mcp_server.model.health import Grade, faults, verdict
+    from mcp_server.rules.steering.findings import Grade, faults, verdict
 
     if mended:
         table([("mended" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS)
