@@ -8,8 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +24,14 @@ from mcp_server.law import Law, Unbuildable, law
 from mcp_server.library import Faults
 from mcp_server.model.ending import Refusal
 from mcp_server.model.pack import Pack
+from mcp_server.model.posture import Posture
 from mcp_server.person import health_gate, opened
 from mcp_server.renewal import differing
+from mcp_server.rules.steering.findings import Finding, Grade, faults, verdict
 from mcp_server.rules.steering.phrases import to_choose
 from mcp_server.settings import Settings
 from mcp_server.state.ahead import FULL, no_room
+from mcp_server.state.lives import unreadable
 from mcp_server.state.trust.keyfiles import unfit_keys
 from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
 
@@ -39,22 +41,6 @@ if TYPE_CHECKING:
 MOST_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 
 
-class Grade(StrEnum):
-    GOOD = "good"
-    NOTE = "note"
-    FAULT = "fault"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    what: str
-    says: str
-    grade: Grade = Grade.GOOD
-    cure: str = ""
-    """What mends it, in words; empty where nothing is certain to."""
-    mend: Callable[[], object] | None = None
-
-
 def examine(
     settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
 ) -> list[Finding]:
@@ -62,16 +48,12 @@ def examine(
     shut = list(of_shut_folders(settings))
     return [
         *of_law(settings, packs),
-        *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, told))),
+        *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, packs, told))),
         *of_guards(settings),
         *of_sandbox(settings, packs),
         *(Finding("servers", says, Grade.FAULT if one.fault else Grade.NOTE) for one, says in differing(settings)),
         *(() if shut else of_leftovers(settings)),
     ]
-
-
-def faults(findings: Sequence[Finding]) -> list[Finding]:
-    return [one for one in findings if one.grade is Grade.FAULT]
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
@@ -97,7 +79,7 @@ def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tupl
     lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
     ill = [f"{one.what}: {one.says}" for one in faults(findings)]
     mendable = any(one.mend for one in findings)
-    lines.append("Not in order." if ill else "In order.")
+    lines.append(verdict(findings))
     return (
         "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""),
         ill,
@@ -108,7 +90,7 @@ def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tupl
 async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
     """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
     said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
-    if not ill or not writable:
+    if not (fix and ill and writable):
         return said
     return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
 
@@ -116,6 +98,14 @@ async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> s
 def usable(findings: Sequence[Finding]) -> bool:
     """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
     return not any(one.what in ("state file", "lock", "disk") for one in faults(findings))
+
+
+def usual(settings: Settings, packs: Sequence[Pack]) -> Posture:
+    """What holds where nobody chose."""
+    with suppress(Unbuildable):
+        if isinstance(found := law(settings, packs), Law):
+            return found.posture.capped(found.policy.ceiling)
+    return Posture()
 
 
 def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
@@ -158,6 +148,8 @@ def of_folder(settings: Settings) -> Iterator[Finding]:
         yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
         yield Finding("state folder", f"{settings.state}, yours alone")
+    if says := unreadable(settings.state):
+        yield Finding("servers", says, Grade.FAULT)
     yield from (Finding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
     if settings.keys_last:
         says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
@@ -185,7 +177,7 @@ def of_lock(settings: Settings) -> Iterator[Finding]:
         lock.close()
 
 
-def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+def of_state(settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None) -> Iterator[Finding]:
     from mcp_server.state.reader import Reader
     from mcp_server.state.sqlite import look
 
@@ -206,7 +198,7 @@ def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Ite
         return
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
-            yield from of_file(settings, state)
+            yield from of_file(settings, packs, state)
             yield from of_ledger(settings, state, told)
     except Refusal as refused:
         yield Finding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
@@ -215,14 +207,16 @@ def of_state(settings: Settings, told: Callable[[int, int], None] | None) -> Ite
 BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, only reading is allowed"
 
 
-def of_file(settings: Settings, state: "Reader") -> Iterator[Finding]:
+def of_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[Finding]:
     size = settings.database.stat().st_size / 1024
     if state.exchanged():
         yield Finding("state file", EXCHANGED, Grade.FAULT)
     else:
         yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
     if lost := state.lost():
-        yield Finding("state file", f"{lost}; {to_choose(state.left(settings.person))}.", Grade.NOTE)
+        yield Finding("state file", f"{lost}.", Grade.NOTE)
+    if low := to_choose(state.choice(settings.person), usual(settings, packs), lost):
+        yield Finding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.gone():
         says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
         yield Finding("servers", says, Grade.NOTE)

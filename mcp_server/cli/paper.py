@@ -47,6 +47,11 @@ def clean(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign in "\n\t" else _escaped(sign) for sign in text)
 
 
+def one_line(text: str) -> str:
+    """Somebody else's words within a line of ours: whatever they hold, no other line begins there."""
+    return clean(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
 def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode()
 
@@ -83,7 +88,7 @@ def table(
 ) -> None:
     """Columns as wide as what is in them; the last one runs on. The columns in `right` hold numbers, and a cell whose
     word is in `paint` gets that colour."""
-    lines = [[clean(cell) for cell in line] for line in ([head] if head else []) + list(rows)]
+    lines = [[one_line(cell) for cell in line] for line in ([head] if head else []) + list(rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
         cells = [

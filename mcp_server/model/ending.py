@@ -65,7 +65,7 @@ MEANINGS: dict[Code, str] = {
     Code.WRONG_MODE: "the tool belongs to a mode this session is not in; the answer names the mode to enter",
     Code.WRONG_STAGE: "the stage of this run does not include what the tool does",
     Code.WRONG_PHASE: "the phase this run is in does not include the tool; the answer says how to go on",
-    Code.READ_ONLY_WORK: "the person chose a kind of work that only reads (plan, research, review, or ai mode chat)",
+    Code.READ_ONLY_WORK: "the kind of work that holds only reads (plan, research, review, or ai mode chat)",
     Code.PROFILE_TOO_LOW: "the person's permission profile does not cover the tool, or not with these arguments",
     Code.RULE_DENIED: "a deny rule matches the call",
     Code.INVALID_ARGUMENTS: "the arguments do not fit the tool's schema",

@@ -225,6 +225,13 @@ class Choice:
         tried = {axis for one in self.trials if one.change.door is Door.TERMINAL for axis in one.change.axes}
         return {axis: value for axis, value in self.claims.items() if axis not in tried}
 
+    def narrowed(self, usual: Posture) -> list[str]:
+        """The axes that would stand otherwise without what is claimed."""
+        if not self.claims:
+            return []
+        free, held = replace(self, claims={}).over(usual), self.over(usual)
+        return [axis for axis in self.narrowing if getattr(free, axis) != getattr(held, axis)]
+
     def over(self, usual: Posture) -> Posture:
         chosen: dict[str, Any] = dict(self.axes)
         for axis, value in self.narrowing.items():

@@ -18,6 +18,7 @@ from mcp_server.rules.patterns.globs import Impossible
 from mcp_server.rules.patterns.leading import word_of
 from mcp_server.rules.patterns.places import OPPOSITE
 from mcp_server.rules.patterns.slips import slip
+from mcp_server.rules.patterns.spellings import misspelled
 from mcp_server.rules.patterns.strays import stray
 from mcp_server.rules.patterns.turned import turned
 from mcp_server.rules.reach import names_at, never, schemas_at
@@ -108,7 +109,7 @@ def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
     command = any(tool.subject and tool.subject[1] is Subject.COMMAND for tool in tools)
     about = written.specifier, arguments, tuple(Op), command
-    if wrong := stray(*about) or turned(*about) or slip(*about):
+    if wrong := stray(*about) or turned(*about) or misspelled(written.specifier, command) or slip(*about):
         end = "" if wrong.endswith("?") else "."
         raise Malformed(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
 

@@ -148,9 +148,9 @@ def phase_spent(step: Step) -> Decision:
 
 
 def read_only(tool: Tool, posture: Posture) -> Decision:
-    chosen = "ai mode `chat`" if posture.ai_mode is AiMode.CHAT else f"work mode `{posture.work_mode}`"
-    reason = f"The person chose {chosen}, which only reads, and `{tool.name}` would do more than read."
-    way_out = "Describe what you would do instead of doing it. Only the person can choose another kind of work."
+    holds = "ai mode `chat`" if posture.ai_mode is AiMode.CHAT else f"work mode `{posture.work_mode}`"
+    reason = f"The {holds} only reads, and `{tool.name}` would do more than read."
+    way_out = "Describe what you would do instead of doing it. Only the user can choose another kind of work."
     return refused(Layer.STAGE, Code.READ_ONLY_WORK, reason, way_out)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.memory import Entry
 from mcp_server.model.ports.records import Document
-from mcp_server.model.posture import AXES, Choice
+from mcp_server.model.posture import Choice
 from mcp_server.model.runs.approval import Approval
 from mcp_server.model.runs.report import Report as QaReport
 from mcp_server.model.session import Hold
@@ -185,11 +185,9 @@ class Reader:
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
 
-    def left(self, principal: str) -> list[str]:
-        """The axes of a lost choice that nobody chose again; until that is done, the least holds for them."""
-        choice = self.choices().get(principal) if self.lost() else Choice()
-        claims = AXES if choice is None else choice.claims
-        return [axis for axis in AXES if axis in claims]
+    def choice(self, principal: str) -> Choice | None:
+        """What holds for somebody; the least there is where a choice was lost."""
+        return self.choices().get(principal) or (Choice.least(0) if self.lost() else None)
 
     def alive(self) -> list[Row]:
         """The starts of the processes that are still there."""

@@ -164,7 +164,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
     config(home, f"health: {policy}\n" if policy else "")
     menugate("profile trusted")
     sql(place, TAMPER)
-    assert menugate("doctor").code == 1
+    assert menugate("doctor fix").code == 1
     stands = json.loads(menugate("status --json").out)
     work, profile = (stands["posture"][axis]["value"] for axis in ("work_mode", "profile"))
     (health,) = [json.loads(line) for line in menugate("audit tail --kind health --json").out.splitlines()]
@@ -181,7 +181,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
         return
     (asked,) = stands["to_come"]
     assert f"menugate steer --confirm {asked['id']}" in menugate("messages").out
-    assert menugate("doctor").code == 1
+    assert menugate("doctor fix").code == 1
     assert len(json.loads(menugate("status --json").out)["to_come"]) == 1, "it is asked once"
     assert "repair | autonomous | normal" in menugate(f"steer --confirm {asked['id']}").out
 
@@ -191,7 +191,7 @@ def test_the_gate_never_raises_the_profile(menugate: Type, place: Path, home: Pa
     config(home, "health: auto\n")
     menugate(f"profile {profile}")
     sql(place, TAMPER)
-    menugate("doctor")
+    menugate("doctor fix")
     value = json.loads(menugate("profile --json").out)["value"]
     assert value == ("restricted" if profile == "restricted" else "normal")
 
@@ -217,8 +217,9 @@ def test_a_served_folder_is_examined_from_the_client(menugate: Type, place: Path
         sql(place, "UPDATE ledger SET body = replace(body, 'pid', 'pix') WHERE seq = 1")
         answer = one.request("prompts/get", {"name": "doctor", "arguments": {}})
         said = answer["result"]["messages"][0]["content"]["text"]
-        assert "fault: ledger: row 1" in said and "Not in order." in said
-        assert "The work mode was turned to `repair`" in said
+        assert "fault: ledger: row 1" in said and "Not in order: 1 fault." in said
+        assert "`menugate doctor fix`" not in said and "`repair`" not in said, "it only reads"
+    assert "repair" not in menugate("status").out
 
 
 def test_the_real_command_ends_with_one_where_something_is_wrong(place: Path, home: Path, menugate: Type) -> None:

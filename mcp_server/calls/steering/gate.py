@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.steering.doors import Doors
+from mcp_server.model.ending import Problem
 from mcp_server.model.posture import Change, Choice, Door, OnFailure, Posture, Profile, Value, WorkMode
 from mcp_server.state import deeds
 
 MOST_SAID = 3
+CONFIRM = "`menugate steer --confirm {}` turns the work mode to `repair`."
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,14 @@ class HealthGate:
         if self.policy is OnFailure.LOG_ONLY:
             return "It was put on record, and nothing else was done (`health: log-only`)."
         said = [await self._turned(principal, reason) for principal in self.principals]
-        return " ".join(dict.fromkeys(one for one in said if one)) or "The work mode is `repair` already."
+        return " ".join(dict.fromkeys(said))
 
     async def _turned(self, principal: str, reason: str) -> str:
         now, choice = await self.doors.stands(principal)
-        if now.work_mode is WorkMode.REPAIR or asked_already(choice):
-            return ""
+        if now.work_mode is WorkMode.REPAIR:
+            return "The work mode is `repair` already."
+        if (asked := asked_already(choice)) is not None:
+            return f"{CONFIRM.format(asked.id)} That was asked before."
         asking = self.policy is not OnFailure.AUTO
         change = Change(
             id=self.doors.new_id(),
@@ -42,18 +46,22 @@ class HealthGate:
             door=Door.DOCTOR,
             unconfirmed=asking,
         )
-        if not isinstance(await self.doors.ask(principal, change, now.epoch), Choice):
-            return ""
+        answer = await self.doors.ask(principal, change, now.epoch)
+        if isinstance(answer, Problem):
+            return f"The work mode stays `{now.work_mode}`: {answer.message} {answer.way_out}"
+        if not isinstance(answer, Choice):
+            return f"The posture changed meanwhile; the work mode was left at `{now.work_mode}`."
         if not asking:
             return "The work mode was turned to `repair` (`health: auto`)."
-        how = f"`menugate steer --confirm {change.id}` turns the work mode to `repair`."
+        how = CONFIRM.format(change.id)
         text = f"menugate found itself not in order: {reason}. {how}"
         await self.doors.store.leave_message("", text, principal=principal)
         return how
 
 
-def asked_already(choice: Choice | None) -> bool:
-    return choice is not None and any(one.unconfirmed and one.door is Door.DOCTOR for one in choice.waiting)
+def asked_already(choice: Choice | None) -> Change | None:
+    waiting = choice.waiting if choice else ()
+    return next((one for one in waiting if one.unconfirmed and one.door is Door.DOCTOR), None)
 
 
 def repairing(now: Posture) -> dict[str, Value]:

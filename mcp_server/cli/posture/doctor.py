@@ -10,12 +10,12 @@ from mcp_server.cli.paper import Trouble, as_json, note, progress, say, table
 from mcp_server.cli.standing.servers import meant, settings_of_server
 
 if TYPE_CHECKING:
-    from mcp_server.health import Finding
+    from mcp_server.rules.steering.findings import Finding
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate doctor              examine everything; exits 1 where something is wrong
-menugate doctor fix          mend what has one certain cure, then examine again
+menugate doctor              examine everything and change nothing; exits 1 where something is wrong
+menugate doctor fix          mend what has one certain cure, then examine again; what is left is the health gate's
 menugate doctor --json       the findings for a program
 """
 COLOURS = {"good": "green", "note": "yellow", "fault": "red"}
@@ -29,7 +29,8 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.health import examine, faults, mend, usable
+    from mcp_server.health import examine, mend, usable
+    from mcp_server.rules.steering.findings import faults
 
     settings = settings_of(arguments)
     if (server := meant(arguments, settings)) is not None:
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         mended = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = faults(findings)
-    followed = gate(arguments, settings, ill) if ill and usable(findings) else ""
+    fixing = arguments.deed == "fix"
+    followed = gate(arguments, settings, ill) if fixing and ill and usable(findings) else ""
     if arguments.json:
         as_json(
             {
@@ -70,11 +72,17 @@ def by_person(settings: "Settings") -> None:
 
 
 def in_json(one: "Finding") -> dict[str, object]:
-    return {"what": one.what, "grade": one.grade, "says": one.says, "mendable": one.mend is not None}
+    return {
+        "what": one.what,
+        "grade": one.grade,
+        "says": one.says,
+        "mendable": one.mend is not None,
+        "commands": one.commands,
+    }
 
 
 def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
-    from mcp_server.health import Grade, faults
+    from mcp_server.rules.steering.findings import Grade, faults, verdict
 
     if mended:
         table([("mended" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS)
@@ -82,7 +90,8 @@ def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
     table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
     ill, mendable = len(faults(findings)), sum(one.mend is not None for one in findings)
     say()
-    say(("In order.", "green") if not ill else (f"Not in order: {ill} fault{'s' * (ill > 1)}.", "red"))
+    narrow = any(one.commands for one in findings)
+    say((verdict(findings), "red" if ill else "yellow" if narrow else "green"))
     if mendable:
         say(f"`menugate doctor fix` mends {mendable} of them." if ill else "`menugate doctor fix` tidies up.")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from mcp_server.cli.paper import Trouble, note, when
 if TYPE_CHECKING:
     from mcp_server.law import Law
     from mcp_server.model.posture import Choice, Posture, Profile
+    from mcp_server.rules.steering.phrases import Narrowed
     from mcp_server.settings import Settings
     from mcp_server.state.reader import Reader
 
@@ -41,6 +42,7 @@ class Holding:
     posture: "Posture"
     origins: Mapping[str, str]
     choice: "Choice | None" = None
+    narrowed: "Narrowed | None" = None
 
 
 def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag: bool, principal: str = "") -> Holding:
@@ -56,16 +58,25 @@ def holding(settings: "Settings", found: "Law", state: "Reader | None", by_flag:
         return Holding(
             Choice.least(0).over(found.posture),
             dict.fromkeys(AXES, LEAST),
+            narrowed=typed_for(Choice.least(0), found, lost, whose),
         )
     wished = choice.over(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
-    origins |= dict.fromkeys(narrowed(choice, found.posture), LEAST if lost and forgotten(choice) else NARROWED)
+    origins |= dict.fromkeys(
+        choice.narrowed(found.posture) if choice else (), LEAST if lost and forgotten(choice) else NARROWED
+    )
     posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
     asked = settings.profile or found.library.config.posture.profile
     said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
     if posture.profile is not (wished.profile if said else asked):
         origins["profile"] = "the ceiling"
-    return Holding(posture, origins, choice)
+    return Holding(posture, origins, choice, typed_for(choice, found, lost, whose))
+
+
+def typed_for(choice: "Choice | None", found: "Law", lost: str, whose: str) -> "Narrowed | None":
+    from mcp_server.rules.steering.phrases import to_choose
+
+    return to_choose(choice, found.posture.capped(ceiling_of(found, whose)), lost)
 
 
 LEAST = "the least there is, because an earlier state was lost"
@@ -83,14 +94,6 @@ def tell_alone(settings: "Settings") -> None:
     """Whoever steers should not think that somebody else's servers follow."""
     if settings.foreign and settings.foreign.exists():
         note("Another account works in this folder too, with a state of its own: this holds for your account alone.")
-
-
-def narrowed(choice: "Choice | None", usual: "Posture") -> list[str]:
-    """The axes that would stand otherwise without what is claimed."""
-    if choice is None or not choice.claims:
-        return []
-    free, held = replace(choice, claims={}).over(usual), choice.over(usual)
-    return [axis for axis in choice.narrowing if getattr(free, axis) != getattr(held, axis)]
 
 
 def forgotten(choice: "Choice | None") -> bool:
@@ -163,6 +166,7 @@ def in_json(stands: Holding) -> dict[str, Any]:
         "posture": {
             axis: {"value": getattr(stands.posture, axis), "from": origin} for axis, origin in stands.origins.items()
         },
+        "narrowed": {"says": stands.narrowed.says, "commands": stands.narrowed.commands} if stands.narrowed else None,
         "to_come": [
             {"id": change.id, "what": words, "scope": change.scope, "door": change.door, "reason": change.reason}
             for change, words in to_come(stands.choice)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
-from mcp_server.cli.paper import Trouble, as_json, say, when
+from mcp_server.cli.paper import Trouble, as_json, one_line, say, when
 from mcp_server.cli.posture.holding import remembering
 from mcp_server.cli.runs.place import refuse_others, written
 
@@ -74,9 +74,9 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 def show_question(one: "Approval", text: str, now: int) -> None:
     how = standing(one, now)
-    how = f"{how}, because {one.void}" if how == "void" else how
+    how = f"{how}, because {one_line(one.void)}" if how == "void" else how
     say((one.id, "bold"), f"  {how}, asked {when(one.asked)}, expires {when(one.expires)}")
-    for line in text.splitlines():
+    for line in text.split("\n"):
         say(f"  {line}")
     say()
 
@@ -154,7 +154,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     settled = answered(settings, arguments.id, Answer.YES, scope)
     lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
     what = lasting if settled.scope is Scope.SESSION else "this call, once"
-    say(f"Approved: `{settled.wanted.tool}`, {what}.")
+    say(f"Approved: `{one_line(settled.wanted.tool)}`, {what}.")
     stands = STANDS_ON in (asked.whole or asked.message).splitlines()
     still = ", if what the question shows still stands," if stands else ","
     say(
@@ -171,11 +171,10 @@ def run_deny(arguments: argparse.Namespace) -> int:
     refuse_others(settings)
     settled = answered(settings, arguments.id, Answer.NO, reason=reason)
     if settled.used:
-        say(f"Taken back: `{settled.wanted.tool}`. Whatever calls it next asks anew.")
+        say(f"Taken back: `{one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
     else:
-        say(
-            f"Denied: `{settled.wanted.tool}`. The model is told at once if the call waits, else when it is made again."
-        )
+        told = "The model is told at once if the call waits, else when it is made again."
+        say(f"Denied: `{one_line(settled.wanted.tool)}`. {told}")
     return 0
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, settings_of
-from mcp_server.cli.paper import Trouble, say
+from mcp_server.cli.paper import Trouble, one_line, say
 from mcp_server.cli.runs.place import Unwritten, add_whom, halted, whom, written
 from mcp_server.cli.standing.servers import judging_to_choose
 
@@ -43,11 +43,11 @@ def add(commands: Commands) -> None:
     add_place(one)
     one = commands.add("next", "let runs go on that wait; in `assisted`, for one unit", NEXT, run_next)
     one.add_argument("units", nargs="?", type=int, default=1, metavar="UNITS", help="how many units, in `assisted`")
-    add_whom(one)
+    add_whom(one, "yours, and all that `stop` ended")
     add_place(one)
     one = commands.add("stop", "end runs and clear what they have come to", STOP, run_stop)
     one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
-    add_whom(one)
+    add_whom(one, "everybody's")
     add_place(one)
 
 
@@ -62,7 +62,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
     pausing = partial(deeds.pause, principal=principal, session=session or "", hold=hold)
     order = deeds.Order(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = halted(settings, lambda tx: (pausing(tx), deeds.give(tx, order)))
-    say(f"{which(session)} wait: {held.reason}. `menugate next` lets them go on.")
+    say(f"{which(session)} wait: {one_line(held.reason)}. `menugate next` lets them go on.")
     return tell(heard, "Still running; `menugate stop` ends it")
 
 
@@ -83,7 +83,7 @@ def run_next(arguments: argparse.Namespace) -> int:
         return lifted
 
     lifted = written(settings, going)
-    waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
+    waited = one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
     say(f"{which(session)} go on." + (f" They waited because: {waited}." if waited else " Nothing was waiting."))
     return 0
 
@@ -129,7 +129,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     say(f"It could not be put on record: {why.replace(NOTHING_RAN, '')}")
     if did:
         say(f"Told by a signal, these servers ended everything they ran: {', '.join(map(str, did))}.")
-        say("They refuse new calls until it is on record; once there is space, `menugate next` lets new ones begin.")
+        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
     for pid in silent:
         say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
     if not (did or silent):
@@ -158,7 +158,7 @@ def tell(heard: "Heard", running: str) -> int:
         if names:
             say(f"{what}:")
             for name in names:
-                say(f"  {name}")
+                say(f"  {one_line(name)}")
     for pid in heard.silent:
         say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
     return 1 if heard.silent else 0

@@ -22,9 +22,10 @@ class Unwritten(Trouble):
     """The person's word could not be written down."""
 
 
-def add_whom(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--principal", metavar="NAME", help="whose runs (default: yours)")
-    one.add_argument("--session", metavar="ID", help="one session alone (default: all of them)")
+def add_whom(one: argparse.ArgumentParser, default: str = "yours") -> None:
+    """`default`: whose runs are meant where neither is named."""
+    one.add_argument("--principal", metavar="NAME", help=f"whose runs (default: {default})")
+    one.add_argument("--session", metavar="ID", help="one session of yours alone, or of the principal's")
 
 
 def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:

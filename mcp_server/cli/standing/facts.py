@@ -80,7 +80,7 @@ def search_engine(settings: "Settings") -> str:
 def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     from mcp_server.state import Wanted
     from mcp_server.state.ahead import no_room
-    from mcp_server.state.lives import at_work
+    from mcp_server.state.lives import at_work, unreadable
 
     refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
@@ -92,10 +92,10 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
             "file": settings.state / "state.db",
             "bytes": size,
             "lost": lost or None,
-            "left": state.left(settings.person),
             "full": no_room(settings.state),
         },
         "running": serving(state),
+        "unreadable": unreadable(settings.state) or None,
         "sessions": len({kept.session.id for kept in state.sessions()} | {one.session for one in clients}),
         "clients": [asdict(one) for one in clients],
         "calls": [work_in_json(one) for one in works],

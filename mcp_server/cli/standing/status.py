@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, add_posture
-from mcp_server.cli.paper import as_json, say, table
+from mcp_server.cli.paper import as_json, one_line, say, table
 from mcp_server.cli.posture.holding import NOT_YET, holding, in_json, remembering
 from mcp_server.cli.posture.shown import entitle, show_badge, show_to_come
 from mcp_server.cli.standing import servers
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_waiting(waits, settings.person)
     tell(facts)
     for told in [told for one in judged.servers for told in one.differs]:
-        say((told, "yellow"))
+        say((one_line(told), "yellow"))
     entitle(stands.posture, settings.workspace.name)
     return 0
 
@@ -57,6 +57,9 @@ def tell(facts: dict[str, Any]) -> None:
     for number, (axis, one) in enumerate(facts["posture"].items()):
         value = {True: "on", False: "off"}.get(one["value"], one["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
+    if low := facts["narrowed"]:
+        rows.append(("narrowed", f"{low['says']} For what is usual here, type one after another:"))
+        rows += [("", one) for one in low["commands"]]
     rows += [
         ("ceiling", f"{facts['ceiling']}, set by {facts['ceiling_set_by']}"),
         ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
@@ -75,10 +78,12 @@ def tell(facts: dict[str, Any]) -> None:
 
 
 def work_in_words(one: dict[str, Any]) -> str:
+    from mcp_server.rules.wording import quoted
+
     name = f"`{one['tool']}`" + (f" `{one['about']}`" if one["about"] else "")
     pids = f"pid {', '.join(map(str, one['processes']))}, " if one["processes"] else ""
     behind = ", in the background" if one["in_background"] else ""
-    whose = f"session {one['session']}" + (f" of {one['client']}" if one["client"] else "")
+    whose = f"session {one['session']}" + (f" of {quoted(one['client'])}" if one["client"] else "")
     return f"{name} since {one['since']}{behind} ({pids}{whose}, {one['principal']}, server {one['server']})"
 
 
@@ -102,7 +107,6 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
     )
     more = len(facts["calls"]) - MOST_WORKS
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
-    from mcp_server.rules.steering.phrases import to_choose
     from mcp_server.state.ahead import FULL
 
     rows = [("disk", FULL.format(state["file"].parent))] if state["full"] else []
@@ -111,11 +115,10 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
-        *([("", to_choose(state["left"]))] if state["lost"] else []),
         ("running", lives or "nothing at the moment"),
         *[("", work_in_words(one)) for one in facts["calls"][:MOST_WORKS]],
         *[("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0],
-        ("sessions", f"{facts['sessions']:,}"),
+        ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
         ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
         ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),
     ]

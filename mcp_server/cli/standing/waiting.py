@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.paper import say, when
+from mcp_server.cli.paper import one_line, say, when
 from mcp_server.cli.posture.holding import holding
 from mcp_server.rules.steering.waiting import MOST, paused, unanswered
 
@@ -50,12 +50,12 @@ def waiting(settings: "Settings", found: "Law", state: "Reader | None", now: int
 def show_waiting(waits: Waiting, reader: str) -> None:
     """Above everything else: it is what the person came to do."""
     for one in waits.paused[:MOST]:
-        say((f"paused: {one.run}{_whose(one.principal, reader)}", "yellow"), f", since {when(one.hold.at)}")
-        say(f"  {one.hold.reason}; `menugate next{_for(one, reader)}` lets it go on")
+        say((one_line(f"paused: {one.run}{_whose(one.principal, reader)}"), "yellow"), f", since {when(one.hold.at)}")
+        say(one_line(f"  {one.hold.reason}; `menugate next{_for(one, reader)}` lets it go on"))
     _more(len(waits.paused), "menugate status --json")
     for asked in waits.asked[:MOST]:
         what = f"waits for your yes: `{asked.wanted.tool}`{_whose(asked.wanted.principal, reader)}"
-        say((what, "yellow"), f", since {when(asked.asked)}")
+        say((one_line(what), "yellow"), f", since {when(asked.asked)}")
         shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
         say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `{shows}` shows the call")
     _more(len(waits.asked), "menugate approvals")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_server.model.posture import AXES, Scope, Value, value_of, word_of, words_of
+from mcp_server.model.posture import AXES, Choice, Posture, Scope, Value, value_of, word_of, words_of
 from mcp_server.rules.wording import nearest, quoted
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -60,13 +60,24 @@ def phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
     return Phrase(axes, scope or Scope.NOW)
 
 
-def to_choose(left: Sequence[str]) -> str:
-    """Which axes of a lost choice are left, and what is typed for them."""
-    if not left:
-        return "every axis was chosen again since"
-    names = ", ".join(axis.replace("_", " ") for axis in left)
-    words = "; ".join(f"`menugate {TYPED[axis]} {'|'.join(values(axis))}`" for axis in left)
-    return f"until you choose them again, the least there is holds for {names}: {words}"
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Less is allowed than usual, and nobody chose that."""
+
+    says: str
+    commands: tuple[str, ...]
+    """What is typed, line by line, for what would hold otherwise."""
+
+
+def to_choose(choice: Choice | None, usual: Posture, lost: str) -> Narrowed | None:
+    """Which axes a state that was lost, or is not this account's, holds down until they are chosen again."""
+    axes = choice.narrowed(usual) if choice else []
+    if not axes:
+        return None
+    names = ", ".join(axis.replace("_", " ") for axis in axes)
+    why = "an earlier state was lost" if lost else "an earlier state is not sealed with this account's key"
+    says = f"Because {why}, the posture is narrowed until you choose again: {names}."
+    return Narrowed(says, tuple(f"menugate {TYPED[axis]} {word_of(getattr(usual, axis))}" for axis in axes))
 
 
 def axis_named(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from mcp_server.state.lives.lineage import ancestors, born, gone, marked, own
 from mcp_server.state.lives.locks import Lock, unseen
-from mcp_server.state.lives.servers import STOP, Server, obeyed, publish, servers, stop_unwritten, withdraw
+from mcp_server.state.lives.servers import STOP, Server, obeyed, publish, servers, stop_unwritten, unreadable, withdraw
 from mcp_server.state.lives.working import Client, Work, at_work, put_down, take_up
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "servers",
     "stop_unwritten",
     "take_up",
+    "unreadable",
     "unseen",
     "withdraw",
 ]

@@ -20,6 +20,12 @@ OBEYED, LOOK = 0, 0.02
 """The date by which a server's file says that it did; a date needs no room either."""
 
 
+CLOSED = (
+    "{path} cannot be read, so which servers, clients and calls there are here is not known. "
+    "Type `chmod {mode} {path}`, then look again."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """What a server judges by."""
@@ -78,6 +84,20 @@ def servers(state: Path) -> list[Server]:
     """Those that are still there, the one of the lowest number first."""
     found = (_read(path) for path in (state / FOLDER).glob("*.json"))
     return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+
+
+def unreadable(state: Path) -> str:
+    """Why nobody can tell which servers run here, and what to type; empty where that can be read."""
+    folder = state / FOLDER
+    try:
+        every = [folder, *folder.iterdir()] if folder.exists() else []
+    except OSError:
+        every = []
+        if not os.access(folder, os.R_OK | os.X_OK):
+            return CLOSED.format(path=folder, mode="700")
+    need = {True: os.R_OK | os.W_OK | os.X_OK, False: os.R_OK}
+    shut = next((one for one in every if not one.name.startswith(".") and not os.access(one, need[one.is_dir()])), None)
+    return CLOSED.format(path=shut, mode="700" if shut.is_dir() else "600") if shut and shut.exists() else ""
 
 
 def stop_unwritten(state: Path, patience: float) -> tuple[list[int], list[int]]:
