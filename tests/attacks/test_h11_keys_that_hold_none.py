@@ -58,7 +58,8 @@ def test_what_is_left_to_choose_after_a_lost_state_is_said(workspace: Path, home
         one.call("menu_list")
     for words in (("status",), ("doctor",)):
         said = " ".join(typed(workspace, home, *words).out.split())
-        assert "work mode, run control, profile" in said and "menugate mode build" in said, said
+        for line in ("mode build", "control autonomous", "profile normal", "ai-mode agent"):
+            assert f"menugate {line}" in said, said
     assert typed(workspace, home, "mode", "build").code == 0
     assert typed(workspace, home, "profile", "normal").code == 0
     shown = typed(workspace, home, "status").out

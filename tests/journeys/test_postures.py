@@ -52,5 +52,9 @@ async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
         return patient(choice, lambda _seq, _process: True)
 
     monkeypatch.setattr(turning, "calls_over", hasty)
-    judge, _ = await walked(tmp_path, 900, 1)
-    assert any("came into force while" in fault for fault in judge.faults)
+    # Whether a call runs at that moment is up to the machine: one walk may not meet any.
+    for seed in range(1, 7):
+        judge, _ = await walked(tmp_path / str(seed), 600, seed)
+        if any("came into force while" in fault for fault in judge.faults):
+            return
+    pytest.fail("six walks went by without a word about it")
