@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -95,6 +96,12 @@ class Ground:
         one.hello("mcp")
         return one
 
+    def stage(self, profile: str) -> None:
+        """Nobody is asked about an empty commit."""
+        work = self._folder / profile / "work"
+        (work / f"{secrets.token_hex(4)}.txt").write_text("new\n")
+        subprocess.run(["git", "add", "."], cwd=work, check=True, capture_output=True)
+
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Generator[Ground]:
@@ -132,7 +139,10 @@ def test_a_real_call_meets_that_decision_and_what_is_allowed_works(
     expected, mode = is_now(row)[profile], ground.explained(row, profile)["mode"]
     if mode is not None and not tool.startswith("menu_"):
         tool, arguments = "menu_call", {"tool": tool, "arguments": arguments, "mode": mode}
-    answer = ground.server(profile).call(tool, **arguments)
+    server = ground.server(profile)
+    if call_of(row)[0] == "git_commit":
+        ground.stage(profile)
+    answer = server.call(tool, **arguments)
     said = answer["content"][0]["text"]
     if expected == "allow":
         assert not answer["isError"], said
