@@ -44,7 +44,9 @@ class Finding:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
-        asked = replace(asked, arguments=self.policy.meant(tool.name, asked.arguments))
+        meant = self.policy.meant(tool.name, asked.arguments)
+        if meant != asked.arguments:
+            asked = replace(asked, arguments=meant)
         if tool.name in CARRIERS:
             asked = replace(asked, arguments=straightened(asked.arguments, self.policy))
         handle = None if asked.within else handle_in(tool, asked.arguments)

@@ -195,7 +195,9 @@ class Pipeline:
         underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
         desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
-        context = replace(self._context(found, posture, decision, desk, record), stands=facts or None)
+        context = self._context(found, posture, decision, desk, record)
+        if facts:
+            context = replace(context, stands=facts)
         found.seat.spending.begin()
         act()
         try:

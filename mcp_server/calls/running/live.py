@@ -47,6 +47,8 @@ class LiveCalls:
     state: Path
     _live: set[Live] = field(default_factory=set[Live])
     """Calls that go on, and those that are over and left a process running."""
+    _left: set[Live] = field(default_factory=set[Live])
+    """Those that are over, to be forgotten once nothing of them runs."""
     _obeyed: frozenset[str] | None = None
     """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
     _shut: bool = False
@@ -76,13 +78,18 @@ class LiveCalls:
         live = Live(session.principal, session.id, found.tool.name, subject(found))
         live.client, live.changed = client, self.board.tell
         self.board.meet(found.seat.common, session.id, session.principal, client)
-        self._live = {one for one in self._live if not one.over or one.runs} | {live}
+        if self._left:
+            ended = {one for one in self._left if not one.runs}
+            self._left -= ended
+            self._live -= ended
+        self._live.add(live)
         token = CURRENT.set(live)
         try:
             yield live
         finally:
             CURRENT.reset(token)
             live.over = True
+            self._left.add(live)
             self.board.tell()
 
     def heed(self) -> None:
