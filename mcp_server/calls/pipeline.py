@@ -71,11 +71,15 @@ class Pipeline:
             if isinstance(found, Problem):
                 return await self.unfound(asked, found)
             await self.live_calls.enlist()
-            with self.live_calls.entered(found) as live, live.scope:
-                entered = await self.enter(found)
-                return await self.decided(entered) if isinstance(entered, Found) else entered
-            # Only whom the person's word ended comes here.
-            return self.showing.problem(live.problem())
+            live = self.live_calls.enter(found)
+            try:
+                with live.scope:
+                    entered = await self.enter(found)
+                    return await self.decided(entered) if isinstance(entered, Found) else entered
+                # Only whom the person's word ended comes here.
+                return self.showing.problem(live.problem())
+            finally:
+                self.live_calls.leave(live)
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
@@ -233,7 +237,8 @@ class Pipeline:
 
     def spend(self, found: Found, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {found.measure[0]}")
-        found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
+        if not found.seat.passing:
+            found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
     async def _ended(self, found: Found, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""

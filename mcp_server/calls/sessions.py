@@ -61,12 +61,18 @@ class Sessions:
             flat=flat and pinned is None,
             pinned=pinned is not None,
         )
-        common = self._common[session.id] = Common(session.run, connected=not passing)
-        seat = Seat(replace(session, held=self._holds.of(session)), common, passing=passing)
-        common.add(seat)
+        held = self._holds.of(session)
+        common = Common(session.run, connected=not passing)
+        seat = Seat(replace(session, held=held) if held else session, common, passing=passing)
         if not passing:
+            self._meet(seat)
             self._seats[session.key] = seat
         return seat
+
+    def _meet(self, seat: Seat) -> None:
+        """Somebody may come back to it, and to its session."""
+        self._common[seat.session.id] = seat.common
+        seat.common.add(seat)
 
     async def claim(self, seat: Seat) -> Seat:
         """The place for who shows no handle: this one if nobody claimed it yet, else a further one. Whoever comes at
@@ -178,7 +184,9 @@ class Sessions:
 
     async def handle(self, seat: Seat) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
-        seat.passing = False
+        if seat.passing:
+            seat.passing = False
+            self._meet(seat)
         self._keep(seat)
         await self._written(seat)
         assert seat.handle is not None

@@ -94,7 +94,7 @@ class Case:
             return None
         return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
 
-    @cached_property
+    @property
     def speaks_for_the_person(self) -> str | None:
         """The command of menugate's own by which this line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
@@ -125,8 +125,8 @@ def find(case: Case) -> Decision | None:
 
 
 def block(case: Case) -> Decision | None:
-    if case.speaks_for_the_person:
-        return refusals.by_person(case.tool, case.speaks_for_the_person)
+    if command := case.speaks_for_the_person:
+        return refusals.by_person(case.tool, command)
     rule = case.rule(Kind.BLOCK)
     return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.BLOCK)
 

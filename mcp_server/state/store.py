@@ -46,6 +46,7 @@ class Store:
         self._handles: dict[str, str] = {}
         self._seen: dict[tuple[str, str], Stamp] = {}
         self._generation = 0
+        self._asked: list[Wish] = []
 
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None, clock: Clock, new_id: Callable[[], str]) -> "Store":
@@ -69,6 +70,7 @@ class Store:
 
     async def close(self) -> None:
         """Put down what is still in hand. Bounded: what cannot be written by then is lost, and was never promised."""
+        self._hand_over()
         if not self._writer.started:
             return
         self._writer.stop()
@@ -195,8 +197,16 @@ class Store:
 
     async def _ask(self, wish: Wish) -> Any:
         wish.future = self._loop.create_future()
-        self._writer.ask(wish)
+        if not self._asked:
+            self._loop.call_soon(self._hand_over)
+        self._asked.append(wish)
         return await wish.future
+
+    def _hand_over(self) -> None:
+        """What was asked in one turn of the loop goes to the writer at once, and becomes one batch."""
+        asked, self._asked = self._asked, []
+        for wish in asked:
+            self._writer.ask(wish)
 
     async def _remember(self, work: Callable[[View], Kept | None]) -> Kept | None:
         generation = self._generation

@@ -3,10 +3,9 @@
 Its session is a frozen value that is replaced when it moves.
 """
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from weakref import ref
-
-import anyio
 
 from mcp_server.calls.spending import Spending
 from mcp_server.model.session import Hold, Holder, Session
@@ -28,7 +27,7 @@ class Common:
     """The places, the newest last. Only looked at: they are kept where the connections are, and the handles."""
     places: int = 0
     """How many were made beside the first."""
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One move at a time: two that cross would each announce a list the other has already replaced."""
 
     def begin(self, run: str) -> None:

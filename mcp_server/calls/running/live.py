@@ -70,8 +70,8 @@ class LiveCalls:
                 self._obeyed, held = await self.store.write(lambda tx: (deeds.enlist(tx), deeds.holds(tx)))
                 self.holds.take(held)
 
-    @contextmanager
-    def entered(self, found: Found) -> Generator[Live, None, None]:
+    def enter(self, found: Found) -> Live:
+        """From here on the person's word ends this call; whoever enters it also leaves it."""
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
         session, client = found.seat.session, found.asked.client.name
@@ -83,14 +83,15 @@ class LiveCalls:
             self._left -= ended
             self._live -= ended
         self._live.add(live)
-        token = CURRENT.set(live)
-        try:
-            yield live
-        finally:
-            CURRENT.reset(token)
-            live.over = True
-            self._left.add(live)
-            self.board.tell()
+        live.within = CURRENT.set(live)
+        return live
+
+    def leave(self, live: Live) -> None:
+        if live.within is not None:
+            CURRENT.reset(live.within)
+        live.over = True
+        self._left.add(live)
+        self.board.tell()
 
     def heed(self) -> None:
         """Something changed; maybe an order was given."""

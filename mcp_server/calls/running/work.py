@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 
 import anyio
@@ -32,12 +32,14 @@ class Live:
     over: bool = False
     stopped: str = ""
     """Why the person's word ended it; empty where that did not."""
-    children: list[Child] = field(default_factory=list[Child])
+    children: list[Child] = field(default_factory=lambda: [])
     client: str = ""
     since: int = field(default_factory=time.time_ns)
-    born: dict[int, str] = field(default_factory=dict[int, str])
+    born: dict[int, str] = field(default_factory=lambda: {})
     """When each of its processes began, as far as somebody asked."""
     changed: Callable[[], None] = lambda: None
+    within: Token["Live | None"] | None = None
+    """The way back to the call in which this one was made."""
 
     @property
     def runs(self) -> bool:

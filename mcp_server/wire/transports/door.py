@@ -8,8 +8,8 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -25,6 +25,8 @@ LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
 ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 OPEN = frozenset({"/healthz", "/readyz"})
+WHOLE = "menugate.whole"
+"""In the scope of a request of which every byte is there."""
 METADATA = "/.well-known/"
 """Where clients without a token look for somebody who gives them one. They are told that there is nobody."""
 
@@ -69,15 +71,14 @@ class Places:
     most: int
     taken: int = 0
 
-    @contextmanager
-    def one(self) -> Generator[None, None, None]:
+    def __enter__(self) -> None:
+        """One of them."""
         if self.taken >= self.most:
             raise Refused(503, "too many requests at once; try again")
         self.taken += 1
-        try:
-            yield
-        finally:
-            self.taken -= 1
+
+    def __exit__(self, *_exception: object) -> None:
+        self.taken -= 1
 
 
 class Door:
@@ -112,11 +113,11 @@ class Door:
                 return
             self._known(scope, headers)
             # Before the body, because half a body holds memory too.
-            with self._places(scope, headers).one():
+            with self._places(scope, headers):
                 if scope["method"] == "GET":
                     await self._keep(scope, receive, send)
                 else:
-                    received = await self._body(headers, receive) if scope["method"] == "POST" else receive
+                    received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
                     await self.app(scope, received, replacing(scope, send))
         except Refused as refused:
             await _answer(send, refused)
@@ -170,7 +171,7 @@ class Door:
             raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
+    async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")
         if kind.strip().lower() != "application/json":
             raise Refused(400, "the content type has to be application/json")
@@ -178,7 +179,8 @@ class Door:
             raise Refused(415, "the only charset here is utf-8")
         seconds = self.admission.limits.body_seconds
         try:
-            async with asyncio.timeout(seconds):
+            # Most requests come whole, and nothing is waited for.
+            async with nullcontext() if WHOLE in scope else asyncio.timeout(seconds):
                 body = await _read(headers, receive)
         except TimeoutError:
             raise Refused(408, f"the body did not arrive within {seconds:g} s") from None

@@ -9,7 +9,7 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mcp_server.wire.transports.door import LONGEST_HEADERS, Limits
+from mcp_server.wire.transports.door import LONGEST_HEADERS, WHOLE, Limits
 
 MOST_UNREAD = 2 * LONGEST_HEADERS
 """Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
@@ -35,8 +35,10 @@ class Bounded(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             self._length += len(data)
-            self._deadline = self._deadline or self.loop.call_later(self.limits.head_seconds, self._late)
         super().data_received(data)
+        if self._in_head and self._length and self._deadline is None:
+            # Nearly every head comes whole, and needs no clock.
+            self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
         if self._length > MOST_UNREAD:
             self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
 
@@ -47,6 +49,7 @@ class Bounded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_head, self._length = True, 0
+        self.scope[WHOLE] = True  # pyright: ignore[reportGeneralTypeIssues]  # a key of our own
         super().on_message_complete()
 
     def pause_writing(self) -> None:

@@ -144,6 +144,8 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
+        # Nobody stands in front whose word about the caller would count.
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,
     )
