@@ -133,7 +133,7 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
 
 def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.shelf(tool.name, kind) for kind in Kind):
+    if not any(policy.rules.shelf(tool.name, kind) for kind in Kind) and not concerned(tool, policy):
         return None
 
     def leading(name: str, value: Any) -> Any:

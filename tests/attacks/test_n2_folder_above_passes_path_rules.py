@@ -99,6 +99,31 @@ def test_a_question_names_what_lies_below(ground: Path, home: Path, tmp_path: Pa
         assert "Error" not in called(one, "fs_move", source="p", destination="p2")
 
 
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("kind", "rules", "code"),
+    [
+        ("deny", ["Read(docs/**)"], "RULE_DENIED"),
+        ("deny", ["Write(docs/**)"], "RULE_DENIED"),
+        ("block", ["Read(docs/secret.md)", "bash"], "BLOCKED"),
+        ("ask", ["Read(docs/**)"], "APPROVAL_REQUIRED"),
+    ],
+)
+def test_a_link_to_the_folder_is_no_way_round(
+    ground: Path, home: Path, tmp_path: Path, era: str, kind: str, rules: list[str], code: str
+) -> None:
+    config = ruled(tmp_path, *rules, kind=kind)
+    with pipe(ground, home, "--config", config) as one:
+        one.hello("mcp", era)
+        for path in ("link/secret.md", f"{ground}/link/secret.md", "link/in/../secret.md"):
+            assert called(one, "fs_move", source=path, destination="o.md").startswith(f"Error {code}"), path
+        assert (ground / "docs" / "secret.md").exists() and not (ground / "o.md").exists()
+        assert "Error" not in called(one, "fs_move", source="p/open.md", destination="o.md")
+    call = '{"source": "link/secret.md", "destination": "o2.md"}'
+    explained = json.loads(typed(ground, home, "explain", "fs_move", call, "--json", "--config", config).out)
+    assert explained["code"] == code
+
+
 def test_a_deletion_is_refused_for_what_lies_below(ground: Path, home: Path, tmp_path: Path) -> None:
     config = ruled(tmp_path, "fs_delete(docs/secret.md)")
     with pipe(ground, home, "--config", config, "--profile", "trusted") as one:

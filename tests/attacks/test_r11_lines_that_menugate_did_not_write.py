@@ -49,6 +49,18 @@ def test_an_argument_stays_in_its_question(workspace: Path, home: Path, mark: st
             refuses_to_begin(typed(workspace, home, *words).out)
 
 
+@pytest.mark.parametrize("mark", BREAKS, ids=ascii)
+def test_a_message_stands_behind_its_mark(workspace: Path, home: Path, mark: str) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("mcp")
+        one.call("message_user", message=forged(mark))
+    told = typed(workspace, home, "messages", "--keep").out
+    assert FORGED in told
+    for line in told.splitlines():
+        assert FORGED not in line or line.startswith("| "), told
+        assert line.expandtabs(1).isprintable(), repr(line)
+
+
 def test_what_stands_for_a_program_keeps_the_name_as_it_is(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, *FLAGS) as one:
         begin(one, forged("\n"), "sleep 600")

@@ -160,7 +160,7 @@ def test_messages_are_new_until_they_were_shown(menugate: Type) -> None:
     assert "2 unread" in menugate("status").out
     assert [one["text"] for one in json.loads(menugate("messages --json --keep").out)] == ["first", "second\nline"]
     said = menugate("messages").out
-    assert "first" in said and "second\nline" in said and "attached: notes.md" in said
+    assert "first" in said and "| second\n| line" in said and "attached: notes.md" in said
     assert "There is nothing new" in menugate("messages").out
     menugate("call message_user", json.dumps({"message": "third"}))
     every = json.loads(menugate("messages --all --json").out)

@@ -3,10 +3,11 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.command import Commands, add_json, add_place, settings_of
-from mcp_server.cli.paper import as_json, note, say, when
+from mcp_server.cli.paper import as_json, note, one_line, say, when
 from mcp_server.cli.posture.holding import NOT_YET, remembering
 
 if TYPE_CHECKING:
@@ -56,9 +57,10 @@ def show(found: Sequence["Message"], every: bool, reader: str) -> None:
         whose = f"{one.principal}  " if one.principal not in ("", reader) else ""
         head = f"{when(one.at) if one.at else 'at a start'}  {whose}{one.session or 'menugate'}"
         say((head, "dim"), "" if one.read else ("  new", "yellow"))
-        say(one.text)
+        # Whatever somebody else wrote stands behind a mark that no line of menugate's own begins with.
+        say(indent(one.text, "| ", lambda _line: True))
         for path in one.attachments:
-            say(f"  attached: {path}")
+            say(f"  attached: {one_line(path)}")
         say()
 
 
