@@ -9,7 +9,8 @@ import shutil
 import site
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -42,28 +43,50 @@ def inside(settings: Settings, found: Law | None = None) -> list[str]:
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
 
 
-@cache
+LOOKING = threading.Lock()
+
+
 def linked() -> frozenset[tuple[int, int]]:
     """Device and inode of each file of ours that has names elsewhere (hardlinks), by which no sandbox knows it. Looked
-    up once: whoever starts a server has the time for it when the first list is out."""
+    up once: whoever starts a server has the time for it when the first list is out, and a call that comes meanwhile
+    waits for the rest of it."""
+    with LOOKING:
+        return _linked()
+
+
+@cache
+def _linked() -> frozenset[tuple[int, int]]:
     packages = [Path(one) for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
     ours = [Path(mcp_server.__file__).parents[1] / name for name in ("mcp_server", "tools", "menus", "prompts")]
     modules = [getattr(one, "__file__", None) for one in list(sys.modules.values())]
     names_of: dict[tuple[int, int, int], set[str]] = {}
     for folder in dict.fromkeys((*packages, *ours, Path(sys.prefix) / "bin", Path(os.__file__).parent)):
-        for here, folders, names in os.walk(folder):
-            folders[:] = [one for one in folders if folder in packages or Path(here, one) not in packages]
-            _note_links(names_of, (f"{here}/{name}" for name in names))
-    _note_links(names_of, (one for one in (*modules, os.path.realpath(sys.executable)) if one))
+        others = {str(one) for one in packages if one != folder}
+        for file in _files(str(folder), others):
+            with suppress(OSError):
+                _note_link(names_of, file.path, file.stat(follow_symlinks=False))
+    for file in (*modules, os.path.realpath(sys.executable)):
+        with suppress(OSError):
+            if file:
+                _note_link(names_of, file, os.lstat(file))
     return frozenset((device, inode) for (device, inode, count), names in names_of.items() if len(names) < count)
 
 
-def _note_links(names_of: dict[tuple[int, int, int], set[str]], files: Iterable[str]) -> None:
-    for file in files:
-        with suppress(OSError):
-            here = os.lstat(file)
-            if here.st_nlink > 1 and stat.S_ISREG(here.st_mode):
-                names_of.setdefault((here.st_dev, here.st_ino, here.st_nlink), set()).add(os.path.realpath(file))
+def _files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
+    """All that lies in it and is no folder. There are tens of thousands, so as little as can be is made of each."""
+    todo = [folder]
+    while todo:
+        with suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry
+                elif entry.path not in others:
+                    todo.append(entry.path)
+
+
+def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, here: os.stat_result) -> None:
+    if here.st_nlink > 1 and stat.S_ISREG(here.st_mode):
+        names_of.setdefault((here.st_dev, here.st_ino, here.st_nlink), set()).add(os.path.realpath(path))
 
 
 @cache

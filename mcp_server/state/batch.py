@@ -6,7 +6,6 @@ import queue
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.ending import Refusal
@@ -15,8 +14,6 @@ from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import GENESIS, Anchor, AnchorFile, Checkpoint, Key, canonical, chained
 
 if TYPE_CHECKING:
-    from sqlalchemy import TextClause
-
     from mcp_server.state.sqlite import Link, Lock
 
 LARGEST_BATCH = 256
@@ -33,13 +30,6 @@ EPOCH = f"""SELECT coalesce(
     (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
 
 
-@cache
-def _statement(sql: str) -> "TextClause":
-    from sqlalchemy import text
-
-    return text(sql)
-
-
 class View:
     """The state as it can be read now. `key` is None where nothing sealed can be checked."""
 
@@ -48,11 +38,13 @@ class View:
         self.key = key
 
     def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.link.connection.execute(_statement(sql), values).mappings()]
+        found = self.link.connection.execute(sql, values)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def each(self, sql: str, **values: Any) -> Iterator[Any]:
         """Row by row, for who looks at many and keeps none."""
-        return iter(self.link.connection.execute(_statement(sql), values))
+        return self.link.connection.execute(sql, values)
 
     def one(self, sql: str, **values: Any) -> dict[str, Any] | None:
         return next(iter(self.all(sql, **values)), None)
@@ -132,7 +124,7 @@ class Transaction(View):
             self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
 
     def run(self, sql: str, **values: Any) -> None:
-        self.link.connection.execute(_statement(sql), values)
+        self.link.connection.execute(sql, values)
 
 
 def plain(text: str) -> str:

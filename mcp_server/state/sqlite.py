@@ -14,10 +14,6 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import create_engine, exc
-from sqlalchemy.engine import make_url
-from sqlalchemy.pool import NullPool
-
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.state.ahead import RESERVE_BYTES
 from mcp_server.state.batch import LOCK_SECONDS
@@ -38,17 +34,14 @@ def refused(code: Code, message: str, way_out: str = "") -> Refusal:
 
 def locate(url: str) -> Path:
     """The file behind `sqlite:///relative` or `sqlite:////absolute`."""
-    try:
-        parsed = make_url(url)
-    except exc.ArgumentError:
-        parsed = None
-    if parsed is None or parsed.get_backend_name() != "sqlite" or not parsed.database:
+    engine, _, path = url.partition(":///")
+    if engine != "sqlite" or not path:
         raise refused(
             Code.STORE_UNAVAILABLE,
             f"`{url.partition('://')[0]}` is not an engine the state can be kept in.",
             "Name a file: sqlite:////path/to/state.db",
         )
-    return Path(parsed.database).absolute()
+    return Path(path).absolute()
 
 
 def network_share(path: Path, mounts: str | None = None) -> str | None:
@@ -134,15 +127,8 @@ class Link:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         address = f"file:{quote(str(path))}?mode={'ro' if readonly else 'rw'}"
-        engine = create_engine(
-            "sqlite://",
-            creator=lambda: sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None),
-            poolclass=NullPool,
-            isolation_level="AUTOCOMMIT",
-        )
-        self.connection = engine.connect()
-        self._raw: sqlite3.Connection = self.connection.connection.driver_connection  # pyright: ignore[reportAttributeAccessIssue]  # typed for every driver at once
-        self.cursor = self._raw.cursor()
+        self.connection = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+        self.cursor = self.connection.cursor()
         status = path.stat()
         self._identity = (status.st_dev, status.st_ino)
 
@@ -167,7 +153,7 @@ class Link:
 
     def rollback(self) -> None:
         # A full disk rolls back by itself, and a second rollback would be an error.
-        if self._raw.in_transaction:
+        if self.connection.in_transaction:
             self.cursor.execute("ROLLBACK")
 
     def insert(self, rows: list[tuple[int, str, str]]) -> None:
@@ -218,14 +204,13 @@ class Link:
         with contextlib.suppress(sqlite3.ProgrammingError):
             self.cursor.close()
         self.connection.close()
-        self.connection.engine.dispose()
 
 
 def look(path: Path) -> str | None:
     """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
     try:
         link = Link(path, readonly=True)
-    except (OSError, exc.SQLAlchemyError):
+    except (OSError, sqlite3.Error):
         return None
     try:
         return link.damage(thorough=True)
@@ -235,12 +220,8 @@ def look(path: Path) -> str | None:
         link.close()
 
 
-def _cause(error: BaseException) -> BaseException:
-    return error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-
-
 def damaged(error: BaseException) -> bool:
-    name = getattr(_cause(error), "sqlite_errorname", "")
+    name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
@@ -248,18 +229,17 @@ def problem(error: BaseException, path: Path) -> Refusal | None:
     """What an error of the engine means to the caller; None where it is a mistake of ours."""
     if isinstance(error, Refusal):
         return error
-    cause = _cause(error)
-    name: str = getattr(cause, "sqlite_errorname", "")
-    if name == "SQLITE_FULL" or getattr(cause, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+    name: str = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL" or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         return full(path)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return busy()
     if name.startswith("SQLITE_IOERR") and _room(path) < RESERVE_BYTES:
         return full(path)
-    if isinstance(cause, OSError) or (isinstance(cause, sqlite3.DatabaseError) and not _mistake(cause)):
+    if isinstance(error, OSError) or (isinstance(error, sqlite3.DatabaseError) and not _mistake(error)):
         return refused(
             Code.STORE_UNAVAILABLE,
-            f"the state file `{path}` cannot be used: {cause}.",
+            f"the state file `{path}` cannot be used: {error}.",
             "See that the folder is there and may be written to; a damaged file is set aside at the next start.",
         )
     return None

@@ -124,7 +124,7 @@ def test_the_real_command_is_coloured_on_a_real_terminal(place: Path, home: Path
 def test_the_first_screen_is_there_at_once(home: Path) -> None:
     """`--help` loads none of what makes a start slow."""
     heavy = "import sys; from mcp_server.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-    look = "print(sorted({'mcp', 'sqlalchemy', 'yaml', 'pydantic', 'asyncio', 'starlette'} & set(sys.modules)))"
+    look = "print(sorted({'mcp', 'sqlite3', 'yaml', 'pydantic', 'asyncio', 'starlette'} & set(sys.modules)))"
     said = subprocess.run(
         [sys.executable, "-c", heavy + look],
         env=environment(home),

@@ -221,7 +221,7 @@ def test_a_server_starts_without_the_engine_and_without_cryptography(place: Plac
     script = f"""
 import asyncio, sys
 import mcp_server.state
-heavy = lambda: {{"sqlalchemy", "cryptography", "sqlite3"}} & set(sys.modules)
+heavy = lambda: {{"cryptography", "sqlite3"}} & set(sys.modules)
 assert not heavy(), heavy()
 from pathlib import Path
 from tests.state.parts import Place, intent

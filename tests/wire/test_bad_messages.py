@@ -13,7 +13,7 @@ from tests.doors.pipe import Pipe, pipe
 from tests.wire.conftest import Ground
 
 TABLE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_messages.yaml").read_text())
-INSIDES = re.compile(r"Traceback|\.py\b|Exception|Error\(|pydantic|validation error|RecursionError|sqlalchemy", re.I)
+INSIDES = re.compile(r"Traceback|\.py\b|Exception|Error\(|pydantic|validation error|RecursionError|sqlite3", re.I)
 """What an answer must never show of how we are made."""
 
 
