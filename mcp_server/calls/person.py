@@ -21,15 +21,15 @@ FREE_ANSWER = {
 @dataclass(frozen=True)
 class Reached:
     store: Store
-    signed: Callable[[], tuple[str, str] | None]
+    signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
     session: Session
     client: Client
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
         return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
 
-    async def signature(self) -> tuple[str, str] | None:
-        return await anyio.to_thread.run_sync(self.signed)
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        return await anyio.to_thread.run_sync(self.signed, repository)
 
     def reachable(self) -> bool:
         return self.client.can("elicitation")

@@ -192,6 +192,101 @@ def test_a_rule_may_answer_beforehand_and_a_program_of_the_repository_needs_more
         fine(one.call("git_commit", message="First"))
 
 
+def made(repository: Path, home: Path, profile: str = "normal") -> str:
+    """What the answer to a commit says, which a rule allows."""
+    config = home / "menugate.yaml"
+    config.write_text("rules:\n  allow:\n    - git_commit\n")
+    with pipe(repository, home, "--profile", profile, "--config", str(config)) as one:
+        one.hello()
+        staged(one, "git")
+        return fine(one.call("git_commit", message="First"))
+
+
+def hook(folder: Path, name: str = "pre-commit") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\ntouch ran\nexit 1\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("where", [".git/hooks", ".husky", "/.husky", "tools/../.husky"])
+def test_hooks_that_did_not_run_are_named_wherever_they_lie(where: str, repository: Path, home: Path) -> None:
+    hook(repository / where.strip("/").removeprefix("tools/../"))
+    hook(repository / where.strip("/").removeprefix("tools/../"), "pre-push")
+    if where != ".git/hooks":
+        git(repository, "config", "core.hooksPath", f"{repository}{where}" if where[0] == "/" else where)
+    told = made(repository, home)
+    assert "hooks (pre-commit) were not run; `run_hooks` runs them at the profile `trusted`" in told
+    assert not (repository / "ran").exists()
+
+
+def test_hooks_behind_a_link_or_outside_are_not_passed_over(repository: Path, home: Path) -> None:
+    hook(repository / "scripts")
+    folder = repository / ".git" / "hooks"
+    folder.mkdir(exist_ok=True)
+    (folder / "pre-commit").symlink_to("../../scripts/pre-commit")
+    assert "hooks (pre-commit) were not run; `run_hooks` runs them.]" in made(repository, home, "trusted")
+    hook(home / "hooks")
+    git(repository, "config", "core.hooksPath", str(home / "hooks"))
+    (repository / "notes.md").write_text("more\n")
+    assert f"outside the workspace in `{home}/hooks`, were not run" in made(repository, home)
+    git(repository, "config", "core.hooksPath", "/dev/null")
+    (repository / "notes.md").write_text("and more\n")
+    assert "hooks" not in made(repository, home)
+
+
+BY = "--format=%an <%ae> %cn <%ce>"
+
+
+def test_who_commits_is_who_commits_for_the_persons_own_git(repository: Path, home: Path) -> None:
+    (home / ".gitconfig").write_text(
+        f'[user]\n\tname = Me\n\temail = home@x\n[includeIf "gitdir:{repository}/"]\n\tpath = inc\n'
+    )
+    (home / "inc").write_text("[user]\n\temail = work@x\n")
+    made(repository, home)
+    assert git(repository, "log", "-1", BY) == "Me <work@x> Me <work@x>\n"
+    git(repository, "config", "author.email", "author@x")
+    git(repository, "config", "committer.name", "Bot")
+    (repository / "notes.md").write_text("more\n")
+    made(repository, home)
+    assert git(repository, "log", "-1", BY) == "Me <author@x> Bot <work@x>\n"
+
+
+@pytest.mark.parametrize("own", ["[user]\n\tname = Me\n", "[user]\n\tname = Me\n\temail =\n", ""])
+def test_nobody_commits_by_half_a_name(own: str, repository: Path, home: Path) -> None:
+    (home / ".gitconfig").write_text(own)
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "git")
+        assert "does not know who commits" in refused(one.call("git_commit", message="First"), "WRONG_STATE")
+
+
+def test_asking_who_commits_starts_nothing_of_the_repository(repository: Path, home: Path) -> None:
+    trap = home / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {home}/trapped\n")
+    trap.chmod(0o755)
+    names = ["core.fsmonitor", "core.pager", "pager.var", "core.editor", "core.sshCommand", "credential.helper"]
+    for name in [*names, "core.askPass", "diff.external", "sequence.editor", "gpg.program"]:
+        git(repository, "config", name, str(trap))
+    git(repository, "config", "alias.var", f"!{trap}")
+    git(repository, "config", "core.hooksPath", str(home))
+    git(repository, "config", "core.worktree", str(home))
+    made(repository, home)
+    assert not (home / "trapped").exists()
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
+def test_nobody_is_asked_about_a_commit_that_another_git_holds_up(lock: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "git")
+        place = repository / ".git" / lock
+        place.touch()
+        told = refused(one.call("git_commit", message="First"), "WRONG_STATE")
+        assert f"`.git/{lock}` is there" in told
+        place.unlink()
+        refused(one.call("git_commit", message="First"), "APPROVAL_REQUIRED")
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_a_commit_in_bash_is_refused_before_anybody_is_asked(line: str, repository: Path, home: Path) -> None:
     with pipe(repository, home, "--profile", "normal") as one:

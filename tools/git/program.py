@@ -99,13 +99,13 @@ class Git:
     index: str = ""
     """Below the workspace: an index of this call's own, in the place of the repository's."""
 
-    async def read(self, *arguments: str, magic: bool = False) -> bytes:
+    async def read(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> bytes:
         """What it answers, from a git that can write nowhere."""
-        return (await self.asked(*arguments, magic=magic)).out
+        return (await self.asked(*arguments, magic=magic, stdin=stdin)).out
 
-    async def asked(self, *arguments: str, magic: bool = False) -> Ran:
+    async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> Ran:
         """The same, with whether there was more."""
-        return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
+        return _fine(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
 
     async def test(self, *arguments: str, no: int = 1) -> Ran:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""

@@ -73,8 +73,9 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
-    async def signature(self) -> tuple[str, str] | None:
-        """The name and address that the person's own git signs commits with, None where it has none."""
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        """Author and committer, each with name and address, as the person's own git has them in the repository whose
+        own folder this is; None where one of them is not known."""
         ...
 
     def reachable(self) -> bool:
