@@ -22,6 +22,8 @@ FREE_ANSWER = {
 class Reached:
     store: Store
     signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
+    unwanted: Callable[[str], str]
+    hooked: Callable[[str], str]
     session: Session
     client: Client
 
@@ -30,6 +32,12 @@ class Reached:
 
     async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         return await anyio.to_thread.run_sync(self.signed, repository)
+
+    async def ignored(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.unwanted, repository)
+
+    async def own_hooks(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.hooked, repository)
 
     def reachable(self) -> bool:
         return self.client.can("elicitation")

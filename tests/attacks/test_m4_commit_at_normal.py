@@ -5,7 +5,10 @@ and then failed: a command's sandbox does not write `.git` at `normal`.
 """
 
 import json
+import os
 import re
+import shutil
+import stat
 import subprocess
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -228,10 +231,15 @@ def test_hooks_behind_a_link_or_outside_are_not_passed_over(repository: Path, ho
     hook(home / "hooks")
     git(repository, "config", "core.hooksPath", str(home / "hooks"))
     (repository / "notes.md").write_text("more\n")
-    assert f"outside the workspace in `{home}/hooks`, were not run" in made(repository, home)
+    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
     git(repository, "config", "core.hooksPath", "/dev/null")
     (repository / "notes.md").write_text("and more\n")
     assert "hooks" not in made(repository, home)
+    git(repository, "config", "--unset", "core.hooksPath")
+    with (home / ".gitconfig").open("a") as config:
+        config.write("[core]\n\thooksPath = ~/hooks\n")
+    (repository / "notes.md").write_text("and yet more\n")
+    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
 
 
 BY = "--format=%an <%ae> %cn <%ce>"
@@ -272,6 +280,63 @@ def test_asking_who_commits_starts_nothing_of_the_repository(repository: Path, h
     git(repository, "config", "core.worktree", str(home))
     made(repository, home)
     assert not (home / "trapped").exists()
+
+
+def dropped(repository: Path, home: Path, name: str) -> bool:
+    """Is a file of that name neither shown nor staged?"""
+    (repository / name).write_text("x\n")
+    with pipe(repository, home) as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="git"))
+        seen = name in fine(one.call("git_status"))
+        assert (name in fine(one.call("git_add", files=["."]))) is seen
+        assert (name in git(repository, "ls-files").split()) is seen
+    return not seen
+
+
+def test_what_the_persons_own_git_passes_over_is_not_staged(repository: Path, home: Path) -> None:
+    assert not dropped(repository, home, "one.swp")
+    own = home / ".config" / "git" / "ignore"
+    own.parent.mkdir(parents=True)
+    own.write_text("*.swp\n")
+    assert dropped(repository, home, "two.swp")
+    (repository / ".gitignore").write_text("!kept.swp\n")
+    assert not dropped(repository, home, "kept.swp")
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles" / "ignore").write_text("*.bak\n")
+    (home / ".gitignore_global").symlink_to("dotfiles/ignore")
+    with (home / ".gitconfig").open("a") as config:
+        config.write("[core]\n\texcludesFile = ~/.gitignore_global\n")
+    assert dropped(repository, home, "a.bak")
+    assert not dropped(repository, home, "three.swp")
+    # What the repository says comes before it, as it does for git.
+    (repository / "own").write_text("*.tmp\n")
+    git(repository, "config", "core.excludesFile", "own")
+    assert dropped(repository, home, "a.tmp")
+    assert not dropped(repository, home, "b.bak")
+
+
+@pytest.mark.parametrize("shared", ["group", "all", "0660"])
+def test_a_shared_repository_takes_a_commit_and_stays_shared(shared: str, repository: Path, home: Path) -> None:
+    shutil.rmtree(repository / ".git")
+    git(repository, "init", "-q", f"--shared={shared}")
+    made(repository, home)
+    found = list((repository / ".git").rglob("*"))
+    rights = {one: one.stat().st_mode for one in found if not one.is_relative_to(repository / ".git" / "hooks")}
+    assert not [one for one, mode in rights.items() if stat.S_ISREG(mode) and mode & (stat.S_ISGID | stat.S_ISUID)]
+    wanted = stat.S_ISGID | 0o070
+    assert not [one for one, mode in rights.items() if stat.S_ISDIR(mode) and mode & wanted != wanted]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only of root is the bit kept from folders too")
+def test_a_shared_repository_that_takes_none_says_why(repository: Path, home: Path) -> None:
+    git(repository, "config", "core.sharedRepository", "group")
+    with pipe(repository, home) as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="git"))
+        told = refused(one.call("git_add", files=["notes.md"]), "TOOL_FAILED")
+        assert "core.sharedRepository" in told
+        assert "not as root" in told
 
 
 @pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])

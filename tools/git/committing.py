@@ -52,20 +52,20 @@ async def _record(git: Git, message: str, who: Mapping[str, str]) -> None:
 
 
 async def _hooks(git: Git) -> Sequence[str] | str:
-    """The hooks that lie ready wherever the repository's configuration has them; where that is outside of the
-    workspace, the folder."""
+    """The hooks that lie ready wherever the repository's configuration, or else the person's, has them; where that is
+    outside of the workspace, the folder."""
     # Asked with hooks on, or the answer would be ours.
     told = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
     if told.code:
-        folder = f"{git.repository.common}/hooks"
-    elif (named := told.out.decode("utf-8", "surrogateescape").rstrip("\n")) == NOWHERE:
-        return ()
+        named = await git.ctx.person.own_hooks(git.place)
+        folder = named or f"{git.repository.common}/hooks"
     else:
-        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.below(named or "/"))
-    if folder.startswith("~"):
-        return folder
+        named = told.out.decode("utf-8", "surrogateescape").rstrip("\n") or "/"
+        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.below(named))
+    if named == NOWHERE:
+        return ()
     try:
-        return await to_thread.run_sync(hooks, git.ctx.files, folder)
+        return folder if named.startswith("~") else await to_thread.run_sync(hooks, git.ctx.files, folder)
     except Refusal:
         return folder
 
@@ -77,7 +77,7 @@ async def _done(git: Git, lying: Sequence[str] | str, asked: bool) -> Ending:
     changes = records.changes(await git.read(*one, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev", sha))
     subject = plain.inline((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
     where = f"on {plain.inline(branch)}" if branch else "on no branch (detached HEAD)"
-    notes = _notes(lying, asked, git.ctx.processes.profile.covers(Profile.TRUSTED))
+    notes = _notes(git, lying, asked)
     listed = await _files(git, changes)
     lines = [f"Committed {sha[:12]} {where}: {subject}", summary(changes), *listed, *notes]
     data: dict[str, Any] = {
@@ -100,13 +100,14 @@ async def _files(git: Git, changes: Sequence[Change]) -> list[str]:
     return [*(f"  {told(change, more_of.get(change.path, ''))}" for change in changes[:MOST_LISTED]), *tail]
 
 
-def _notes(lying: Sequence[str] | str, asked: bool, allowed: bool) -> list[str]:
+def _notes(git: Git, lying: Sequence[str] | str, asked: bool) -> list[str]:
     if asked:
         return ["[The repository's hooks were allowed to run.]"]
     if not lying:
         return []
     if isinstance(lying, str):
-        return [f"[The repository's hooks, which are outside the workspace in `{plain.inline(lying)}`, were not run.]"]
+        return [f"[The hooks in `{plain.inline(lying)}`, which is outside the workspace, were not run.]"]
     names = ", ".join(lying)
+    allowed = git.ctx.processes.profile.covers(Profile.TRUSTED)
     where = "" if allowed else " at the profile `trusted`, which only the user can set"
     return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them{where}.]"]

@@ -21,7 +21,7 @@ async def details(git: Git, changes: Sequence[Change]) -> Mapping[bytes, str]:
     sizes = [int(line) if line.isdigit() else None for line in lines]
     found = {one.path: plain.count(size, "byte") for one, size in zip(wanted, sizes, strict=False) if size is not None}
     short = [(one, size) for one, size in zip(links, sizes, strict=False) if size is not None and size <= MOST_TARGET]
-    return found | (await _targets(git, short) if short else {})
+    return {**found, **(await _targets(git, short) if short else {})}
 
 
 async def _targets(git: Git, links: Sequence[tuple[Change, int]]) -> Mapping[bytes, str]:

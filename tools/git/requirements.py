@@ -56,7 +56,7 @@ def _locked(git: Git) -> Problem | None:
 
 async def signer(git: Git) -> Mapping[str, str] | Problem:
     """Who commits: as the person's own git says in this repository."""
-    signature = await git.ctx.person.signature(f"{git.ctx.files.root.rstrip('/')}/{git.repository.folder}")
+    signature = await git.ctx.person.signature(git.place)
     if signature is None:
         return Problem(
             Code.WRONG_STATE,

@@ -1,18 +1,19 @@
-"""Who signs a commit? What the person's own git says, which no sandbox shows to a git that works for a model.
+"""Who signs a commit, and what is in none? What the person's own git says, which the sandboxed one cannot read.
 
 Asked of git and not read from its files, because those may include others, and others again for this repository alone.
-`git var` starts nothing: neither index nor worktree is opened, no hook, monitor, pager or alias has a part in it. Of
-the repository it reads the configuration and the name of the branch.
+`git var` and `git config` start nothing: neither index nor worktree is opened, no hook, monitor, pager or alias has a
+part in it. Of the repository they read the configuration and the name of the branch.
 """
 
 import os
 import re
+import stat
 import subprocess
 from pathlib import Path
 from shutil import which
 
 SECONDS = 5.0
-MOST = 1000
+MOST, MOST_PATTERNS = 1000, 1 << 20
 IDENT = re.compile(r"(.+) <([^<>\n]+)> \d+ [+-]\d{4}\n?")
 PINNED = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "user.useConfigOnly=true")
 """The last: a name that git makes up of the account's and the machine's is nobody's."""
@@ -22,19 +23,51 @@ Name = tuple[str, str]
 
 def signature(search_path: str, home: Path, repository: str) -> tuple[Name, Name] | None:
     """Author and committer of the repository whose own folder this is, each a name and an address."""
-    folders = [one for one in search_path.split(os.pathsep) if one.startswith("/")]
-    git = which("git", path=os.pathsep.join(folders))
-    if git is None:
-        return None
-    author, committer = (_ident(git, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
+    author, committer = (_ident(search_path, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
     return (author, committer) if author and committer else None
 
 
-def _ident(git: str, home: Path, repository: str, whose: str) -> Name | None:
+def ignored(search_path: str, home: Path, repository: str) -> str:
+    """The file of patterns for what the person's own git leaves out everywhere; empty where there is none. What the
+    repository's configuration says is not looked at: it names no file of the person's."""
+    named = _own_path(search_path, home, repository, "core.excludesFile")
+    place = named or str(home / ".config" / "git" / "ignore")
+    try:
+        return place if place.startswith("/") and 0 < _plain_size(Path(place)) <= MOST_PATTERNS else ""
+    except OSError:
+        return ""
+
+
+def own_hooks(search_path: str, home: Path, repository: str) -> str:
+    """Where the person's own git has the hooks of every repository; empty where each has its own."""
+    return _own_path(search_path, home, repository, "core.hooksPath")
+
+
+def _own_path(search_path: str, home: Path, repository: str, key: str) -> str:
+    words = ("config", "--global", "--includes", "--type=path", "--get", key)
+    return _told(search_path, home, repository, *words).removesuffix("\n")
+
+
+def _plain_size(path: Path) -> int:
+    found = path.stat()
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _ident(search_path: str, home: Path, repository: str, whose: str) -> Name | None:
+    found = IDENT.fullmatch(_told(search_path, home, repository, "var", f"GIT_{whose}_IDENT"))
+    return (found[1], found[2]) if found and len(found[0]) <= MOST else None
+
+
+def _told(search_path: str, home: Path, repository: str, *words: str) -> str:
+    """Empty where git has nothing to say."""
+    folders = [one for one in search_path.split(os.pathsep) if one.startswith("/")]
+    git = which("git", path=os.pathsep.join(folders))
+    if git is None:
+        return ""
     pinned = [word for setting in PINNED for word in ("-c", setting)]
     try:
         ran = subprocess.run(  # noqa: S603  # every word is ours
-            [git, "--no-pager", f"--git-dir={repository}", *pinned, "var", f"GIT_{whose}_IDENT"],
+            [git, "--no-pager", f"--git-dir={repository}", *pinned, *words],
             env={"HOME": str(home), "PATH": os.defpath, "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -43,6 +76,5 @@ def _ident(git: str, home: Path, repository: str, whose: str) -> Name | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = IDENT.fullmatch(ran.stdout.decode("utf-8", "replace")) if ran.returncode == 0 else None
-    return (found[1], found[2]) if found and len(found[0]) <= MOST else None
+        return ""
+    return ran.stdout.decode("utf-8", "replace") if ran.returncode == 0 else ""

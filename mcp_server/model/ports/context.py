@@ -78,6 +78,15 @@ class Person(Protocol):
         own folder this is; None where one of them is not known."""
         ...
 
+    async def ignored(self, repository: str) -> str:
+        """The file of patterns for what the person's own git leaves out in every repository; empty where there is
+        none."""
+        ...
+
+    async def own_hooks(self, repository: str) -> str:
+        """The folder in which the person's own git has the hooks of every repository; empty where each has its own."""
+        ...
+
     def reachable(self) -> bool:
         """Can this person be asked through the client, now?"""
         ...

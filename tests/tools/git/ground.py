@@ -13,7 +13,7 @@ import jsonschema_rs
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, signature, workshop
+from mcp_server.guards.processes import Ground, ignored, own_hooks, signature, workshop
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files
@@ -59,6 +59,12 @@ class Person:
         named = f"[user]\n\tname = {self.who[0]}\n\temail = {self.who[1]}\n" if self.who else ""
         (self.home / ".gitconfig").write_text(named)
         return await asyncio.to_thread(signature, PATH, self.home, repository)
+
+    async def ignored(self, repository: str) -> str:
+        return await asyncio.to_thread(ignored, PATH, self.home, repository)
+
+    async def own_hooks(self, repository: str) -> str:
+        return await asyncio.to_thread(own_hooks, PATH, self.home, repository)
 
 
 @dataclass
