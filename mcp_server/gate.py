@@ -34,7 +34,7 @@ from mcp_server.guards.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.network import for_programs, for_tools, to_one
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, signature, workshop
+from mcp_server.guards.processes import Ground, Workshop, ignored, own_hooks, signature, workshop
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.search import Finder, find_ripgrep
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
@@ -158,7 +158,11 @@ def ports(
         processes=shop.granted,
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
-        person=partial(Reached, store, partial(signature, settings.search_path, settings.home)),
+        person=partial(
+            Reached,
+            store,
+            *(partial(one, settings.search_path, settings.home) for one in (signature, ignored, own_hooks)),
+        ),
         records=partial(remembered, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.of,

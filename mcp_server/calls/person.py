@@ -21,15 +21,23 @@ FREE_ANSWER = {
 @dataclass(frozen=True)
 class Reached:
     store: Store
-    signed: Callable[[], tuple[str, str] | None]
+    signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
+    unwanted: Callable[[str], str]
+    hooked: Callable[[str], str]
     session: Session
     client: Client
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
         return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
 
-    async def signature(self) -> tuple[str, str] | None:
-        return await anyio.to_thread.run_sync(self.signed)
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        return await anyio.to_thread.run_sync(self.signed, repository)
+
+    async def ignored(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.unwanted, repository)
+
+    async def own_hooks(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.hooked, repository)
 
     def reachable(self) -> bool:
         return self.client.can("elicitation")

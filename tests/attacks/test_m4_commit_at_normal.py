@@ -5,7 +5,10 @@ and then failed: a command's sandbox does not write `.git` at `normal`.
 """
 
 import json
+import os
 import re
+import shutil
+import stat
 import subprocess
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -190,6 +193,163 @@ def test_a_rule_may_answer_beforehand_and_a_program_of_the_repository_needs_more
         staged(one, "git")
         refused(one.call("git_commit", message="First", run_hooks=True), "PROFILE_TOO_LOW")
         fine(one.call("git_commit", message="First"))
+
+
+def made(repository: Path, home: Path, profile: str = "normal") -> str:
+    """What the answer to a commit says, which a rule allows."""
+    config = home / "menugate.yaml"
+    config.write_text("rules:\n  allow:\n    - git_commit\n")
+    with pipe(repository, home, "--profile", profile, "--config", str(config)) as one:
+        one.hello()
+        staged(one, "git")
+        return fine(one.call("git_commit", message="First"))
+
+
+def hook(folder: Path, name: str = "pre-commit") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\ntouch ran\nexit 1\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("where", [".git/hooks", ".husky", "/.husky", "tools/../.husky"])
+def test_hooks_that_did_not_run_are_named_wherever_they_lie(where: str, repository: Path, home: Path) -> None:
+    hook(repository / where.strip("/").removeprefix("tools/../"))
+    hook(repository / where.strip("/").removeprefix("tools/../"), "pre-push")
+    if where != ".git/hooks":
+        git(repository, "config", "core.hooksPath", f"{repository}{where}" if where[0] == "/" else where)
+    told = made(repository, home)
+    assert "hooks (pre-commit) were not run; `run_hooks` runs them at the profile `trusted`" in told
+    assert not (repository / "ran").exists()
+
+
+def test_hooks_behind_a_link_or_outside_are_not_passed_over(repository: Path, home: Path) -> None:
+    hook(repository / "scripts")
+    folder = repository / ".git" / "hooks"
+    folder.mkdir(exist_ok=True)
+    (folder / "pre-commit").symlink_to("../../scripts/pre-commit")
+    assert "hooks (pre-commit) were not run; `run_hooks` runs them.]" in made(repository, home, "trusted")
+    hook(home / "hooks")
+    git(repository, "config", "core.hooksPath", str(home / "hooks"))
+    (repository / "notes.md").write_text("more\n")
+    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
+    git(repository, "config", "core.hooksPath", "/dev/null")
+    (repository / "notes.md").write_text("and more\n")
+    assert "hooks" not in made(repository, home)
+    git(repository, "config", "--unset", "core.hooksPath")
+    with (home / ".gitconfig").open("a") as config:
+        config.write("[core]\n\thooksPath = ~/hooks\n")
+    (repository / "notes.md").write_text("and yet more\n")
+    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
+
+
+BY = "--format=%an <%ae> %cn <%ce>"
+
+
+def test_who_commits_is_who_commits_for_the_persons_own_git(repository: Path, home: Path) -> None:
+    (home / ".gitconfig").write_text(
+        f'[user]\n\tname = Me\n\temail = home@x\n[includeIf "gitdir:{repository}/"]\n\tpath = inc\n'
+    )
+    (home / "inc").write_text("[user]\n\temail = work@x\n")
+    made(repository, home)
+    assert git(repository, "log", "-1", BY) == "Me <work@x> Me <work@x>\n"
+    git(repository, "config", "author.email", "author@x")
+    git(repository, "config", "committer.name", "Bot")
+    (repository / "notes.md").write_text("more\n")
+    made(repository, home)
+    assert git(repository, "log", "-1", BY) == "Me <author@x> Bot <work@x>\n"
+
+
+@pytest.mark.parametrize("own", ["[user]\n\tname = Me\n", "[user]\n\tname = Me\n\temail =\n", ""])
+def test_nobody_commits_by_half_a_name(own: str, repository: Path, home: Path) -> None:
+    (home / ".gitconfig").write_text(own)
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "git")
+        assert "does not know who commits" in refused(one.call("git_commit", message="First"), "WRONG_STATE")
+
+
+def test_asking_who_commits_starts_nothing_of_the_repository(repository: Path, home: Path) -> None:
+    trap = home / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {home}/trapped\n")
+    trap.chmod(0o755)
+    names = ["core.fsmonitor", "core.pager", "pager.var", "core.editor", "core.sshCommand", "credential.helper"]
+    for name in [*names, "core.askPass", "diff.external", "sequence.editor", "gpg.program"]:
+        git(repository, "config", name, str(trap))
+    git(repository, "config", "alias.var", f"!{trap}")
+    git(repository, "config", "core.hooksPath", str(home))
+    git(repository, "config", "core.worktree", str(home))
+    made(repository, home)
+    assert not (home / "trapped").exists()
+
+
+def dropped(repository: Path, home: Path, name: str) -> bool:
+    """Is a file of that name neither shown nor staged?"""
+    (repository / name).write_text("x\n")
+    with pipe(repository, home) as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="git"))
+        seen = name in fine(one.call("git_status"))
+        assert (name in fine(one.call("git_add", files=["."]))) is seen
+        assert (name in git(repository, "ls-files").split()) is seen
+    return not seen
+
+
+def test_what_the_persons_own_git_passes_over_is_not_staged(repository: Path, home: Path) -> None:
+    assert not dropped(repository, home, "one.swp")
+    own = home / ".config" / "git" / "ignore"
+    own.parent.mkdir(parents=True)
+    own.write_text("*.swp\n")
+    assert dropped(repository, home, "two.swp")
+    (repository / ".gitignore").write_text("!kept.swp\n")
+    assert not dropped(repository, home, "kept.swp")
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles" / "ignore").write_text("*.bak\n")
+    (home / ".gitignore_global").symlink_to("dotfiles/ignore")
+    with (home / ".gitconfig").open("a") as config:
+        config.write("[core]\n\texcludesFile = ~/.gitignore_global\n")
+    assert dropped(repository, home, "a.bak")
+    assert not dropped(repository, home, "three.swp")
+    # What the repository says comes before it, as it does for git.
+    (repository / "own").write_text("*.tmp\n")
+    git(repository, "config", "core.excludesFile", "own")
+    assert dropped(repository, home, "a.tmp")
+    assert not dropped(repository, home, "b.bak")
+
+
+@pytest.mark.parametrize("shared", ["group", "all", "0660"])
+def test_a_shared_repository_takes_a_commit_and_stays_shared(shared: str, repository: Path, home: Path) -> None:
+    shutil.rmtree(repository / ".git")
+    git(repository, "init", "-q", f"--shared={shared}")
+    made(repository, home)
+    found = list((repository / ".git").rglob("*"))
+    rights = {one: one.stat().st_mode for one in found if not one.is_relative_to(repository / ".git" / "hooks")}
+    assert not [one for one, mode in rights.items() if stat.S_ISREG(mode) and mode & (stat.S_ISGID | stat.S_ISUID)]
+    wanted = stat.S_ISGID | 0o070
+    assert not [one for one, mode in rights.items() if stat.S_ISDIR(mode) and mode & wanted != wanted]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only of root is the bit kept from folders too")
+def test_a_shared_repository_that_takes_none_says_why(repository: Path, home: Path) -> None:
+    git(repository, "config", "core.sharedRepository", "group")
+    with pipe(repository, home) as one:
+        one.hello()
+        fine(one.call("menu_enter", mode="git"))
+        told = refused(one.call("git_add", files=["notes.md"]), "TOOL_FAILED")
+        assert "core.sharedRepository" in told
+        assert "not as root" in told
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
+def test_nobody_is_asked_about_a_commit_that_another_git_holds_up(lock: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "git")
+        place = repository / ".git" / lock
+        place.touch()
+        told = refused(one.call("git_commit", message="First"), "WRONG_STATE")
+        assert f"`.git/{lock}` is there" in told
+        place.unlink()
+        refused(one.call("git_commit", message="First"), "APPROVAL_REQUIRED")
 
 
 @pytest.mark.parametrize("line", LINES)

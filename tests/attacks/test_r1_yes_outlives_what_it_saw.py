@@ -128,6 +128,60 @@ def test_what_is_staged_while_the_form_is_open_is_not_committed(era: str, reposi
     assert committed(repository) == []
 
 
+NAMED = ("-c", "user.name=Grace", "-c", "user.email=grace@example.org")
+
+
+def test_a_commit_shows_what_lines_do_not(repository: Path, home: Path) -> None:
+    for name in ("run.sh", "stop.sh", "moved.txt"):
+        (repository / name).write_text(f"{name}\n" * 20)
+    (repository / "run.sh").chmod(0o755)
+    git(repository, "add", ".")
+    git(repository, *NAMED, "commit", "-qm", "base")
+    (repository / "run.sh").chmod(0o644)
+    (repository / "stop.sh").chmod(0o755)
+    (repository / "moved.txt").rename(repository / "there.txt")
+    (repository / "words").symlink_to("/etc/passwd")
+    (repository / "odd").symlink_to("a\nb.txt\x1b[0m\u202e")
+    (repository / "again").symlink_to("b.txt")
+    (repository / "img.bin").write_bytes(bytes(range(256)) * 40)
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["."]))
+        id = asked(one.call("git_commit", message="Second"))
+        question = shown(repository, home, id)
+        approve(repository, home, id)
+        result = fine(one.call("git_commit", message="Second"))
+    for part in (
+        "7 files changed",
+        "run.sh  +0 -0  (no longer executable)",
+        "stop.sh  +0 -0  (now executable)",
+        "moved.txt -> there.txt",
+        "words  +1 -0  (link to /etc/passwd)",
+        "again  +1 -0  (link to b.txt)",
+        "img.bin  (10,240 bytes)",
+    ):
+        assert part in question, part
+        assert part in result, part
+    for text in (question, result):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert r"link to a\nb.txt\x1b[0m\u{202e}" in result
+
+
+def test_a_commit_shows_who_makes_it_and_the_yes_is_for_that(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        id = asked(one.call("git_commit", message="First"))
+        assert "Grace Hopper <grace@example.org>" in shown(repository, home, id)
+        approve(repository, home, id)
+        git(repository, "config", "author.name", "Somebody")
+        again = shown(repository, home, asked(one.call("git_commit", message="First")))
+        assert "Somebody <grace@example.org>" in again
+        assert 'committed by: "Grace Hopper <grace@example.org>"' in again
+    assert committed(repository) == []
+
+
 def test_looking_at_a_hostile_repository_runs_nothing_of_it(repository: Path, home: Path) -> None:
     trap = repository / "trap.sh"
     trap.write_text("#!/bin/sh\necho x >> trapped\n")

@@ -84,13 +84,15 @@ def said(change: Change) -> dict[str, Any]:
     return told
 
 
-def told(change: Change) -> str:
-    """A change in one line."""
+def told(change: Change, more: str = "") -> str:
+    """A change in one line; `more` is what there is to be said besides."""
     path = plain.path(change.path)
     if change.old is not None:
         path = f"{plain.path(change.old)} -> {path}"
     lines = "" if change.added is None else f"  +{change.added} -{change.removed}"
-    return f"{change.word:<9} {path}{lines}{'  (submodule)' if change.submodule else ''}"
+    kind = "submodule" if change.submodule else "link" if change.link and not more.startswith("link") else ""
+    notes = ", ".join(note for note in (kind, more, change.mode) if note)
+    return f"{change.word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
 
 
 def summary(changes: Sequence[Change], cut: bool = False) -> str:

@@ -4,6 +4,7 @@ The rule for editing: git is started here and nowhere else, no argument comes fr
 checked branch name, a checked path behind `--`, or the value glued to its own option.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,12 +14,14 @@ from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.processes import Command, Processes, Ran
 from tools.git.filters import harmless
+from tools.git.permissions import mask, shared
 from tools.git.plain import plain
 from tools.git.repository import Repository, find
 
 MOST_OUTPUT = 8 << 20
 SECONDS = 50.0
 MOST_SAID = 1200
+UNSHARED = b"Operation not permitted"
 HELD = (b"Read-only file system", b"Permission denied", b"Device or resource busy")
 
 HOLDING = ("bubblewrap", "seatbelt")
@@ -98,14 +101,21 @@ class Git:
     """Protected files of the worktree that this call may change as well, as the person was told."""
     index: str = ""
     """Below the workspace: an index of this call's own, in the place of the repository's."""
+    ignores: str = ""
+    """A file of the person's, with patterns for what is no part of any repository."""
 
-    async def read(self, *arguments: str, magic: bool = False) -> bytes:
+    @property
+    def place(self) -> str:
+        """The whole path of the folder in which git keeps what belongs to this worktree."""
+        return f"{self.ctx.files.root.rstrip('/')}/{self.repository.folder}"
+
+    async def read(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> bytes:
         """What it answers, from a git that can write nowhere."""
-        return (await self.asked(*arguments, magic=magic)).out
+        return (await self.asked(*arguments, magic=magic, stdin=stdin)).out
 
-    async def asked(self, *arguments: str, magic: bool = False) -> Ran:
+    async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> Ran:
         """The same, with whether there was more."""
-        return _fine(await self._shut(self._command(arguments, magic)), arguments[0])
+        return _fine(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
 
     async def test(self, *arguments: str, no: int = 1) -> Ran:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
@@ -136,7 +146,16 @@ class Git:
             stdin=stdin,
             env=self._environment() | dict(env or {}),
         )
+        # What a checkout makes is the worktree's, and its rights are the person's.
+        if arguments[0] != "checkout" and (words := await self._mask()):
+            command = replace(command, argv=("/bin/sh", "-c", f'umask {words} && exec "$@"', "sh", *command.argv))
         return _fine(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
+
+    async def _mask(self) -> str:
+        if not await to_thread.run_sync(shared, self.ctx.files, self.repository):
+            return ""
+        told = await self.test("config", "--get", "core.sharedRepository")
+        return "" if told.code else mask(told.out.decode("utf-8", "replace").strip().lower())
 
     async def _harmless(self) -> None:
         await to_thread.run_sync(harmless, self.ctx.files, self.repository)
@@ -149,6 +168,7 @@ class Git:
     def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository
         pinned = PINNED if self.run_hooks else (*PINNED, HOOKS_OFF)
+        pinned = (*pinned, f"core.excludesFile={self.ignores}") if self.ignores else pinned
         return Command(
             argv=(
                 self.binary,
@@ -161,6 +181,7 @@ class Git:
             ),
             folder=here.top,
             env=self._environment(),
+            lent=(self.ignores,) if self.ignores else (),
             seconds=SECONDS,
             sees_secrets=True,
             most_output=MOST_OUTPUT,
@@ -180,6 +201,14 @@ async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
             Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
         )
     return Git(ctx, repository, binary, run_hooks)
+
+
+async def as_the_person_ignores(git: Git) -> Git:
+    """It also passes over what the person's own git does, unless the repository names a file for that."""
+    own = await git.ctx.person.ignored(git.place)
+    if not own or (await git.test("config", "--get", "core.excludesFile")).code == 0:
+        return git
+    return replace(git, ignores=own)
 
 
 def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -204,7 +233,18 @@ def _fine(ran: Ran, verb: str, door: Processes | None = None) -> Ran:
     # Stopped because it said more than is kept: what was kept is as good as it gets.
     if ran.code == 0 or (ran.cut and ran.code >= 128):
         return ran
-    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", held))
+    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", held or _unshared(ran, door)))
+
+
+def _unshared(ran: Ran, door: Processes | None) -> str:
+    if door is None or UNSHARED not in ran.err or os.geteuid() != 0:
+        return ""
+    return (
+        "Where a repository is shared (`core.sharedRepository`), git gives a folder the bit that hands on its group, "
+        "which the sandbox refuses to root. Tell the user: run menugate as yourself and not as root, or give the bit "
+        "beforehand (`find .git -type d -exec chmod g+s {} +`), or share no more (`git config core.sharedRepository "
+        "false`)."
+    )
 
 
 def _held(ran: Ran, door: Processes) -> str:

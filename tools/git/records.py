@@ -22,7 +22,7 @@ CONFLICTS = {
     "AA": "both added",
     "UU": "both modified",
 }
-SUBMODULE = "160000"
+SUBMODULE, LINK, PROGRAM = "160000", "120000", "100755"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,19 @@ class Change:
     @property
     def submodule(self) -> bool:
         return SUBMODULE in (self.old_mode, self.new_mode)
+
+    @property
+    def link(self) -> bool:
+        return self.new_mode == LINK
+
+    @property
+    def mode(self) -> str:
+        """What it has become by its mode, where that is not the usual."""
+        if self.old_mode == self.new_mode or self.submodule:
+            return ""
+        if self.new_mode == PROGRAM:
+            return "now executable" if self.old_mode.strip("0") else "executable"
+        return "no longer executable" if self.old_mode == PROGRAM and self.new_mode.strip("0") else ""
 
 
 def changes(said: bytes) -> list[Change]:

@@ -84,19 +84,19 @@ def _upwards(path: str) -> Iterator[str]:
 def _git_folder(files: Files, top: str) -> str | None:
     """Git's own folder for the files in this one, None where they have none."""
     here = ".git" if top == "." else f"{top}/.git"
-    entry = _there(files, here)
+    entry = there(files, here)
     if entry is None:
         return None
     if entry.kind == "link":
         raise _refused(f"`{inline(here)}` is a link.", "Only a repository whose `.git` is really there is opened.")
     folder = here if entry.kind == "directory" else _pointed(files, top, here, "gitdir: ")
     # As git has it: a folder of that name without a head is no repository, and the search goes on above.
-    return folder if folder and _there(files, f"{folder}/HEAD") else None
+    return folder if folder and there(files, f"{folder}/HEAD") else None
 
 
 def _pointed(files: Files, base: str, pointer: str, sign: str) -> str | None:
     """The folder that a small file of git's names, None where there is no such file."""
-    if _there(files, pointer) is None:
+    if there(files, pointer) is None:
         return None
     text = files.read(pointer, MOST_POINTER).data.decode("utf-8", "surrogateescape").rstrip("\r\n")
     if not text.startswith(sign) or text == sign:
@@ -121,7 +121,7 @@ def _elsewhere(files: Files, base: str, target: str, told_by: str) -> str:
 def _parts_inside(files: Files, folder: str) -> None:
     for part in PARTS.split():
         path = f"{folder}/{part}"
-        entry = _there(files, path)
+        entry = there(files, path)
         if entry is not None and entry.kind == "link":
             _followed(files, path)
 
@@ -140,7 +140,7 @@ def _followed(files: Files, path: str) -> None:
 def _objects_inside(files: Files, objects: str, depth: int) -> None:
     """A repository may borrow the history of others, which must not be from outside."""
     listed = f"{objects}/info/alternates"
-    if _there(files, listed) is None:
+    if there(files, listed) is None:
         return
     found = files.read(listed, MOST_POINTER)
     names = [name for name in found.data.decode("utf-8", "surrogateescape").split("\n") if name and name[0] != "#"]
@@ -150,7 +150,7 @@ def _objects_inside(files: Files, objects: str, depth: int) -> None:
         _objects_inside(files, _elsewhere(files, objects, name, listed), depth - 1)
 
 
-def _there(files: Files, path: str) -> Entry | None:
+def there(files: Files, path: str) -> Entry | None:
     try:
         return files.info(path)
     except Refusal as refusal:
@@ -175,7 +175,7 @@ def _refused(message: str, way_out: str) -> Refusal:
 def operation(files: Files, repository: Repository) -> str | None:
     """What was begun here and is not finished: a merge, a rebase, ..."""
     for name, word in UNFINISHED.items():
-        if _there(files, f"{repository.folder}/{name}"):
+        if there(files, f"{repository.folder}/{name}"):
             return word
     return None
 
@@ -190,13 +190,29 @@ UNFINISHED = {
 }
 
 
-def hooks(files: Files, repository: Repository) -> list[str]:
-    """The hooks that lie ready, which git would run by itself."""
-    with suppress(Refusal):
-        entries = files.entries(f"{repository.common}/hooks")
-        return [
-            posixpath.basename(entry.path)
-            for entry in entries
-            if entry.kind == "file" and entry.mode & 0o111 and not entry.path.endswith(".sample")
-        ]
-    return []
+COMMITTING = """
+pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-index-change
+"""
+"""The hooks that a commit runs."""
+
+
+def hooks(files: Files, folder: str) -> list[str]:
+    """Those of a commit that lie ready in this folder, which git would run by itself. `Refusal` where it is outside."""
+    try:
+        entries = files.entries(folder)
+    except Refusal as refusal:
+        if refusal.problem.code is Code.NOT_FOUND:
+            return []
+        raise
+    names = {posixpath.basename(entry.path): entry for entry in entries}
+    return [name for name in COMMITTING.split() if name in names and _ready(files, names[name])]
+
+
+def _ready(files: Files, entry: Entry) -> bool:
+    if entry.kind != "link":
+        return entry.kind == "file" and bool(entry.mode & 0o111)
+    try:
+        return bool(files.read(entry.path, 0).mode & 0o111)
+    except Refusal as refusal:
+        # What a link leads to outside is not looked at, and may well be one.
+        return refusal.problem.code is not Code.NOT_FOUND

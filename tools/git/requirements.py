@@ -1,4 +1,4 @@
-"""What does a commit need? Something staged, nothing in conflict, and somebody who commits."""
+"""What does a commit need? Something staged, nothing in conflict, nobody else at work, and somebody who commits."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,18 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem
 from tools.git import plain, records
 from tools.git.program import Git
-from tools.git.repository import operation
+from tools.git.repository import operation, there
 
 STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
+LOCKS = ("index.lock", "HEAD.lock")
+REF, MOST_HEAD = "ref: ", 4096
 NO_MESSAGE = Problem(Code.INVALID_ARGUMENTS, "The message is empty; nothing was committed.", "Say what changed.")
 
 
 async def unready(git: Git) -> Problem | None:
     """Why there is nothing that could be committed."""
+    if problem := await to_thread.run_sync(_locked, git):
+        return problem
     found = records.status(await git.read(*STATUS))
     conflicts = [one for one in found.entries if one.conflict]
     if conflicts:
@@ -33,23 +37,37 @@ async def unready(git: Git) -> Problem | None:
     )
 
 
+def _locked(git: Git) -> Problem | None:
+    """Git would find the same out by failing, after somebody was asked."""
+    files, here = git.ctx.files, git.repository
+    head = files.read(f"{here.folder}/HEAD", MOST_HEAD).data.decode("utf-8", "surrogateescape").strip()
+    places = [f"{here.folder}/{name}" for name in LOCKS]
+    places += [f"{here.common}/{head.removeprefix(REF)}.lock"] if head.startswith(REF) else []
+    for place in places:
+        if there(files, place):
+            return Problem(
+                Code.WRONG_STATE,
+                f"`{plain.inline(place)}` is there: another git is at work in this repository, or was stopped in the "
+                "middle of it; nothing was committed.",
+                "Call again when it has ended. If no git is running, have the user delete that file.",
+            )
+    return None
+
+
 async def signer(git: Git) -> Mapping[str, str] | Problem:
-    """Who commits: as the repository says, and where it is silent as the person's own git does."""
-    named = [await git.test("config", "--get", key) for key in ("user.name", "user.email")]
-    if all(one.code == 0 and one.out.strip() for one in named):
-        return {}
-    signature = await git.ctx.person.signature()
+    """Who commits: as the person's own git says in this repository."""
+    signature = await git.ctx.person.signature(git.place)
     if signature is None:
         return Problem(
             Code.WRONG_STATE,
-            "Git does not know who commits; nothing was committed.",
+            "Git does not know who commits, by name and address; nothing was committed.",
             "Have the person say so once: `git config --global user.name NAME` and `git config --global user.email "
             "ADDRESS`.",
         )
-    name, address = signature
+    (author, address), (committer, reply) = signature
     return {
-        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_NAME": author,
         "GIT_AUTHOR_EMAIL": address,
-        "GIT_COMMITTER_NAME": name,
-        "GIT_COMMITTER_EMAIL": address,
+        "GIT_COMMITTER_NAME": committer,
+        "GIT_COMMITTER_EMAIL": reply,
     }

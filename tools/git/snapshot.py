@@ -10,21 +10,22 @@ from anyio import to_thread
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.model.tool import Arguments
 from tools.git import plain, records
+from tools.git.contents import details
 from tools.git.patches import summary, told
 from tools.git.program import Git
 from tools.git.repository import operation
 from tools.git.revisions import head
-from tools.git.staging import STAGED
 
 MOST_SHOWN = 2_000
 FIRST = "nothing: the first commit"
+STAGED = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat", "-z")
 WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--no-abbrev")
 
 
-async def facts(git: Git) -> Mapping[str, str]:
-    """What a commit from this index would be, and where."""
+async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
+    """What a commit from this index would be, where, and by whom."""
     # A repository's configuration can leave a submodule out of a comparison, and it is committed all the same.
-    listed = await git.asked(*STAGED, "--ignore-submodules=dirty")
+    listed = await git.asked(*STAGED, "--no-abbrev", "--ignore-submodules=dirty")
     changes = records.changes(listed.out)
     if listed.cut or len(changes) > MOST_SHOWN:
         message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
@@ -32,10 +33,19 @@ async def facts(git: Git) -> Mapping[str, str]:
     # Compared with nothing at all, the index is listed whole. What is only meant to be added later is not in it.
     nothing = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
     index = await git.asked(*WHOLE, "--ignore-submodules=dirty", nothing)
-    said = [summary(changes), *map(told, changes)] if changes else ["nothing"]
+    more_of = await details(git, changes)
+    lines = [told(change, more_of.get(change.path, "")) for change in changes]
+    said = [summary(changes), *lines] if changes else ["nothing"]
     # The raw lines name every blob, and with the commit below them that is the whole tree.
     digest = sha256(listed.out + b"\0" + index.out).hexdigest()
-    return {**await place(git), "staged": "\n".join(said), "SHA-256 of what is staged": digest}
+    return {**await place(git), **_people(who), "staged": "\n".join(said), "SHA-256 of what is staged": digest}
+
+
+def _people(who: Mapping[str, str]) -> Mapping[str, str]:
+    author, committer = (
+        plain.inline(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
+    )
+    return {"as": author} | ({"committed by": committer} if committer != author else {})
 
 
 async def place(git: Git) -> Mapping[str, str]:
@@ -48,7 +58,7 @@ async def place(git: Git) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def of_index(git: Git, shown: Arguments) -> AsyncGenerator[Git, None]:
+async def of_index(git: Git, shown: Arguments, who: Mapping[str, str]) -> AsyncGenerator[Git, None]:
     """The same git with a copy of the index that is as it was shown, for one commit; `Refusal` where it is not, or
     where the commit went elsewhere."""
     with git.ctx.files.scratch(git.repository.folder) as folder:
@@ -58,7 +68,7 @@ async def of_index(git: Git, shown: Arguments) -> AsyncGenerator[Git, None]:
         place = f"{git.ctx.files.root.rstrip('/')}/{apart.index}"
         await git.change("read-tree", "-m", "-i", f"--index-output={place}", tree)
         ref, before = await _ref(git), await head(git)
-        if dict(await facts(apart)) != dict(shown) or (before or FIRST) != shown["on top of"]:
+        if dict(await facts(apart, who)) != dict(shown) or (before or FIRST) != shown["on top of"]:
             raise _changed()
         yield apart
         await _landed(git, ref, before, tree)

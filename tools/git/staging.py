@@ -13,7 +13,7 @@ from tools.git import plain, records
 from tools.git.diffs import source
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, told
 from tools.git.places import guarded, located
-from tools.git.program import Git, opened
+from tools.git.program import Git, as_the_person_ignores, opened
 from tools.git.records import Change
 
 MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
@@ -35,7 +35,7 @@ STAGED = (
 async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if not args["files"]:
         return Problem(Code.INVALID_ARGUMENTS, "`files` is empty; nothing was staged.", "Name files, or `.` for all.")
-    git = await opened(ctx, args.get("repo_path", ""))
+    git = await as_the_person_ignores(await opened(ctx, args.get("repo_path", "")))
     paths = await to_thread.run_sync(located, ctx.files, git.repository, args["files"])
     await _nothing_unasked(git, args["files"], paths)
     before = await staged(git)

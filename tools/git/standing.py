@@ -18,7 +18,7 @@ async def of_commit(ctx: Context, args: Arguments) -> Mapping[str, str]:
     who = problem or await signer(git)
     if isinstance(who, Problem):
         raise Refusal(who)
-    return await facts(git)
+    return await facts(git, who)
 
 
 async def of_checkout(ctx: Context, args: Arguments) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from mcp_server.model.ending import Code, Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from tools.git import plain, records
 from tools.git.diffs import source
-from tools.git.program import Git, opened
+from tools.git.program import Git, as_the_person_ignores, opened
 from tools.git.records import CONFLICTS, WORDS, Entry, Status
 from tools.git.repository import operation
 
@@ -21,7 +21,7 @@ NEWS = {"C": "other commit", "M": "changed files", "U": "unknown files"}
 
 
 async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
+    git = await as_the_person_ignores(await opened(ctx, args.get("repo_path", "")))
     ran = await git.asked(*ASKED, "--untracked-files=normal")
     found = records.status(ran.out)
     begun = await to_thread.run_sync(operation, ctx.files, git.repository)

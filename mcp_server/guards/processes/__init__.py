@@ -10,7 +10,7 @@ from mcp_server.guards.processes.outlet import Outlet
 from mcp_server.guards.processes.places import Watch
 from mcp_server.guards.processes.reach import Ground
 from mcp_server.guards.processes.seatbelt import find_seatbelt
-from mcp_server.guards.processes.signature import signature
+from mcp_server.guards.processes.signature import ignored, own_hooks, signature
 from mcp_server.guards.processes.starting import Granted, Nursery, Workshop
 from mcp_server.model.ports.processes import Limits, Sandboxing
 
@@ -22,6 +22,8 @@ __all__ = [
     "Outlet",
     "Sandbox",
     "Workshop",
+    "ignored",
+    "own_hooks",
     "rungs",
     "signature",
     "workshop",

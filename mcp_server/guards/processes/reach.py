@@ -146,7 +146,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         writable=writable,
         network=trusted and changing,
         emptied=tuple(one for one in (*EMPTIED, *homes) if is_folder(one) and not Path(one).is_symlink()),
-        lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes)),
+        lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes), *filter(is_there, command.lent)),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),

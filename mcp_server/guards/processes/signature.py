@@ -1,31 +1,74 @@
-"""Who signs a commit? What the person's own git says, which no sandbox shows to a git that works for a model.
+"""Who signs a commit, and what is in none? What the person's own git says, which the sandboxed one cannot read.
 
-Asked of git and not read from the file, because that file may include others. Only the person's own settings are
-looked at: no folder of a workspace is near.
+Asked of git and not read from its files, because those may include others, and others again for this repository alone.
+`git var` and `git config` start nothing: neither index nor worktree is opened, no hook, monitor, pager or alias has a
+part in it. Of the repository they read the configuration and the name of the branch.
 """
 
 import os
+import re
+import stat
 import subprocess
 from pathlib import Path
 from shutil import which
 
 SECONDS = 5.0
+MOST, MOST_PATTERNS = 1000, 1 << 20
+IDENT = re.compile(r"(.+) <([^<>\n]+)> \d+ [+-]\d{4}\n?")
+PINNED = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "user.useConfigOnly=true")
+"""The last: a name that git makes up of the account's and the machine's is nobody's."""
+
+Name = tuple[str, str]
 
 
-def signature(search_path: str, home: Path) -> tuple[str, str] | None:
+def signature(search_path: str, home: Path, repository: str) -> tuple[Name, Name] | None:
+    """Author and committer of the repository whose own folder this is, each a name and an address."""
+    author, committer = (_ident(search_path, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
+    return (author, committer) if author and committer else None
+
+
+def ignored(search_path: str, home: Path, repository: str) -> str:
+    """The file of patterns for what the person's own git leaves out everywhere; empty where there is none. What the
+    repository's configuration says is not looked at: it names no file of the person's."""
+    named = _own_path(search_path, home, repository, "core.excludesFile")
+    place = named or str(home / ".config" / "git" / "ignore")
+    try:
+        return place if place.startswith("/") and 0 < _plain_size(Path(place)) <= MOST_PATTERNS else ""
+    except OSError:
+        return ""
+
+
+def own_hooks(search_path: str, home: Path, repository: str) -> str:
+    """Where the person's own git has the hooks of every repository; empty where each has its own."""
+    return _own_path(search_path, home, repository, "core.hooksPath")
+
+
+def _own_path(search_path: str, home: Path, repository: str, key: str) -> str:
+    words = ("config", "--global", "--includes", "--type=path", "--get", key)
+    return _told(search_path, home, repository, *words).removesuffix("\n")
+
+
+def _plain_size(path: Path) -> int:
+    found = path.stat()
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _ident(search_path: str, home: Path, repository: str, whose: str) -> Name | None:
+    found = IDENT.fullmatch(_told(search_path, home, repository, "var", f"GIT_{whose}_IDENT"))
+    return (found[1], found[2]) if found and len(found[0]) <= MOST else None
+
+
+def _told(search_path: str, home: Path, repository: str, *words: str) -> str:
+    """Empty where git has nothing to say."""
     folders = [one for one in search_path.split(os.pathsep) if one.startswith("/")]
     git = which("git", path=os.pathsep.join(folders))
     if git is None:
-        return None
-    name, address = (_setting(git, home, key) for key in ("user.name", "user.email"))
-    return (name, address) if name and address else None
-
-
-def _setting(git: str, home: Path, key: str) -> str:
+        return ""
+    pinned = [word for setting in PINNED for word in ("-c", setting)]
     try:
         ran = subprocess.run(  # noqa: S603  # every word is ours
-            [git, "config", "--global", "--includes", "--get", key],
-            env={"HOME": str(home), "PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+            [git, "--no-pager", f"--git-dir={repository}", *pinned, *words],
+            env={"HOME": str(home), "PATH": os.defpath, "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"},
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -34,4 +77,4 @@ def _setting(git: str, home: Path, key: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return ran.stdout.decode("utf-8", "replace").strip()
+    return ran.stdout.decode("utf-8", "replace") if ran.returncode == 0 else ""

@@ -73,8 +73,18 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
-    async def signature(self) -> tuple[str, str] | None:
-        """The name and address that the person's own git signs commits with, None where it has none."""
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        """Author and committer, each with name and address, as the person's own git has them in the repository whose
+        own folder this is; None where one of them is not known."""
+        ...
+
+    async def ignored(self, repository: str) -> str:
+        """The file of patterns for what the person's own git leaves out in every repository; empty where there is
+        none."""
+        ...
+
+    async def own_hooks(self, repository: str) -> str:
+        """The folder in which the person's own git has the hooks of every repository; empty where each has its own."""
         ...
 
     def reachable(self) -> bool:

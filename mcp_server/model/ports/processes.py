@@ -66,6 +66,8 @@ class Command:
     sees_secrets: bool = False
     """Files of the workspace that usually hold secrets are there as they are: for a program that has to know every file
     to tell which one changed. Whoever shows what it says leaves their content out."""
+    lent: tuple[str, ...] = ()
+    """Whole paths of files that are there to be read, though what they lie in is not: the person's home."""
     most_output: int = 16 << 20
     """Bytes of each stream that are kept; the rest is read and thrown away, so that nobody blocks."""
     no_more: bool = False

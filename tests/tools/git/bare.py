@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.model.ports.processes import Command, Ran
+from mcp_server.model.posture import Profile
 
 
 @dataclass
@@ -14,6 +15,7 @@ class Bare:
     left_out: tuple[str, ...] = ()
     """Words that are taken out of every command, to see what they are good for."""
     sandbox: str = "none"
+    profile: Profile = Profile.TRUSTED
 
     def find(self, program: str) -> str | None:
         return f"/usr/bin/{program}"

@@ -13,7 +13,7 @@ import jsonschema_rs
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, workshop
+from mcp_server.guards.processes import Ground, ignored, own_hooks, signature, workshop
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files
@@ -52,10 +52,19 @@ def git(folder: Path, *arguments: str | bytes, data: bytes | None = None, ok: bo
 
 @dataclass
 class Person:
+    home: Path
     who: tuple[str, str] | None = WHO
 
-    async def signature(self) -> tuple[str, str] | None:
-        return self.who
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        named = f"[user]\n\tname = {self.who[0]}\n\temail = {self.who[1]}\n" if self.who else ""
+        (self.home / ".gitconfig").write_text(named)
+        return await asyncio.to_thread(signature, PATH, self.home, repository)
+
+    async def ignored(self, repository: str) -> str:
+        return await asyncio.to_thread(ignored, PATH, self.home, repository)
+
+    async def own_hooks(self, repository: str) -> str:
+        return await asyncio.to_thread(own_hooks, PATH, self.home, repository)
 
 
 @dataclass
@@ -81,7 +90,7 @@ class Bench:
         self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
         variables = {"PATH": PATH, "HOME": str(home)}
         self.shop = workshop(Ground(root, home, (state,), PATH, variables), jail)
-        self.person = Person()
+        self.person = Person(home)
         self.bare: Processes | None = None
         """A door in the place of the real one."""
         self._runner = asyncio.Runner()
