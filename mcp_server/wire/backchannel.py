@@ -196,12 +196,11 @@ def mended(ctx: Context) -> Context:
     """The request with answers that the SDK lets through, for it would refuse the whole of it for a single one that is
     misshapen. Whether each is an answer to its own question is looked at later."""
     params = ctx.params or {}
-    state = params.get("requestState")
-    if "inputResponses" not in params or not isinstance(state, str):
-        return ctx
-    given: Any = params["inputResponses"]
-    if not isinstance(given, Mapping):
+    given, state = params.get("inputResponses"), params.get("requestState")
+    if "inputResponses" in params and not isinstance(given, Mapping) and isinstance(state, str):
         given = dict.fromkeys(json.loads(state).get("asked", ()))
+    if not isinstance(given, Mapping):
+        return ctx
     answers = {key: one if _readable(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()}
     return replace(ctx, params={**params, "inputResponses": answers})
 

@@ -111,6 +111,14 @@ def test_what_is_no_object_is_no_answer(workspace: Path, home: Path, notes: Path
         assert notes.exists()
 
 
+def test_garbage_without_the_question_is_asked_anew(workspace: Path, home: Path, notes: Path) -> None:
+    with client(workspace, home, MODERN) as one:
+        asked = question(one, DELETING)
+        again = one.request("tools/call", DELETING | {"inputResponses": {asked.key: GARBAGE["nested code"]}})
+        assert again["result"]["resultType"] == "input_required"
+        assert notes.exists()
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_who_mistyped_may_type_again(workspace: Path, home: Path, notes: Path, era: str) -> None:
     with client(workspace, home, era) as one:
@@ -155,7 +163,9 @@ def test_an_answer_that_is_no_message_ends_the_waiting(
     workspace: Path, home: Path, notes: Path, unreadable: str, transport: str
 ) -> None:
     with client(workspace, home, "legacy", transport) as one:
-        stays_open(ends(one, UNREADABLE[unreadable]), workspace, home)
+        answer = ends(one, UNREADABLE[unreadable])
+        stays_open(answer, workspace, home)
+        assert "in time" not in json.dumps(answer), "it was waited for until the patience ran out"
         assert notes.exists()
 
 
