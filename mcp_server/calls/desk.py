@@ -47,7 +47,7 @@ class MenuDesk:
         return self._at_root() if mode is None else self._in_mode(mode)
 
     async def enter(self, wish: str) -> Ending:
-        mode = self._enterable(wish)
+        mode = self.enterable(wish)
         if isinstance(mode, Problem):
             return mode
         if not self.named:
@@ -61,14 +61,11 @@ class MenuDesk:
         self.arrived = True
         return self._entered(mode, handle)
 
-    async def go(self, wish: str) -> Mode | Problem:
-        """Move to the mode that is wished for, saying nothing about it."""
-        mode = self._enterable(wish)
-        if isinstance(mode, Problem):
-            return mode
-        return await self._elsewhere(mode.name, f"menu_enter {mode.name}") or mode
+    async def go(self, mode: Mode) -> Problem | None:
+        """Move to that mode, saying nothing about it."""
+        return await self._elsewhere(mode.name, f"menu_enter {mode.name}")
 
-    def _enterable(self, wish: str) -> Mode | Problem:
+    def enterable(self, wish: str) -> Mode | Problem:
         mode = self._wanted(wish)
         if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
             return pinned(self.seat.session.mode)

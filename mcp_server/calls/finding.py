@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
@@ -11,11 +11,11 @@ from anyio import to_thread
 
 from mcp_server.calls.asking import Asked, Found
 from mcp_server.calls.desk import MenuDesk, shortened
-from mcp_server.calls.given.carrying import example, handle_in, straightened, takes, without
+from mcp_server.calls.given.carrying import example, fitted, handle_in, straightened, takes, without
 from mcp_server.calls.sessions import Seat, Sessions
 from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Ending, Problem
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.menu import CARRIERS, META_TOOLS, Mode
 from mcp_server.model.policy import Kind, Policy
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Arguments, Tool
@@ -89,15 +89,19 @@ class Finding:
             return asked.seat
         return found
 
-    async def enter(self, found: Found) -> Found | Problem:
+    def wished(self, found: Found) -> Mode | Problem | None:
+        """The mode that a carrier is to enter first; None where there is nowhere to go."""
+        wish = found.asked.arguments.get("mode") if found.carrier else None
+        if wish is None or wish == found.asked.seat.session.mode:
+            return None
+        return self.desk(found.asked.seat).enterable(str(wish))
+
+    async def enter(self, found: Found, mode: Mode) -> Found | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
-        wish = asked.arguments.get("mode") if found.carrier else None
-        if wish is None or wish == asked.seat.session.mode:
-            return found
         desk = self.desk(asked.seat)
         desk.named = found.handle is not None
-        went = await desk.go(str(wish))
+        went = await desk.go(mode)
         await announce(asked, desk)
         if isinstance(went, Problem):
             return went
@@ -117,7 +121,7 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
     """What a carrier carries, with its arguments, if it may carry that at all."""
     # Checked here and not by the decision, which will see the carried tool and its arguments alone.
     if wrong := policy.unfit(carrier.name, given):
-        return Problem(Code.INVALID_ARGUMENTS, wrong, f"Call `{carrier.name}` again with arguments that fit.")
+        return Problem(Code.INVALID_ARGUMENTS, wrong, _carried_so(carrier, given, policy))
     name = str(given["tool"])
     tool = policy.tools.get(name)
     if name in (*META_TOOLS, *CARRIERS):
@@ -129,6 +133,20 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
     return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
+
+
+def _carried_so(carrier: Tool, given: Arguments, policy: Policy) -> str:
+    """What to call instead: with the tool's own arguments where they belong, which many put beside its name."""
+    tool = policy.tools.get(str(given.get("tool")))
+    if tool is None or tool.name in (*META_TOOLS, *CARRIERS):
+        return f"Call `{carrier.name}` again with arguments that fit."
+    inner = given.get("arguments")
+    beside = {name: value for name, value in given.items() if not takes(carrier, name)}
+    own = {**beside, **(cast(Arguments, inner) if isinstance(inner, Mapping) else {})}
+    where = {name: value for name in ("mode", "menu") if isinstance(value := given.get(name), str) and value}
+    return (
+        f"The tool's own arguments go into `arguments`, like this: {example(tool, fitted(tool, own, policy), **where)}"
+    )
 
 
 def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
@@ -208,12 +226,16 @@ def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     modes = policy.menus.holding(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
         return problem
-    if not found.asked.fixed:
+    misled = found.carrier is not None and found.asked.arguments.get("mode") is not None
+    if not (found.asked.fixed or misled):
         if found.handle is None:
             return problem
         return replace(problem, way_out=f"Call {entering(modes[0], found.handle)}, then make this call again.")
-    where = {"mode": modes[0].name} | ({"menu": found.handle} if found.handle else {})
-    call = example(found.tool, found.arguments, **where)
+    here = mode_with((found.tool.name,), found.seat.session, policy) or modes[0]
+    where = {"mode": here.name} | ({"menu": found.handle} if found.handle else {})
+    call = example(found.tool, fitted(found.tool, found.arguments, policy), **where)
+    if misled:
+        return replace(problem, way_out=f"Call it in its own mode: {call}")
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
 
 

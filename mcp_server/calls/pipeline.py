@@ -31,12 +31,15 @@ from mcp_server.calls.sessions import Seat
 from mcp_server.calls.showing import Showing, checked
 from mcp_server.calls.steering.ruling import Ruling
 from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.menu import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
+from mcp_server.model.session import Session
 from mcp_server.model.tool import READING, Arguments, Demand, Effect
 from mcp_server.rules.arguments import normalised
 from mcp_server.rules.patterns.trees import hidden
 from mcp_server.rules.permission import decide
+from mcp_server.rules.refusals import astray
 from mcp_server.state import Begun, Lapsed, Moved, Paused
 
 NO_FACTS: Arguments = {}
@@ -137,11 +140,13 @@ class Pipeline:
             if not isinstance(begun, int):
                 found.seat.spending.give_back(found.tool)
 
-    def decide(self, found: Found, posture: Posture, in_phase: int, approved: bool = False) -> Decision:
+    def decide(
+        self, found: Found, posture: Posture, in_phase: int, approved: bool = False, session: Session | None = None
+    ) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
-        return decide(found.tool, call, found.seat.session, posture, self.policy)
+        return decide(found.tool, call, session or found.seat.session, posture, self.policy)
 
     async def enter(self, found: Found) -> Found | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
@@ -152,8 +157,21 @@ class Pipeline:
         decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=found.carrier), posture, decision)
-        entered = await self.finding.enter(found)
+        mode = self.finding.wished(found)
+        if isinstance(mode, Mode):
+            there = await self.there(found, posture, mode)
+            if there.verdict is Verdict.DENY:
+                return await self.refuse(found, posture, there)
+        entered = await self.finding.enter(found, mode) if isinstance(mode, Mode) else mode or found
         return await self.unfound(found.asked, entered) if isinstance(entered, Problem) else entered
+
+    async def there(self, found: Found, posture: Posture, mode: Mode) -> Decision:
+        """What becomes of a carried call in the mode that it is to enter first: one that is refused moves nothing."""
+        found = await self.finding.looked_through(await self.current(found))
+        await self.course.settle(found.seat)
+        session = replace(found.seat.session, mode=mode.name)
+        decision = self.decide(found, posture, await self.phases.spent(found.seat), session=session)
+        return astray(found.tool, mode, decision, self.policy)
 
     async def unfound(self, asked: Asked, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)

@@ -120,6 +120,15 @@ def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:
     return refused(Layer.MODE, Code.WRONG_MODE, reason, way_out)
 
 
+def astray(tool: Tool, mode: Mode, decision: Decision, policy: Policy) -> Decision:
+    """The mode that a carrier was to enter does not have the tool, so that the session stays where it is."""
+    modes = policy.menus.holding(tool.name)
+    if decision.code is not Code.WRONG_MODE or not modes:
+        return decision
+    reason = f"`{tool.name}` is in mode {_names(modes)} and not in `{mode.name}`, which was therefore not entered."
+    return replace(decision, reason=reason)
+
+
 def _names(modes: tuple[Mode, ...]) -> str:
     return listed(mode.name for mode in modes)
 

@@ -7,6 +7,8 @@ carries. Answers given in earlier rounds travel inside that state.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import mcp_types as types
@@ -24,6 +26,8 @@ ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
 }
+NO_ANSWER: Mapping[str, Any] = {"action": "cancel"}
+"""What an answer counts as that has not the shape of one."""
 LOG_LEVEL = "menugate log level"
 """Where a legacy connection keeps what `logging/setLevel` asked for."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -137,9 +141,10 @@ class Backchannel:
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         request, answer = ASKABLE[method]
+        question = request.model_validate({"method": method, "params": dict(params)})
         try:
             reply = await self._ctx.session.send_request(
-                request.model_validate({"method": method, "params": dict(params)}),
+                question,
                 answer,
                 request_read_timeout_seconds=self._patience,
                 metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
@@ -150,6 +155,8 @@ class Backchannel:
             raise Refusal(
                 Problem(Code.TIMEOUT if late else Code.TOOL_FAILED, f"the client {what}.", "Go on without asking.")
             ) from error
+        except ValidationError:
+            return misshapen(method)
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _earlier(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
@@ -171,6 +178,36 @@ class Backchannel:
         try:
             ASKABLE[method][1].model_validate(given, by_name=False)
         except ValidationError:
-            return False
+            given = misshapen(method)
         self._answered[key] = given
         return True
+
+
+def misshapen(method: str) -> Mapping[str, Any]:
+    """A form was answered, though with nothing that can be read: that is no protocol error, and the call goes on to say
+    so. What else was asked for cannot be done without."""
+    if method == "elicitation/create":
+        return NO_ANSWER
+    wrong = "the client answered with something that does not have the form of an answer."
+    raise Refusal(Problem(Code.TOOL_FAILED, wrong, "Go on without asking."))
+
+
+def mended(ctx: Context) -> Context:
+    """The request with answers that the SDK lets through, for it would refuse the whole of it for a single one that is
+    misshapen. Whether each is an answer to its own question is looked at later."""
+    params = ctx.params or {}
+    given, state = params.get("inputResponses"), params.get("requestState")
+    if "inputResponses" in params and not isinstance(given, Mapping) and isinstance(state, str):
+        given = dict.fromkeys(json.loads(state).get("asked", ()))
+    if not isinstance(given, Mapping):
+        return ctx
+    answers = {key: one if _readable(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()}
+    return replace(ctx, params={**params, "inputResponses": answers})
+
+
+def _readable(given: Any) -> bool:
+    for _, answer in ASKABLE.values():
+        with suppress(ValidationError):
+            answer.model_validate(given, by_name=False)
+            return True
+    return False

@@ -24,7 +24,7 @@ from mcp_server.model.pack import Speaker
 from mcp_server.model.session import Session
 from mcp_server.model.tool import Tool
 from mcp_server.rules.steering.surfaces import observed
-from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting
+from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting, mended
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notices import Notices, Watch, aside, followable, teller
@@ -117,7 +117,7 @@ class Front:
         """
         params = ctx.params or {}
         if ctx.method != "tools/call" or ctx.request_id is None or not params.keys() <= PLAIN:
-            return await call_next(ctx)
+            return await call_next(mended(ctx) if ctx.method in SEALED else ctx)
         name, arguments = params.get("name"), params.get("arguments")
         who = caller(ctx, self.owner)
         fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))

@@ -338,3 +338,40 @@ def test_who_has_not_read_is_shown_the_read_that_helps_and_nobody_elses_handle(
         assert tool == ("Read" if client == "opencode" else "menu_read")
         fine(one.call(tool, **json.loads(whole)))
         fine(one.call("menu_call", **EDIT, menu=child))
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "not in that mode": ("menu_read", {**READ, "mode": "git"}, "WRONG_MODE"),
+    "no tool": ("menu_read", {"tool": "Raed", "arguments": {}, "mode": "git"}, "UNKNOWN_TOOL"),
+    "not carried": ("menu_read", {"tool": "menu_list", "arguments": {}, "mode": "git"}, "NOT_CARRIED"),
+    "not read only": ("menu_read", {"tool": "git_add", "arguments": {}, "mode": "git"}, "NOT_READ_ONLY"),
+    "no mode": ("menu_read", {**READ, "mode": "nonsense"}, "UNKNOWN_MODE"),
+    "arguments that do not fit": ("menu_read", {"tool": "git_log", "arguments": {"x": 1}, "mode": "git"}, "INVALID_A"),
+    "arguments of its own": ("menu_read", {"tool": "git_log", "arguments": 5, "mode": "git"}, "INVALID_ARGUMENTS"),
+    "above the profile": ("menu_call", {"tool": "fs_delete", "arguments": {"path": "x"}, "mode": "data"}, "PROFILE_T"),
+}
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["handle", "connection"])
+@pytest.mark.parametrize("era", ERAS)
+def test_a_refused_call_moves_nothing(era: str, named: bool, workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("some-client", era)
+        menu = {"menu": enter(one, "swe")} if named else {}
+        if not named:
+            fine(one.call("menu_call", **READ, mode="swe"))
+        fine(one.call("menu_read", **READ, **menu))
+        for what, (carrier, arguments, code) in REFUSED.items():
+            refused(one.call(carrier, **arguments, **menu), code)
+            assert where(one, **menu) == "swe", what
+        fine(one.call("menu_call", **EDIT, **menu))
+
+
+def test_what_is_said_of_it_is_true_and_helps(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("some-client")
+        menu = enter(one, "swe")
+        told = refused(one.call("menu_read", **READ, menu=menu, mode="git"), "WRONG_MODE")
+        assert "this session is in mode `git`" not in told
+        carrier, _, call = told.partition("own mode: ")[2].partition(" ")
+        assert "first" in fine(one.call(carrier, **json.loads(call.splitlines()[0])))

@@ -172,3 +172,66 @@ def test_who_lists_once_and_never_again_is_shown_a_call_too(era: str, workspace:
         tool, whole = example(refused(one.call("Read", file_path="notes.md")))
         assert "first" in fine(one.call(tool, **whole))
         example(fine(one.call("menu_enter", mode="swe")))
+
+
+MISSHAPEN: list[dict[str, Any]] = [
+    {"file_path": "notes.md", "mode": "swe"},
+    {"file_path": "notes.md", "menu": "zzz"},
+    {"file_path": "notes.md", "limit": "many"},
+    {"path": "notes.md"},
+    {"file_path": 5},
+    {},
+]
+
+
+@pytest.mark.parametrize("carried", [True, False], ids=["carried", "by name"])
+@pytest.mark.parametrize("given", MISSHAPEN, ids=json.dumps)
+def test_the_example_fits_whatever_was_given(given: dict[str, Any], carried: bool, workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here, raw(here, name="some-client", era=MODERN) as one:
+        handle = one.call("menu_enter", mode="git")["structuredContent"]["menu"]
+        if carried:
+            answer = one.call("menu_read", tool="Read", arguments=given, mode="git", menu=handle)
+            if given.get("mode"):
+                # Two modes that contradict each other are not chosen from.
+                given = {**given, "mode": "git"}
+                answer = one.call("menu_read", tool="Read", arguments=given, menu=handle)
+        else:
+            answer = one.call("Read", **{"menu": handle, **given})
+        tool, whole = example(refused(answer))
+        again = one.call(tool, **whole)
+        assert "INVALID_ARGUMENTS" not in said(again)
+        assert ("first" in said(again)) is (given.get("file_path") == "notes.md")
+
+
+def test_a_mode_among_the_arguments_is_understood(workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here, raw(here, name="some-client", era=MODERN) as one:
+        inside = {"file_path": "notes.md", "mode": "swe"}
+        assert "first" in fine(one.call("menu_read", tool="Read", arguments=inside))
+        assert "first" in fine(one.call("menu_read", tool="Read", arguments=inside, mode="swe"))
+        refused(one.call("menu_read", tool="Read", arguments=inside, mode="git"), "WRONG_MODE")
+        refused(one.call("menu_read", tool="Read", arguments={**inside, "mode": "no mode"}, mode="swe"), "INVALID_AR")
+
+
+@pytest.mark.parametrize("carrier", ["menu_read", "menu_call"])
+def test_arguments_written_out_as_a_text_are_understood(carrier: str, workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here, raw(here, name="some-client", era=MODERN) as one:
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        written = json.dumps({"file_path": "notes.md"})
+        assert "first" in fine(one.call(carrier, tool="Read", arguments=written, menu=handle))
+        within = json.dumps({"file_path": "notes.md", "menu": handle})
+        assert "first" in fine(one.call(carrier, tool="Read", arguments=within))
+        # What two parsers read differently, and what is no object, are not.
+        for text in ('{"file_path":"notes.md","file_path":"other.md"}', "notes.md", '["notes.md"]', '{"offset":NaN}'):
+            refused(one.call(carrier, tool="Read", arguments=text, menu=handle), "INVALID_ARGUMENTS")
+
+
+def test_arguments_beside_the_tool_are_shown_where_they_belong(workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here, raw(here, name="some-client", era=MODERN) as one:
+        handle = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+        for beside in ({"tool": "Read", "file_path": "notes.md"}, {"tool": "Read", "arguments": "x", "file_path": 1}):
+            answer = one.call("menu_call", **beside, menu=handle)
+            tool, whole = example(refused(answer, "INVALID_ARGUMENTS"))
+            assert whole["menu"] == handle
+            assert "INVALID_ARGUMENTS" not in said(one.call(tool, **whole))
+        tool, whole = example(refused(one.call("menu_read", tool="Read", file_path="notes.md", mode="swe"), "INVALID"))
+        assert "first" in fine(one.call(tool, **whole))

@@ -76,6 +76,9 @@ class Raw:
             extra = {"Mcp-Method": message["method"]} | ({"Mcp-Name": name} if name else {})
         return self._ask("POST", json.dumps(message), extra)
 
+    def post_text(self, text: str) -> Stream:
+        return self._ask("POST", text, {})
+
     def listening(self) -> Stream:
         """The stream on which a legacy server speaks unasked."""
         return self._ask("GET", None, {})

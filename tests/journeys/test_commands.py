@@ -177,6 +177,7 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
             assert f"profile from normal to trusted ({scope})" in asked.params["message"]
             said = words(asked.answer(reply))
             assert "Nothing changes until the user confirms it at a terminal" in said
+            assert "own choice" not in said
             assert not PUSHING.search(said), said
             assert here.value("profile", "alice") == "normal"
         said = words(question(one, wish, "prompts/get").decline())

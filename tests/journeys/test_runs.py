@@ -9,7 +9,7 @@ import pytest
 from mcp_server.model.runs.report import Report
 from mcp_server.state import Wanted
 from mcp_server.state.reader import Reader
-from tests.doors.clients import MODERN
+from tests.doors.clients import ERAS, MODERN
 from tests.doors.person import choose
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw
@@ -251,8 +251,18 @@ def test_nobody_reads_the_report_of_somebody_else(workspace: Path, home: Path, t
             uri = done["structuredContent"]["report"]
             assert "result" in one.request("resources/read", {"uri": uri})
         with raw(here, token=token) as guest:
-            for address in (uri, "menugate://report"):
-                assert "error" in guest.request("resources/read", {"uri": address})
+            assert "error" in guest.request("resources/read", {"uri": uri})
+            newest = guest.request("resources/read", {"uri": "menugate://report"})["result"]["contents"]
+            assert newest[0]["text"].startswith("No run of yours is over yet")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_whatever_is_offered_can_be_read_from_the_beginning(era: str, workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("some-client", era)
+        for resource in one.request("resources/list")["result"]["resources"]:
+            (found,) = one.request("resources/read", {"uri": resource["uri"]})["result"]["contents"]
+            assert found.get("text") or found.get("blob"), resource
 
 
 def test_a_report_says_all_four_things() -> None:

@@ -7,6 +7,7 @@ from mcp_server.model.pack import Artifact
 from mcp_server.state import Store, deeds
 
 ADDRESS = "menugate://report"
+NOTHING = "No run of yours is over yet, so there is no report. `complete` ends a run, and writes one."
 ABOUT = "What was found when a run was over: issues, missing steps, next actions."
 
 
@@ -15,7 +16,9 @@ def reports(store: Store, redact: Callable[[str], str]) -> tuple[Artifact, ...]:
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
         found = await store.read(partial(deeds.report, run=holes.get("run"), principal=principal))
-        return redact(found.as_text()) if found else None
+        if found is None:
+            return None if "run" in holes else NOTHING
+        return redact(found.as_text())
 
     return (
         Artifact(ADDRESS, "report", f"{ABOUT} The newest.", "text/markdown", read),

@@ -150,7 +150,8 @@ class Slash:
             await self.raising.tell(speaker, text)
         what = f"The client was asked and {why}. " if why else ""
         what += self._what(change, found)
-        return speaking.changed(what, self.doors.postures.under(speaker.principal, found), found)
+        posture = self.doors.postures.under(speaker.principal, found)
+        return speaking.changed(what, posture, found, chosen=not change.unconfirmed)
 
     def _what(self, change: Change, choice: Choice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)

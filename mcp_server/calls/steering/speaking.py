@@ -4,6 +4,7 @@ from mcp_server.model.posture import Choice, Posture
 from mcp_server.rules.steering import badge
 
 AFTERWARDS = "This was the user's own choice and is said for information; go on with the task under it."
+UNCHOSEN = "This is said for information; go on with the task under what is in force."
 
 
 def stands(posture: Posture, choice: Choice | None) -> str:
@@ -15,5 +16,6 @@ def stands(posture: Posture, choice: Choice | None) -> str:
     return "\n".join(lines)
 
 
-def changed(what: str, posture: Posture, choice: Choice | None) -> str:
-    return f"{what}\n{stands(posture, choice)}\n{AFTERWARDS}"
+def changed(what: str, posture: Posture, choice: Choice | None, chosen: bool = True) -> str:
+    """`chosen`: the user did choose it. What still waits for their word is nobody's choice yet."""
+    return f"{what}\n{stands(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"

@@ -9,6 +9,7 @@ from mcp_server.state import Store
 from mcp_server.state.memory import known_runs, of_run
 
 MARKDOWN = "text/markdown"
+NOTHING = "Nothing is on record for you yet, so there is no summary. The first call begins one."
 ABOUT = "Goals, decisions, current plan, open issues and important outputs, from what is on record; no reasoning."
 
 
@@ -23,7 +24,9 @@ def summaries(store: Store) -> tuple[Artifact, ...]:
         run = holes.get("run", LATEST)
         chosen = next(iter(runs), None) if run == LATEST else run
         found = await store.read(partial(of_run, run=chosen)) if chosen is not None else None
-        return found.text if found is not None and found.principal == principal else None
+        if found is not None and found.principal == principal:
+            return found.text
+        return NOTHING if run == LATEST else None
 
     async def values(principal: str, _hole: str, typed: str) -> Sequence[str]:
         return [run for run in (LATEST, *await known(principal)) if run.startswith(typed)]

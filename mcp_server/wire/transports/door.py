@@ -17,9 +17,9 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.caller import MODERN
-from mcp_server.wire.outright import begun, replacing
+from mcp_server.wire.outright import begun, encoded, replacing
 from mcp_server.wire.transports.pages import asks_first, permit, shown
-from mcp_server.wire.transports.strict import NotStrict, message
+from mcp_server.wire.transports.strict import NotStrict, message, no_answer
 
 LONGEST_BODY = 4 * 1024 * 1024
 LONGEST_HEADERS = 16 * 1024
@@ -187,8 +187,19 @@ class Door:
         try:
             message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
+            if wrong.answers is not None:
+                await self._unanswered(scope, receive, wrong.answers)
             raise Refused(400, wrong.reason, wrong.code, wrong.request_id) from None
         return _again(body, receive)
+
+    async def _unanswered(self, scope: Scope, receive: Receive, question: str | int) -> None:
+        """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
+        refused."""
+
+        async def unheard(_message: Message) -> None:
+            return None
+
+        await self.app(scope, _again(encoded(no_answer(question)), receive), unheard)
 
 
 async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:

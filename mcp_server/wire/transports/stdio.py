@@ -17,13 +17,13 @@ from typing import Self, TypeAlias
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import to_json
 
 from mcp_server.wire.outright import encoded
 from mcp_server.wire.transports.lines import LONGEST_LINE, Lines, Overlong
-from mcp_server.wire.transports.strict import NotStrict, message
+from mcp_server.wire.transports.strict import NotStrict, message, no_answer
 
 CHUNK = 256 * 1024
 
@@ -51,8 +51,12 @@ class Outgoing:
     def __init__(self, writer: Sink) -> None:
         self._writer = writer
         self._turn = anyio.Lock()
+        self.asked: set[str] = set()
+        """The ids of the questions that went out."""
 
     async def send(self, item: SessionMessage, /) -> None:
+        if isinstance(item.message, JSONRPCRequest):
+            self.asked.add(str(item.message.id))
         await self.write(encoded(item.message))
 
     async def write(self, data: bytes) -> None:
@@ -108,7 +112,11 @@ class Incoming:
         try:
             found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
         except NotStrict as refused:
-            await self._refuse(refused.code, refused.reason, refused.request_id)
+            ours = str(refused.answers) in self._answers.asked
+            # An id of ours may be one of the client's as well, whose request is still to be answered.
+            await self._refuse(refused.code, refused.reason, None if ours else refused.request_id)
+            if ours and refused.answers is not None:
+                self._ready.append(SessionMessage(no_answer(refused.answers)))
         except ValidationError:
             await self._refuse(INVALID_REQUEST, "this is not a JSON-RPC message", None)
         else:

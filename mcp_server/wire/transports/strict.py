@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import Any, NoReturn, cast
 
-from mcp_types import INVALID_REQUEST, PARSE_ERROR
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 
 LONGEST_ID = 128
 DEEPEST = 190
@@ -21,13 +21,23 @@ HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class NotStrict(Exception):
-    """Why the text is refused, in words for whoever sent it, and the request's id where one could be made out."""
+    """Why the text is refused, in words for whoever sent it, and the request's id where one could be made out.
 
-    def __init__(self, reason: str, request_id: str | int | None = None, code: int = PARSE_ERROR) -> None:
+    `answers`: the id of the question that it seems to answer. Whoever put that would wait for ever for another one.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        request_id: str | int | None = None,
+        code: int = PARSE_ERROR,
+        answers: str | int | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.request_id = request_id
         self.code = code
+        self.answers = answers
 
 
 def message(body: bytes, whole: bool = False) -> dict[str, Any]:
@@ -41,10 +51,17 @@ def message(body: bytes, whole: bool = False) -> dict[str, Any]:
     found = cast(dict[str, Any], value)
     if fault := _misshapen(found):
         answer = "method" not in found and ("result" in found or "error" in found)
-        raise NotStrict(fault, None if answer else _usable(found.get("id")), INVALID_REQUEST)
+        id = _usable(found.get("id"))
+        raise NotStrict(fault, None if answer else id, INVALID_REQUEST, None if "method" in found else id)
     if whole and HALF.search(body) and _broken(json.dumps(found, ensure_ascii=False)):
-        raise NotStrict("a text holds half of a surrogate pair, which is no character", _usable(found.get("id")))
+        raise _unread("a text holds half of a surrogate pair, which is no character", found)
     return found
+
+
+def no_answer(question: str | int) -> JSONRPCError:
+    """In place of an answer that is none, for whoever put the question and waits."""
+    error = ErrorData(code=INVALID_REQUEST, message="this was no answer")
+    return JSONRPCError(jsonrpc="2.0", id=question, error=error)
 
 
 def _misshapen(found: dict[str, Any]) -> str | None:
@@ -88,11 +105,11 @@ def _parsed(body: bytes) -> Any:
     try:
         value = DECODER.decode(text)
     except NotStrict as refused:
-        raise NotStrict(refused.reason, _id(text)) from None
+        raise _unread(refused.reason, _loosely(text)) from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError:
-        raise NotStrict("the message is not JSON", _id(text)) from None
+        raise _unread("the message is not JSON", _loosely(text)) from None
     # Counting is quick and nearly always enough.
     if text.count("{") + text.count("[") > DEEPEST and _depth(value) > DEEPEST:
         raise _too_deep()
@@ -136,13 +153,18 @@ def _float(digits: str) -> float:
     return number
 
 
-def _id(text: str) -> str | int | None:
-    """The id of a message that parses loosely, so that its sender does not wait for an answer for ever."""
+def _unread(reason: str, found: dict[str, Any]) -> NotStrict:
+    id = _usable(found.get("id"))
+    return NotStrict(reason, id, answers=None if "method" in found else id)
+
+
+def _loosely(text: str) -> dict[str, Any]:
+    """A message that parses loosely, so that nobody waits for ever: neither its sender nor whoever it answers."""
     try:
         value = json.loads(text, parse_int=_small)
     except (ValueError, RecursionError):
-        return None
-    return _usable(cast(dict[str, Any], value).get("id")) if isinstance(value, dict) else None
+        return {}
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _small(digits: str) -> int | None:
