@@ -8,6 +8,7 @@ state of its own below it. Where this account did work in it, the same is tamper
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,6 +66,12 @@ def state_of(top: Path, secrets: Path | None) -> Path:
         return top
     # Only here a key is made for who merely looks: the folder goes by its name.
     return own or top / ACCOUNTS / Key.load_or_create(secrets).account
+
+
+def every_state(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
+    """Every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of keys."""
+    own = (top, *sorted((top / ACCOUNTS).glob("*")), *(one / ELSEWHERE / _named(top) for one in places))
+    return tuple(one for one in own if not os.path.islink(one))  # noqa: PTH114  # a Path raises where it may not look
 
 
 def shut(top: Path) -> bool:
