@@ -70,8 +70,12 @@ def state_of(top: Path, secrets: Path | None) -> Path:
 
 def every_state(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
     """Every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of keys."""
-    own = (top, *sorted((top / ACCOUNTS).glob("*")), *(one / ELSEWHERE / _named(top) for one in places))
-    return tuple(one for one in own if not os.path.islink(one))  # noqa: PTH114  # a Path raises where it may not look
+    beside: list[Path] = []
+    with suppress(OSError):
+        beside = sorted((top / ACCOUNTS).iterdir())
+    own = (top, *beside, *(one / ELSEWHERE / _named(top) for one in places))
+    # A Path raises where it may not look.
+    return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
 
 
 def shut(top: Path) -> bool:
