@@ -12,11 +12,12 @@ from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.ahead import Reserve
 from mcp_server.state.batch import Transaction, Workspace
-from mcp_server.state.deeds import forget, forget_records, settle, take_over
+from mcp_server.state.deeds import forget, forget_records, hold_on, settle, take_over
 from mcp_server.state.lives import born, own
 from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
+from mcp_server.state.trust.glimpse import held_beside
 from mcp_server.state.trust.segment import Found, leave_notices, lost_state, replaced, sealed, segment_beside
 from mcp_server.state.trust.states import anchor_text, foreign_to, known, make_private, remember
 from mcp_server.state.verify import beyond, misfit, unfinished
@@ -182,7 +183,7 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
         if found.version and not sealed(link, old, key):
             link, found = replaced(path, link, clock, mine)
         elif found.version == 0 and not mine:
-            found = replace(found, segment=segment_beside(path))
+            found = replace(found, segment=segment_beside(path), held=held_beside(path))
         lost = found.lost or lost_state(found, old, key, suspicion)
         if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
@@ -250,6 +251,7 @@ def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Con
         alarm, segment = misfit(tx, anchor, workspace.key), found.segment
         if segment:
             take_over(tx, segment.fields, segment.claims)
+        hold_on(tx, found.held)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""
         condition = Condition(
