@@ -19,7 +19,7 @@ from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
 from mcp_server.state.trust.glimpse import held_beside
 from mcp_server.state.trust.segment import Found, leave_notices, lost_state, replaced, sealed, segment_beside
-from mcp_server.state.trust.states import anchor_text, foreign_to, known, make_private, remember
+from mcp_server.state.trust.states import SHARED, anchor_text, foreign_to, known, make_private, remember
 from mcp_server.state.verify import beyond, misfit, unfinished
 
 OPENING_ROWS = 500
@@ -169,6 +169,13 @@ def make_folder(folder: Path) -> None:
         )
     if folder.is_dir():
         return
+    if folder.name == SHARED[0] and not folder.parent.is_dir():
+        # Only what belongs to the state is made anew, never the folder that somebody works in.
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
+            "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
+        )
     make_private(folder)
     # The person's repository is not the place for it.
     (folder / ".gitignore").write_text("*\n")
