@@ -101,6 +101,14 @@ class Settings:
         return (top, *inner)
 
     @property
+    def every_state(self) -> tuple[Path, ...]:
+        """Everywhere that servers of this workspace may keep their state, whatever keys they have."""
+        from mcp_server.state.trust.states import every_state
+
+        found = every_state(self.workspace / STATE_FOLDER, self.key_places)
+        return tuple(dict.fromkeys((self.state, *found)))
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """Where this account keeps what must be its own."""
         return (self.state, *([self.secrets] if self.secrets else []))

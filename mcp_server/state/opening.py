@@ -12,13 +12,14 @@ from mcp_server import __version__
 from mcp_server.model.ending import Code, Refusal
 from mcp_server.state.ahead import Reserve
 from mcp_server.state.batch import Transaction, Workspace
-from mcp_server.state.deeds import forget, forget_records, settle, take_over
+from mcp_server.state.deeds import forget, forget_records, hold_on, settle, take_over
 from mcp_server.state.lives import born, own
 from mcp_server.state.record import Clock, Condition, RowKind
 from mcp_server.state.seal import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
 from mcp_server.state.sqlite import Link, Lock, network_share, problem, refused, set_aside
+from mcp_server.state.trust.glimpse import held_beside
 from mcp_server.state.trust.segment import Found, leave_notices, lost_state, replaced, sealed, segment_beside
-from mcp_server.state.trust.states import anchor_text, foreign_to, known, make_private, remember
+from mcp_server.state.trust.states import SHARED, anchor_text, foreign_to, known, make_private, remember
 from mcp_server.state.verify import beyond, misfit, unfinished
 
 OPENING_ROWS = 500
@@ -168,6 +169,13 @@ def make_folder(folder: Path) -> None:
         )
     if folder.is_dir():
         return
+    if folder.name == SHARED[0] and not folder.parent.is_dir():
+        # Only what belongs to the state is made anew, never the folder that somebody works in.
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
+            "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
+        )
     make_private(folder)
     # The person's repository is not the place for it.
     (folder / ".gitignore").write_text("*\n")
@@ -182,7 +190,7 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
         if found.version and not sealed(link, old, key):
             link, found = replaced(path, link, clock, mine)
         elif found.version == 0 and not mine:
-            found = replace(found, segment=segment_beside(path))
+            found = replace(found, segment=segment_beside(path), held=held_beside(path))
         lost = found.lost or lost_state(found, old, key, suspicion)
         if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
@@ -250,6 +258,7 @@ def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Con
         alarm, segment = misfit(tx, anchor, workspace.key), found.segment
         if segment:
             take_over(tx, segment.fields, segment.claims)
+        hold_on(tx, found.held)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""
         condition = Condition(

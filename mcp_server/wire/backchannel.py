@@ -6,7 +6,7 @@ carries. Answers given in earlier rounds travel inside that state.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from mcp_server.calls.asking import Interruption
 from mcp_server.model.ending import Code, Problem, Refusal
 from mcp_server.wire.caller import Caller, Context, capabilities, connection
+from mcp_server.wire.notices import Notices
 
 ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
@@ -56,12 +57,10 @@ class Unsupported(Interruption):
 
 
 class Backchannel:
-    def __init__(
-        self, ctx: Context, caller: Caller, changed: Callable[[str, str, str], Awaitable[None]], patience: float
-    ) -> None:
+    def __init__(self, ctx: Context, caller: Caller, notices: Notices, patience: float) -> None:
         self._ctx = ctx
         self._caller = caller
-        self._changed = changed
+        self._notices = notices
         self._patience = patience
         self._answered, asked, self._notes = self._earlier()
         self.carried = asked | self._answered.keys()
@@ -110,7 +109,7 @@ class Backchannel:
         return {key: self._answered[key] for key in questions}
 
     async def changed(self, what: str, uri: str = "") -> None:
-        await self._changed(self._caller.principal, what, uri)
+        await self._notices.changed(self._caller.principal, what, uri)
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         least = self._least_level()
@@ -143,12 +142,13 @@ class Backchannel:
         request, answer = ASKABLE[method]
         question = request.model_validate({"method": method, "params": dict(params)})
         try:
-            reply = await self._ctx.session.send_request(
-                question,
-                answer,
-                request_read_timeout_seconds=self._patience,
-                metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
-            )
+            with self._notices.dialog() as dialog:
+                reply = await self._ctx.session.send_request(
+                    question,
+                    answer,
+                    request_read_timeout_seconds=self._patience,
+                    metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
+                )
         except MCPError as error:
             late = error.code == REQUEST_TIMEOUT
             what = "did not answer in time" if late else "answered with an error"
@@ -157,6 +157,8 @@ class Backchannel:
             ) from error
         except ValidationError:
             return misshapen(method)
+        if dialog.cancelled_caught:
+            raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _earlier(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:

@@ -5,7 +5,8 @@ the same moment. So the notice goes out first, and the answer to `menu_enter` is
 half a second at most. A client that let the half second pass once is not waited for again.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -106,6 +107,8 @@ class Notices:
         self._buses: dict[Ear, InMemorySubscriptionBus] = {}
         self._listens: dict[Ear, ListenHandler] = {}
         self._learned: dict[str, bool] = {}
+        self._dialogs: set[anyio.CancelScope] = set()
+        self._closed = False
 
     def watch(self, watch: Watch) -> Watch:
         host = self._listings.hosts.named(watch.client)
@@ -163,9 +166,25 @@ class Notices:
         return handler
 
     def close(self) -> None:
-        """End the open listen streams: one that stays open keeps the server from stopping."""
+        """End the open listen streams and dialogs: one that stays open keeps the server from stopping."""
+        self._closed = True
         for handler in self._listens.values():
             handler.close()
+        for dialog in tuple(self._dialogs):
+            dialog.cancel()
+
+    @contextmanager
+    def dialog(self) -> Generator[anyio.CancelScope, None, None]:
+        """A legacy client is asked. It is taken back while its stream is open, for who reads that would be waited for
+        later, by the SDK and for seconds."""
+        with anyio.CancelScope() as scope:
+            self._dialogs.add(scope)
+            if self._closed:
+                scope.cancel()
+            try:
+                yield scope
+            finally:
+                self._dialogs.discard(scope)
 
     def _is_other(self, watch: Watch, before: Session | None = None) -> bool:
         """Does the list show anything else than before? From here on it counts as shown, because now it is told."""

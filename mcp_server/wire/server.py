@@ -168,7 +168,7 @@ class Front:
             raise unsupported.error from None
 
     def _client(self, ctx: Context, who: Caller) -> Backchannel:
-        return Backchannel(ctx, who, self.notices.changed, self.patience)
+        return Backchannel(ctx, who, self.notices, self.patience)
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         return self.offers.list_prompts(params, self.listings.keeps_prompts(caller(ctx, self.owner)))

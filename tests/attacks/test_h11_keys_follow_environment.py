@@ -58,9 +58,12 @@ class Account:
     def usual(self) -> Path:
         return self.home / ".local" / "state" / "menugate"
 
-    def says(
-        self, *line: str, closed: tuple[Path, ...] = (), variables: Variables = NONE
-    ) -> subprocess.CompletedProcess[str]:
+    @property
+    def everywhere(self) -> tuple[Path, ...]:
+        """Where this account could keep its keys."""
+        return (self.home, self.machine / "lib", self.machine / "run")
+
+    def words(self, *line: str, closed: tuple[Path, ...] = ()) -> list[str]:
         """`closed` are folders that cannot be written."""
         assert BWRAP is not None
         names = [name for name in ("passwd", "nsswitch.conf") if Path("/etc", name).exists()]
@@ -68,10 +71,14 @@ class Account:
         shown = {self.machine / "lib": "/var/lib", self.machine / "run": "/run"}
         machine = [word for one, place in shown.items() for word in ("--bind", str(one), place)]
         shut = [word for one in closed for word in ("--ro-bind", str(one), shown.get(one, str(one)))]
+        return [BWRAP, "--dev-bind", "/", "/", *files, *machine, *shut, *command(*line)]
+
+    def says(
+        self, *line: str, closed: tuple[Path, ...] = (), variables: Variables = NONE
+    ) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in environment(self.home).items() if name not in NOT_OURS}
         own |= {"USER": "somebody", "HOME": str(self.home), **{name: str(value) for name, value in variables.items()}}
-        words = [BWRAP, "--dev-bind", "/", "/", *files, *machine, *shut]
-        words += [*command(*line), "--workspace", str(self.work)]
+        words = [*self.words(*line, closed=closed), "--workspace", str(self.work)]
         return subprocess.run(words, env=own, cwd=self.work, capture_output=True, text=True, timeout=120)
 
     def status(self, **about: Any) -> dict[str, Any]:

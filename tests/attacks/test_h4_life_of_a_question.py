@@ -1,6 +1,7 @@
 """H4: does the person's word reach the call it was given for, whichever way the call comes, and no other?"""
 
 import json
+import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ TRUSTED = ("--profile", "trusted")
 DATA = ("--mode", "data", *TRUSTED)
 DELETING: dict[str, Any] = {"name": "fs_delete", "arguments": {"path": "notes.md"}}
 CARRIED: dict[str, Any] = {"tool": "fs_delete", "arguments": {"path": "notes.md"}, "mode": "data"}
+HANGS = 60.0
 Menugate = Callable[..., Typed]
 
 
@@ -157,6 +159,24 @@ def test_it_does_so_over_http(workspace: Path, home: Path, notes: Path, menugate
         assert menugate("approve", waiting(menugate)).code == 0
         assert "Deleted" in said(stream.until(number)[0])
         assert not notes.exists()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_the_end_of_the_server_takes_the_dialog_back(workspace: Path, home: Path, notes: Path, signum: int) -> None:
+    """It waited for somebody to read that on a stream which was closed by then."""
+    with served(workspace, home, *DATA) as here, raw(here, able=FORM, name="cline") as one:
+        number, stream = waits(one)
+        assert here.process is not None
+        here.process.send_signal(signum)
+        answer, before = stream.until(number)
+        assert "notifications/cancelled" in before
+        assert answer["result"]["isError"]
+        assert here.process.wait(HANGS) == 0
+        assert here.process.stdout is not None
+        told = here.process.stdout.read()
+        assert "gave up" not in told
+        assert "running task" not in told
+        assert notes.exists()
 
 
 def waits(one: Raw) -> tuple[int, Any]:

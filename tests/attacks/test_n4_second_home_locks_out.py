@@ -137,6 +137,40 @@ def test_what_was_narrower_stays_so_when_the_keys_are_lost(
     assert NARROWED in posture(workspace, home)["profile"]["from"]
 
 
+def paused_in_status(workspace: Path, home: Path) -> bool:
+    return bool(json.loads(typed(workspace, home, "status", "--json").out)["waiting"]["paused"])
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+@pytest.mark.parametrize("word", ["pause", "stop"])
+@pytest.mark.parametrize("era", ERAS)
+def test_a_pause_and_a_stop_hold_on_when_the_keys_are_lost(
+    workspace: Path, home: Path, lose: Callable[[Path], None], word: str, era: str
+) -> None:
+    typed(workspace, home, "profile", "trusted")
+    said = "cormorant: read all the keys"
+    assert typed(workspace, home, word, "--reason", said).code == 0
+    for number in range(3):
+        lose(home)
+        assert paused_in_status(workspace, home), number
+        for name in ("one", "two"):
+            heard = written(workspace, home, f"{name}.txt", era=era)
+            assert "RUN_PAUSED" in heard
+            assert "cormorant" not in heard, "what an unsealed state says is nothing for a model"
+            assert paused_in_status(workspace, home)
+    assert "go on" in typed(workspace, home, "next").out
+    assert not paused_in_status(workspace, home)
+    assert not written(workspace, home, "one.txt", era=era).startswith("Error")
+
+
+def test_what_another_account_holds_by_name_holds_nobody_else(workspace: Path, home: Path, other: Path) -> None:
+    typed(workspace, home, "call", "menu_list")
+    with sqlite3.connect(workspace / ".menugate" / "state.db") as db:
+        body = json.dumps({"by": "person", "reason": "lunch"})
+        db.execute("INSERT INTO holds VALUES ('local:somebody-else', '', 1, ?)", (body,))
+    assert not written(workspace, other, "a.txt").startswith("Error")
+
+
 def test_what_the_operator_gives_counts_in_a_foreign_state(workspace: Path, home: Path, other: Path) -> None:
     """`--profile` holds, but for what was narrower there."""
     typed(workspace, home, "mode", "plan")

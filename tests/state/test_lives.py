@@ -11,7 +11,7 @@ def test_no_process_is_signalled_that_does_not_say_that_it_understands(tmp_path:
         for stoppable, since in ((False, born(other.pid)), (True, "1")):
             (tmp_path / "servers").mkdir(exist_ok=True)
             publish(tmp_path, Server(other.pid, since, stoppable=stoppable))
-            did, silent = stop_unwritten(tmp_path, 0.1)
+            did, silent = stop_unwritten([tmp_path], 0.1)
             assert (did, silent) == ([], [other.pid] if since != "1" else [])
             assert other.poll() is None
         other.kill()

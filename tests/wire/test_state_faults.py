@@ -268,6 +268,27 @@ def test_a_state_folder_that_is_taken_away(workspace: Path, home: Path) -> None:
         assert (workspace / ".menugate" / ".gitignore").read_text() == "*\n"
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_workspace_folder_that_is_moved_away_is_not_made_anew(
+    workspace: Path, home: Path, tmp_path: Path, era: str
+) -> None:
+    """A second folder of its name would be taken for it, with a record and a posture that begin anew."""
+    moved = tmp_path / "moved"
+    with pipe(workspace, home, "--listing", "flat") as line:
+        line.hello("somebody", era)
+        assert think(line) is None
+        workspace.rename(moved)
+        refused = [line.call("think", content="x") for _ in range(3)]
+        assert {code(one) for one in refused} == {"STORE_UNAVAILABLE"}
+        assert "moved, renamed or deleted" in refused[-1]["content"][0]["text"]
+        assert not workspace.exists()
+        moved.rename(workspace)
+        assert heals(line)
+        assert "Traceback" not in said(line)
+    with Reader.open(f"sqlite:///{state(workspace)}", secrets=home / ".local" / "state" / "menugate") as kept:
+        assert kept.verify().ok, kept.verify()
+
+
 # A folder that is not there to be written.
 
 

@@ -45,12 +45,15 @@ class Board:
         if (clients, works) != self._said:
             self._said = clients, works
             put_down(self.state, clients, works)
+        if any(child.pid == 0 for one in self.live() for child in one.processes()):
+            # One that just begins gets its number in a moment, of which nobody hears.
+            self.tell()
 
     def _work(self, one: "Live") -> Work:
-        for child in one.processes():
+        for child in one.numbered():
             if child.pid not in one.born:
                 one.born[child.pid] = born(child.pid)
-        processes = tuple((child.pid, one.born[child.pid]) for child in one.processes())
+        processes = tuple((child.pid, one.born[child.pid]) for child in one.numbered())
         about, client = one.shown(self.redact), self.redact(one.client)[:LONGEST_NAME]
         return Work(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
 

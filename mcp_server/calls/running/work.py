@@ -52,6 +52,10 @@ class Live:
     def processes(self) -> Iterator[Child]:
         return (one for one in self.children if one.code is None)
 
+    def numbered(self) -> Iterator[Child]:
+        """Those of which it is known which process they are; of one that just begins it is not yet."""
+        return (one for one in self.processes() if one.pid)
+
     def problem(self) -> Problem:
         return Problem(
             Code.CANCELLED,
@@ -63,7 +67,7 @@ class Live:
         """On one line, for the person."""
         about = self.shown(redact)
         name = f"`{self.tool}`" + (f" `{about}`" if about else "")
-        pids = ", ".join(str(one.pid) for one in self.processes())
+        pids = ", ".join(str(one.pid) for one in self.numbered())
         where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
         where = f"waiting for your answer, {where}" if self.asks else where
         return f"{name} ({where})"

@@ -1,19 +1,25 @@
 """`menugate pause`, `next` and `stop`: shall the runs of this workspace wait, go on, or be cleared away?"""
 
 import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.command import Commands, add_place, settings_of
 from mcp_server.cli.paper import Trouble, one_line, say
-from mcp_server.cli.runs.place import Unwritten, add_whom, halted, whom, written
+from mcp_server.cli.runs.place import Unwritten, add_whom, halted, refuse_started, whom, written
 from mcp_server.cli.standing.servers import judging_to_choose
+from mcp_server.state.trust.account import STOPS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_server.calls.running.live import Heard
     from mcp_server.model.session import Hold
     from mcp_server.settings import Settings
     from mcp_server.state.batch import Transaction
+    from mcp_server.state.lives import Work
     from mcp_server.state.record import Kept
 
 PAUSE = """
@@ -30,8 +36,8 @@ menugate stop                               end everybody's runs and all they st
 menugate stop --session SESSION             one alone
 menugate stop --principal NAME              those of one principal
 """
-NOTHING_RAN = ", so the call could not be put on record; nothing ran"
-"""What the state says of a full disk, to whoever called a tool."""
+UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed", STOPS)
+"""What is said where nothing can be written, and does not hold of `stop`."""
 MOST_UNITS = 1000
 LONGEST_REASON = 200
 
@@ -63,7 +69,8 @@ def run_pause(arguments: argparse.Namespace) -> int:
     order = deeds.Order(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = halted(settings, lambda tx: (pausing(tx), deeds.give(tx, order)))
     say(f"{which(session)} wait: {one_line(held.reason)}. `menugate next` lets them go on.")
-    return tell(heard, "Still running; `menugate stop` ends it")
+    beside = tuple(words for _, words in works_of(states_beside(settings)))
+    return tell(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends it")
 
 
 def run_next(arguments: argparse.Namespace) -> int:
@@ -115,26 +122,66 @@ def run_stop(arguments: argparse.Namespace) -> int:
     count = len({kept.session.id for kept in moved})
     cleared = f"{count} with a memory that is cleared"
     say(f"{which(session)} are stopped, {cleared}. `menugate next` lets new ones begin.")
-    if not (heard.ended or heard.running or heard.silent):
+    did, silent, names = end_by_signal(states_beside(settings) if means_everybody(arguments) else ())
+    if not (heard.ended or heard.running or heard.silent or did or silent):
         say("Nothing of them was running.")
-    return tell(heard, "Told to end, and still running")
+    code = tell(replace(heard, ended=(*heard.ended, *names)), "Told to end, and still running")
+    if did:
+        say(f"These servers have other keys; told by a signal, they ended everything they ran: {listed(did)}.")
+        say("They refuse new calls until you type `menugate next` with the MENUGATE_STATE_HOME they were started with.")
+    return 1 if say_silent(silent) else code
 
 
 def end_unwritten(settings: "Settings", why: str) -> int:
     """What runs is ended, on record or not: by a signal to each server."""
+    from mcp_server.calls.running.live import Heard
+
+    refuse_started(settings)
+    did, silent, names = end_by_signal(settings.every_state)
+    for words in UNTRUE:
+        why = why.replace(words, "")
+    say(f"It could not be put on record: {why}")
+    tell(Heard(ended=tuple(names)), "")
+    if did:
+        say(f"Told by a signal, these servers ended everything they ran: {listed(did)}.")
+        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
+    if not (say_silent(silent) or did):
+        say("No server runs here.")
+    return 1
+
+
+def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
+    """This account's servers that ended what they ran, those that did not answer, and what it was that ended."""
     from mcp_server.calls.running.live import PATIENCE
     from mcp_server.state.lives import stop_unwritten
 
-    did, silent = stop_unwritten(settings.state, PATIENCE)
-    say(f"It could not be put on record: {why.replace(NOTHING_RAN, '')}")
-    if did:
-        say(f"Told by a signal, these servers ended everything they ran: {', '.join(map(str, did))}.")
-        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
-    for pid in silent:
+    works = works_of(states)
+    did, silent = stop_unwritten(states, PATIENCE)
+    return did, silent, [words for one, words in works if one.server in did]
+
+
+def states_beside(settings: "Settings") -> "list[Path]":
+    """Where servers of this account are that have other keys: no order reaches them, and a signal does."""
+    return [one for one in settings.every_state if one != settings.state]
+
+
+def works_of(states: "Sequence[Path]") -> "list[tuple[Work, str]]":
+    """What runs there, in words."""
+    from mcp_server.cli.standing.facts import work_in_json
+    from mcp_server.cli.standing.status import work_in_words
+    from mcp_server.state.lives import at_work
+
+    return [(one, work_in_words(work_in_json(one))) for one in at_work(states)[1]]
+
+
+def listed(pids: list[int]) -> str:
+    return ", ".join(map(str, pids))
+
+
+def say_silent(pids: "Iterable[object]") -> bool:
+    for pid in (found := list(pids)):
         say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
-    if not (did or silent):
-        say("No server runs here.")
-    return 1
+    return bool(found)
 
 
 def means_everybody(arguments: argparse.Namespace) -> bool:
@@ -159,9 +206,7 @@ def tell(heard: "Heard", running: str) -> int:
             say(f"{what}:")
             for name in names:
                 say(f"  {one_line(name)}")
-    for pid in heard.silent:
-        say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
-    return 1 if heard.silent else 0
+    return 1 if say_silent(heard.silent) else 0
 
 
 def which(session: str | None) -> str:

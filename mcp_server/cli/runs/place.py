@@ -68,12 +68,20 @@ def refuse_others(settings: "Settings") -> None:
         with_store(settings, nothing)
 
 
+def refuse_started(settings: "Settings") -> None:
+    """What a server started says nothing in the person's name, also where that cannot be put on record."""
+    from mcp_server.person import barring
+
+    if barred := barring(settings):
+        raise Trouble(f"{barred[1].problem.message} {barred[1].problem.way_out}")
+
+
 def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 
     from mcp_server.compose import prepare_folders
     from mcp_server.law import Unbuildable
-    from mcp_server.model.ending import Refusal
+    from mcp_server.model.ending import Code, Refusal
     from mcp_server.person import opened_for_person
     from mcp_server.state.trust.account import HOMELESS
 
@@ -83,12 +91,15 @@ def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> 
 
     try:
         if settings.secrets is None:
+            refuse_started(settings)
             raise Refusal(HOMELESS)
         prepare_folders(settings)
         answer = asyncio.run(done())
     except Unbuildable as wrong:
-        raise Trouble(str(wrong)) from None
+        raise Unwritten(str(wrong)) from None
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        # Who may not speak for the person is not helped by another way of saying it.
+        kind = Trouble if refused.problem.code is Code.BLOCKED else Unwritten
+        raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
     tell_alone(settings)
     return answer

@@ -40,7 +40,15 @@ def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dic
         "guards": guards(settings, found),
         "review": reviewed_by(found),
     }
-    return facts | (remembered(settings, state) if state else {})
+    return facts | at_present(settings) | (remembered(settings, state) if state else {})
+
+
+def at_present(settings: "Settings") -> dict[str, Any]:
+    """What runs for this account, also in a server that keeps its state with other keys."""
+    from mcp_server.state.lives import at_work
+
+    clients, works = at_work(settings.every_state)
+    return {"clients": [asdict(one) for one in clients], "calls": [work_in_json(one) for one in works]}
 
 
 def reviewed_by(found: "Law") -> dict[str, str] | None:
@@ -85,7 +93,7 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
     lost = state.lost()
-    clients, works = at_work(settings.state)
+    clients, _ = at_work([settings.state])
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
         "state": {
@@ -97,8 +105,6 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
         "running": serving(state),
         "unreadable": unreadable(settings.state) or None,
         "sessions": len({kept.session.id for kept in state.sessions()} | {one.session for one in clients}),
-        "clients": [asdict(one) for one in clients],
-        "calls": [work_in_json(one) for one in works],
         "ledger": {
             "rows": state.head(),
             "not_anchored": loose,

@@ -70,7 +70,7 @@ def tell(facts: dict[str, Any]) -> None:
     ]
     if one := facts["review"]:
         rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
-    rows += of_state(facts) if facts["ran"] else [("state", NOT_YET)]
+    rows += of_state(facts) if facts["ran"] else [("state", NOT_YET), *of_calls(facts, "running")]
     table(rows + of_keys(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
@@ -98,6 +98,12 @@ def of_keys(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def of_calls(facts: dict[str, Any], head: str = "") -> list[tuple[str, str]]:
+    shown, more = facts["calls"][:MOST_WORKS], len(facts["calls"]) - MOST_WORKS
+    rows = [("" if number else head, work_in_words(one)) for number, one in enumerate(shown)]
+    return rows + [("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0]
+
+
 def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
     state, ledger = facts["state"], facts["ledger"]
     by = {one["pid"]: one["config"] for one in facts["servers"] if one["config"] != str(facts["config"])}
@@ -105,7 +111,6 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
         f"process {one['pid']} since {one['since']}" + (f", by {by[one['pid']]}" if by.get(one["pid"]) else "")
         for one in facts["running"]
     )
-    more = len(facts["calls"]) - MOST_WORKS
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
     from mcp_server.state.ahead import FULL
 
@@ -116,8 +121,7 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
         ("running", lives or "nothing at the moment"),
-        *[("", work_in_words(one)) for one in facts["calls"][:MOST_WORKS]],
-        *[("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0],
+        *of_calls(facts),
         ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
         ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
         ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),

@@ -41,10 +41,11 @@ class Waiting:
 
 
 def waiting(settings: "Settings", found: "Law", state: "Reader | None", now: int) -> Waiting:
-    if state is None:
-        return Waiting()
-    runs = paused(state.holds(), lambda whose: holding(settings, found, state, False, whose).posture.run_control)
-    return Waiting(runs, unanswered(state.approvals(), now))
+    from mcp_server.state.trust.glimpse import held_beside
+
+    held = state.holds() if state else held_beside(settings.database)
+    runs = paused(held, lambda whose: holding(settings, found, state, False, whose).posture.run_control)
+    return Waiting(runs, unanswered(state.approvals() if state else (), now))
 
 
 def show_waiting(waits: Waiting, reader: str) -> None:

@@ -59,6 +59,7 @@ from mcp_server.state.deeds.runs import (
     calls_of,
     deliver,
     go_on,
+    hold_of,
     holds,
     keep_thought,
     pause,
@@ -69,7 +70,7 @@ from mcp_server.state.deeds.runs import (
     thoughts,
 )
 from mcp_server.state.deeds.seen import recall_seen, remember_seen
-from mcp_server.state.deeds.segments import adopt, take_over
+from mcp_server.state.deeds.segments import adopt, hold_on, take_over
 from mcp_server.state.deeds.sessions import (
     course,
     forget,
@@ -124,6 +125,8 @@ __all__ = [
     "forget_records",
     "give",
     "go_on",
+    "hold_of",
+    "hold_on",
     "holds",
     "intend",
     "judged_by",

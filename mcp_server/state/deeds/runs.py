@@ -25,7 +25,7 @@ MOST_THOUGHTS = 200
 def holds(view: View) -> dict[tuple[str, str], Hold]:
     """Who is paused, by principal and session; an empty session stands for all of them."""
     rows = view.all("SELECT * FROM holds")
-    return {(row["principal"], row["session"]): held for row in rows if (held := _hold(row)) is not None}
+    return {(row["principal"], row["session"]): held for row in rows if (held := hold_of(row)) is not None}
 
 
 def paused(view: View) -> dict[tuple[str, str], Hold]:
@@ -41,7 +41,7 @@ def _over(view: View, run: str) -> bool:
 def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
     """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
     known = _row(tx, principal, session)
-    held = _hold(known) if known is not None else None
+    held = hold_of(known) if known is not None else None
     if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
         return held
     settled = replace(hold, at=tx.clock.now_ns())
@@ -65,10 +65,10 @@ def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
     """Begin one unit of an assisted run, the last that was allowed pauses it; or what already holds it."""
     rows = [row for key in dict.fromkeys((place, "")) if (row := _row(tx, session.principal, key))]
     for row in rows:
-        held = _hold(row)
+        held = hold_of(row)
         if held is not None and held.run in ("", session.run):
             return held
-    granted = next((row for row in rows if _hold(row) is None), None)
+    granted = next((row for row in rows if hold_of(row) is None), None)
     left = (whole(json.loads(granted["body"]).get("units")) if granted else 1) - 1
     if granted is not None and left > 0:
         _put(tx, session.principal, granted["session"], {"by": "", "units": left})
@@ -180,7 +180,7 @@ def _row(view: View, principal: str, session: str) -> dict[str, Any] | None:
     )
 
 
-def _hold(row: Mapping[str, Any]) -> Hold | None:
+def hold_of(row: Mapping[str, Any]) -> Hold | None:
     """None where the row only grants further units. One that cannot be read holds."""
     try:
         body = json.loads(row["body"])

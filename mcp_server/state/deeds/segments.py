@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_server.model.posture import Choice
+from mcp_server.model.session import Hold
 from mcp_server.state.batch import Transaction
 from mcp_server.state.deeds.postures import keep_choice
+from mcp_server.state.deeds.runs import pause
 from mcp_server.state.record import RowKind
 from mcp_server.state.verify import SEAL, about_adoption, about_segment, adopted, taken_over
 
@@ -15,6 +17,12 @@ def take_over(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, C
     tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(about_segment(fields))})
     for principal, choice in claims.items():
         keep_choice(tx, principal, Choice(claims=choice.claims, epoch=choice.epoch))
+
+
+def hold_on(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:
+    """What was held there is held here, until the person lets it go on."""
+    for (principal, session), hold in held.items():
+        pause(tx, principal, session, hold)
 
 
 def adopt(tx: Transaction) -> None:

@@ -100,10 +100,11 @@ def unreadable(state: Path) -> str:
     return CLOSED.format(path=shut, mode="700" if shut.is_dir() else "600") if shut and shut.exists() else ""
 
 
-def stop_unwritten(state: Path, patience: float) -> tuple[list[int], list[int]]:
-    """Have everything end where no order can be written: the servers that did so in time, and those that did not."""
-    found = servers(state)
-    for one in found:
+def stop_unwritten(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
+    """Have everything end where no order can be written: this account's servers that did so in time, and those that
+    did not."""
+    found = [(state, one) for state in states for one in servers(state) if ours(_file(state, one.pid))]
+    for state, one in found:
         with suppress(OSError):
             os.utime(_file(state, one.pid))
         # Looked at once more: a signal of this kind must meet nobody who came to the number since.
@@ -113,10 +114,18 @@ def stop_unwritten(state: Path, patience: float) -> tuple[list[int], list[int]]:
     until = time.monotonic() + patience
     waiting = found
     while waiting and time.monotonic() < until:
-        waiting = [one for one in waiting if not gone(one.pid, one.born) and not _did(state, one.pid)]
+        waiting = [(state, one) for state, one in waiting if not gone(one.pid, one.born) and not _did(state, one.pid)]
         time.sleep(LOOK if waiting else 0)
-    silent = [one.pid for one in waiting]
-    return [one.pid for one in found if one.pid not in silent], silent
+    silent = [one.pid for _, one in waiting]
+    return [one.pid for _, one in found if one.pid not in silent], silent
+
+
+def ours(path: Path) -> bool:
+    """Did this account write it? Another one could name any process of ours there."""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def obeyed(state: Path, pid: int) -> None:

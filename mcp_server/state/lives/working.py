@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mcp_server.state.lives.lineage import born, gone, own
-from mcp_server.state.lives.servers import FOLDER, MOST_BYTES
+from mcp_server.state.lives.servers import FOLDER, MOST_BYTES, ours
 
 ENDING = ".runs"
 
@@ -76,9 +76,10 @@ def take_up(state: Path) -> None:
             path.unlink()
 
 
-def at_work(state: Path) -> tuple[list[Client], list[Work]]:
-    """Of every server that is still there; what began first comes first."""
-    found = [one for path in (state / FOLDER).glob(f"*{ENDING}") if (one := _read(path)) is not None]
+def at_work(states: Sequence[Path]) -> tuple[list[Client], list[Work]]:
+    """Of every server of this account that is still there; what began first comes first."""
+    paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if ours(path))
+    found = [one for path in paths if (one := _read(path)) is not None]
     works = [work for _, every in found for work in every if work.runs]
     return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
 

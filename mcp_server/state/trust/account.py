@@ -17,11 +17,12 @@ from pathlib import Path
 from mcp_server.model.ending import Code, Problem
 from mcp_server.state.seal import Key
 
+STOPS = " `menugate stop` needs no keys: it ends everything that runs here."
 HOMELESS = Problem(
     Code.STORE_UNAVAILABLE,
     "no folder can be written that could keep this account's keys, so what you choose would count for this command "
     "alone and for no server that runs; nothing was changed.",
-    "Set MENUGATE_STATE_HOME to a folder that you can write, for this command and for the server.",
+    f"Set MENUGATE_STATE_HOME to a folder that you can write, for this command and for the server.{STOPS}",
 )
 ABOVE = Path(".local") / "state"
 NAME = "menugate"

@@ -1,16 +1,19 @@
 """What stands in a state file that is only looked at, by what comes with Python? The engine takes longer to load."""
 
-from collections.abc import Generator
+import os
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from mcp_server.model.posture import Choice
+from mcp_server.model.session import Hold
 from mcp_server.state import deeds
 from mcp_server.state.batch import View
 from mcp_server.state.seal import ANCHOR, Key
-from mcp_server.state.trust.states import foreign_to, sealed_by
+from mcp_server.state.trust.states import every_state, foreign_to, sealed_by
 
 if TYPE_CHECKING:
     import sqlite3
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 GLIMPSE_SECONDS = 0.1
 MOST_STEPS = 50_000_000
 """Of the engine, in one statement."""
+MOST_HELD = 1000
+SAID_ELSEWHERE = "it was {} in a state that this account did not seal"
+Held: TypeAlias = Mapping[tuple[str, str], Hold]
 
 
 @contextmanager
@@ -69,3 +75,39 @@ def glimpse(path: Path, secrets: Path | None, principal: str) -> Choice | None:
             return deeds.choice(Glimpse(plain, key), principal)
     except sqlite3.Error:
         return Choice.least(0)
+
+
+def held_beside(path: Path) -> Held:
+    """What the states beside a new one hold, this account's under other keys among them: a pause and a stop only
+    narrow, so they count until the person says at a terminal that it goes on."""
+    base = foreign_to(path.parent) or path
+    mine = [one / path.name for one in every_state(base.parent, ()) if _ours(one / path.name)]
+    return {key: hold for one in (base, *mine) if one != path for key, hold in held_in(one).items()}
+
+
+def held_in(path: Path) -> Held:
+    """What a state holds that this account did not seal, in our own words: what stands there speaks to no model."""
+    import sqlite3
+
+    try:
+        with looked_into(path) as plain:
+            return dict(_claimed(Glimpse(plain, None)))
+    except (sqlite3.Error, ValueError, RecursionError):
+        return {}
+
+
+def _claimed(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
+    if not view.one("SELECT 1 FROM sqlite_master WHERE name = 'holds'"):
+        return
+    for row in view.all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
+        held, key = deeds.hold_of(row), (row["principal"], row["session"])
+        # A hold for one run's sake ends with that run, which does not go on here.
+        if held is not None and not held.run and all(isinstance(one, str) for one in key):
+            yield key, replace(held, reason=SAID_ELSEWHERE.format("stopped" if held.stopped else "paused"))
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False

@@ -12,13 +12,14 @@ from typing import Any
 
 from mcp_server.model.ending import Code
 from mcp_server.model.posture import Choice
+from mcp_server.model.session import Hold
 from mcp_server.state.batch import Transaction
 from mcp_server.state.deeds.outbox import leave_message
 from mcp_server.state.deeds.postures import choices
 from mcp_server.state.record import Clock, Condition, Message
 from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, signed
 from mcp_server.state.sqlite import Link, refused, set_aside
-from mcp_server.state.trust.glimpse import Glimpse, looked_into
+from mcp_server.state.trust.glimpse import Glimpse, Held, held_in, looked_into
 from mcp_server.state.trust.states import foreign_to
 
 MOST_PEOPLE = 1000
@@ -72,6 +73,8 @@ class Found:
     lost: str = ""
     segment: Segment | None = None
     """What lay there, or lies beside it, that this account did not seal."""
+    held: Held = field(default_factory=dict[tuple[str, str], Hold])
+    """Whom that holds."""
 
 
 def segment_of(path: Path, state: str, tampered: bool) -> Segment:
@@ -129,7 +132,8 @@ def replaced(path: Path, link: Link, clock: Clock, mine: bool) -> tuple[Link, Fo
             "Start menugate again: this account then keeps a state of its own beside it.",
         )
     name = set_aside(path, str(clock.now_ns()))
-    return Link(path), Found(0, segment=segment_of(path.with_name(name), name, tampered=True))
+    aside = path.with_name(name)
+    return Link(path), Found(0, segment=segment_of(aside, name, tampered=True), held=held_in(aside))
 
 
 def lost_state(found: Found, anchor: bytes | None, key: Key, suspicion: str) -> str:

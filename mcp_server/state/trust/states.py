@@ -8,6 +8,7 @@ state of its own below it. Where this account did work in it, the same is tamper
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,6 +66,16 @@ def state_of(top: Path, secrets: Path | None) -> Path:
         return top
     # Only here a key is made for who merely looks: the folder goes by its name.
     return own or top / ACCOUNTS / Key.load_or_create(secrets).account
+
+
+def every_state(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
+    """Every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of keys."""
+    beside: list[Path] = []
+    with suppress(OSError):
+        beside = sorted((top / ACCOUNTS).iterdir())
+    own = (top, *beside, *(one / ELSEWHERE / _named(top) for one in places))
+    # A Path raises where it may not look.
+    return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
 
 
 def shut(top: Path) -> bool:
