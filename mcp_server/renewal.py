@@ -151,6 +151,8 @@ class Renewal:
         if config and self.fault and texts[str(config)] is None:
             # It came while we run and never counted: what holds is that there is none.
             config = None
+        # The last word as well: whoever asks may find the file half written.
+        older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
         said = Server(
             pid=pid,
             born=born(pid),
@@ -162,7 +164,7 @@ class Renewal:
             fault=self.fault,
             restart=self._from_the_next_start(),
             texts=texts,
-            older=[{path: one.said.get(Path(path)) for path in self._texts()} for one in self._older[-MOST_TOLD:]],
+            older=[{path: one.said.get(Path(path)) for path in self._texts()} for one in older],
             stoppable=self.stoppable,
         )
         try:
