@@ -109,20 +109,32 @@ def governed(found: Law, settings: Settings, said: str | None) -> Law | Faults:
     )
 
 
-def renewed(found: Law, settings: Settings) -> tuple[Law, str]:
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    law: Law
+    fault: str
+    """What is wrong with what the files say now; empty where nothing is."""
+    operators: bool
+    """The operator's file counts as it is on disk."""
+    own: bool
+    """So does the workspace's own."""
+
+
+def renewed(found: Law, settings: Settings) -> Renewed:
     """The same tools and menus under what the files say now, and what is wrong with them. For a file that cannot be
     understood, is empty or gone, what it said before counts; the other one counts as it is."""
     config, said, faults = operators_now(found, settings)
     own, ill = own_now(found, settings)
-    told = [*faults, *ill]
+    told, wrong = [*faults, *ill], ""
     before = (found.library.config, found.said.get(settings.config) if settings.config else None)
     for (one, text), other in product(((config, said), before), (own, found.own)):
         library = replace(found.library, config=one)
         made = governed(replace(found, library=library, own=other), settings, text)
         if not isinstance(made, Faults):
-            return made, "\n".join(told)
-        told = told or [str(made)]
-    return found, "\n".join(told)
+            fault = "\n".join([*told, *([wrong] if wrong else [])])
+            return Renewed(made, fault, not faults and one is config, not ill and other is own)
+        wrong = wrong or str(made)
+    return Renewed(found, "\n".join([*told, wrong]), False, False)
 
 
 def operators_now(found: Law, settings: Settings) -> tuple[Config, str | None, list[str]]:

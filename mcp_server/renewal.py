@@ -2,14 +2,14 @@
 
 What is on disk is looked at before every decision, unless the system says that nothing changed, and now and then beside
 that, so that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force.
-Somebody may still be writing: until a file has lain still for a moment, what it takes away holds at once and what it
-gives waits.
+Somebody may still be writing: until a valid file has lain still for a moment, what it takes away holds at once and what
+it gives waits, whatever becomes of the file meanwhile.
 """
 
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -17,10 +17,11 @@ import anyio
 
 from mcp_server.calls.postures import Postures
 from mcp_server.calls.steering.ruling import Ruling
-from mcp_server.law import Law, lowest, narrower, renewed
-from mcp_server.library.folder import FILE, PROMPTS
-from mcp_server.model.policy import Kind, Policy, Rules
-from mcp_server.model.posture import Profile
+from mcp_server.law import Law, Renewed, governed, renewed
+from mcp_server.library.configured import Config
+from mcp_server.library.folder import FILE, PROMPTS, Own
+from mcp_server.merging import covers, together
+from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state.lives import Lock, Server, born, own, publish, servers, withdraw
 from mcp_server.state.trust import Trusted
@@ -33,6 +34,8 @@ STILL_NS = 150_000_000
 """So long a file has to lie still until all of it counts; a clock of a file system is not finer than some of this."""
 FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
 """What of the configuration a running server follows."""
+MOST_TOLD = 8
+"""So many of the earlier words that still hold are told to the person's commands."""
 WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
 """What a key is called in the file, where we call it otherwise."""
 Stamps = tuple[tuple[int, ...] | None, ...]
@@ -55,7 +58,7 @@ class Renewal:
     tell: Callable[[], Awaitable[None]] | None = None
     """Have everybody look whose list may be another one now."""
     held: Law = field(init=False)
-    """The last that was valid."""
+    """The last that was valid, at rest or not."""
     fault: str = ""
     since: int = 0
     _lock: Lock | None = None
@@ -66,8 +69,12 @@ class Renewal:
     """Something changed, or nobody would have said so. Looking costs a busy server a tenth of every call."""
     _stamps: Stamps = ()
     _still: bool = True
-    _merged: bool = False
-    """What holds is what was and what is written now, both, because somebody may still be writing."""
+    _operators: tuple[Law, ...] = ()
+    """By what the operator's file said is judged, the last word at the end: until a valid one has lain still, somebody
+    may still be writing, and what was in force stays so beside it."""
+    _owns: tuple[Law, ...] = ()
+    """The same of the workspace's own."""
+    _older: Sequence[Law] = ()
     _behind: bool = False
     """Postures are still those under what was."""
     _moved: bool = False
@@ -77,6 +84,7 @@ class Renewal:
 
     def __post_init__(self) -> None:
         self.held = self.started
+        self._operators = self._owns = (self.started,)
         self._paths = tuple(self._watched())
         self.since = time.time_ns()
         self.ruling.renew = self.renew
@@ -97,7 +105,7 @@ class Renewal:
         if stamps != self._stamps or still != self._still:
             self._stamps, self._still = stamps, still
             before = self._paths
-            self._take(*self._read(), still)
+            self._take(self._read(), still)
             self._dirty = self._dirty or self._paths != before
         if self._behind:
             await self.postures.refresh()
@@ -143,6 +151,8 @@ class Renewal:
         if config and self.fault and texts[str(config)] is None:
             # It came while we run and never counted: what holds is that there is none.
             config = None
+        # The last word as well: whoever asks may find the file half written.
+        older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
         said = Server(
             pid=pid,
             born=born(pid),
@@ -154,6 +164,7 @@ class Renewal:
             fault=self.fault,
             restart=self._from_the_next_start(),
             texts=texts,
+            older=[{path: one.said.get(Path(path)) for path in self._texts()} for one in older],
             stoppable=self.stoppable,
         )
         try:
@@ -169,7 +180,7 @@ class Renewal:
         every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in every}
 
-    def _read(self) -> tuple[Law, str]:
+    def _read(self) -> Renewed:
         """What is on disk now, and what of it does not count for what reason."""
         usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == usual and config not in self.held.said):
@@ -180,39 +191,49 @@ class Renewal:
             return renewed(self.held, self.settings)
         except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
             log.exception("what was changed in the configuration could not be taken over")
-            return self.held, f"it could not be read ({type(wrong).__name__})"
+            return Renewed(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
 
-    def _take(self, found: Law, fault: str, still: bool) -> None:
-        known, self.fault = self.fault, fault
-        if fault and fault != known:
-            log.warning("the last valid rules stay in force: %s", fault)
-        alike = (found.said, found.own, found.trusted) == (self.held.said, self.held.own, self.held.trusted)
-        if not alike or self._merged:
+    def _take(self, found: Renewed, still: bool) -> None:
+        known, self.fault = self.fault, found.fault
+        if found.fault and found.fault != known:
+            log.warning("the last valid rules stay in force: %s", found.fault)
+        now, before = found.law, self.held
+        alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
+        operators = kept(self._operators, now, still and found.operators, lambda one: one.library.config)
+        owns = kept(self._owns, now, still and found.own, lambda one: one.own)
+        if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
             self.since = self.since if alike else time.time_ns()
-            self._merged = not still and not alike
-            self._judge(self.held if self._merged else found, found)
-            self.held = found if still else self.held
+            self.held, self._operators, self._owns = now, operators, owns
+            self._judge()
             self._paths = tuple(self._watched())
-        elif fault == known:
+        elif found.fault == known:
             return
         self._news = True
         self.say()
 
-    def _judge(self, before: Law, now: Law) -> None:
-        """By what is written now; where that is still being written, by what was as well."""
-        merged = both(before.policy, now.policy)
-        policy = replace(self.ruling.policy, rules=merged.rules, ceiling=merged.ceiling, budget=merged.budget)
+    def _judge(self) -> None:
+        """By what is written now, and by what was before where that did not yet make way."""
+        self._older = [*map(self._with_operators, self._operators[:-1]), *map(self._with_own, self._owns[:-1])]
+        now = together([*self._older, self.held])
+        policy = replace(
+            self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+        )
         self.ruling.policy = policy
         self.changed(policy)
         self.postures.ceiling = policy.ceiling
-        lower = lowest(before.posture.profile, now.posture.profile)
-        self.postures.default = before.posture.capped(lower).capped(policy.ceiling)
-        self.postures.ceilings = {
-            # Who is struck off the list comes in until the next start, and does as little as there is until then.
-            one.principal: lowest(one.max_profile, tokens_of(now).get(one.principal, Profile.RESTRICTED))
-            for one in before.library.config.tokens
-        }
+        self.postures.default = now.posture
+        self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
         self._behind = self._moved = True
+
+    def _with_operators(self, one: Law) -> Law:
+        said = one.said.get(self.settings.config) if self.settings.config else None
+        made = governed(replace(self.held, library=one.library), self.settings, said)
+        return made if isinstance(made, Law) else one
+
+    def _with_own(self, one: Law) -> Law:
+        said = self.held.said.get(self.settings.config) if self.settings.config else None
+        made = governed(replace(self.held, own=one.own), self.settings, said)
+        return made if isinstance(made, Law) else one
 
     def _from_the_next_start(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
@@ -225,10 +246,10 @@ class Renewal:
     def _looked(self) -> tuple[Stamps, bool]:
         """What the files look like from outside, and whether they lie still."""
         stamps = tuple(map(_stamp, self._paths))
-        newest = max((one[0] for one in stamps if one), default=0)
         now = time.time_ns()
         # A date to come says nothing about when somebody wrote last.
-        return stamps, not now - STILL_NS <= newest <= now + STILL_NS
+        dates = (date for one in stamps if one for date in one[:2])
+        return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
     def _watched(self) -> Iterator[str]:
         settings, top = self.settings, self.settings.workspace
@@ -243,23 +264,9 @@ class Renewal:
                 yield str((top / name).parent)
 
 
-def tokens_of(found: Law) -> Mapping[str, Profile]:
-    return {one.principal: one.max_profile for one in found.library.config.tokens}
-
-
-def both(one: Policy, other: Policy) -> Policy:
-    """What either forbids is forbidden, and only what both allow is allowed."""
-    if one is other:
-        return other
-    known = {(rule.kind, rule.text, rule.source) for rule in one.rules.every}
-    allowed = {(rule.kind, rule.text) for rule in one.rules.every if rule.kind is Kind.ALLOW}
-    kept = [rule for rule in one.rules.every if rule.kind is not Kind.ALLOW]
-    for rule in other.rules.every:
-        new = (rule.kind, rule.text, rule.source) not in known
-        if (rule.kind, rule.text) in allowed if rule.kind is Kind.ALLOW else new:
-            kept.append(rule)
-    ceiling, budget = lowest(one.ceiling, other.ceiling), narrower(one.budget, other.budget)
-    return replace(other, rules=Rules(tuple(kept)), ceiling=ceiling, budget=budget)
+def kept(before: Sequence[Law], now: Law, rested: bool, word: Callable[[Law], Config | Own]) -> tuple[Law, ...]:
+    """Those that still forbid what the last one does not."""
+    return (*(() if rested else (one for one in before if not covers(word(now), word(one)))), now)
 
 
 def _stamp(path: Path | str) -> tuple[int, ...] | None:
@@ -267,7 +274,7 @@ def _stamp(path: Path | str) -> tuple[int, ...] | None:
         found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
     except OSError:
         return None
-    return max(found.st_mtime_ns, found.st_ctime_ns), found.st_size, found.st_ino, found.st_dev
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
 
 
 def differing(settings: Settings) -> Iterator[tuple[Server, str]]:

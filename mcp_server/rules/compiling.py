@@ -17,11 +17,7 @@ from mcp_server.rules.matching import Condition, condition, everything
 from mcp_server.rules.patterns.globs import Impossible
 from mcp_server.rules.patterns.leading import word_of
 from mcp_server.rules.patterns.places import OPPOSITE
-from mcp_server.rules.patterns.slips import slip
-from mcp_server.rules.patterns.spellings import misspelled
-from mcp_server.rules.patterns.strays import stray
-from mcp_server.rules.patterns.turned import turned
-from mcp_server.rules.reach import names_at, never, schemas_at
+from mcp_server.rules.reach import names_at, never, no_such_value, schemas_at
 from mcp_server.rules.syntax import Malformed, Op, Predicate, Written, parse
 from mcp_server.rules.wording import nearest, quoted
 
@@ -83,6 +79,9 @@ def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> D
     speaking = _able(written, named)
     for predicate in written.predicates:
         _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
+    strange = [no_such_value(tool.arguments, written.predicates) for tool in speaking]
+    if strange and all(strange):
+        raise Malformed(str(strange[0]))
     reasons = [never(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
         raise Malformed(f"it can never match: {reasons[0]}")
@@ -106,6 +105,12 @@ def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
     """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
     if written.specifier is None or written.literal or everything(written.specifier):
         return
+    # A server without such a rule does without what follows.
+    from mcp_server.rules.patterns.slips import slip
+    from mcp_server.rules.patterns.spellings import misspelled
+    from mcp_server.rules.patterns.strays import stray
+    from mcp_server.rules.patterns.turned import turned
+
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
     command = any(tool.subject and tool.subject[1] is Subject.COMMAND for tool in tools)
     about = written.specifier, arguments, tuple(Op), command

@@ -9,7 +9,7 @@ from typing import Any, cast
 from mcp_server.model.tool import Schema
 from mcp_server.rules.matching import predicate_test
 from mcp_server.rules.syntax import Op, Predicate
-from mcp_server.rules.wording import quoted
+from mcp_server.rules.wording import nearest, quoted
 
 DEEPEST = 16
 JSON_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
@@ -40,6 +40,24 @@ def never(schema: Schema, predicates: Sequence[Predicate]) -> str | None:
         for other in predicates:
             if one.path == other.path and _contradict(schema, one, other):
                 return f"`{one.where}` cannot satisfy `{one.op}` and `{other.op}` at once."
+    return None
+
+
+def no_such_value(schema: Schema, predicates: Sequence[Predicate]) -> str | None:
+    """A text that the argument, which has few values, never is, and the one that was meant."""
+    for predicate in predicates:
+        leaves = [leaf for node in schemas_at(schema, predicate.path) for leaf in _branches(node)]
+        known = [_enumerated(leaf) for leaf in leaves]
+        if predicate.op not in (Op.EQ, Op.NEQ, Op.IN, Op.NOT_IN) or None in known:
+            continue
+        every = [one for values in known for one in values or () if isinstance(one, str)]
+        said: list[Any] = predicate.value if predicate.op in (Op.IN, Op.NOT_IN) else [predicate.value]
+        folded = {one.casefold() for one in every}
+        wrong = next((one for one in said if isinstance(one, str) and one.casefold() not in folded), None)
+        if every and wrong is not None:
+            near = nearest(wrong, every)
+            meant = f"Did you mean {quoted(near)}?" if near else f"There are {', '.join(map(quoted, every))}."
+            return f"`{predicate.where}` is never {quoted(wrong)}. {meant}"
     return None
 
 

@@ -16,8 +16,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, cast
 
-from mcp_server.rules.patterns.slips import operator
-from mcp_server.rules.wording import nearest, quoted
+from mcp_server.rules.wording import nearest, quoted, uncurled
 
 
 class Op(StrEnum):
@@ -133,6 +132,8 @@ def _left_over(text: str) -> str:
 
 
 def _no_predicate(text: str) -> str:
+    from mcp_server.rules.patterns.slips import operator  # only for who made a fault
+
     words = text.split()
     wrong = operator(words[1], tuple(Op)) if len(words) > 1 else None
     if wrong:
@@ -204,7 +205,7 @@ def _in_quotes(word: str) -> str:
         said = near
     also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
     number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
-    text = quoted(json.dumps(str(word), ensure_ascii=False))
+    text = quoted(json.dumps(uncurled(str(word)), ensure_ascii=False))
     return f"{quoted(word)} is no value: put a text in quotes, {text}{also}{number}."
 
 

@@ -24,3 +24,11 @@ def listed(words: Iterable[str], last: str = "or") -> str:
     """`a`, `b` or `c`."""
     shown = [quoted(word) for word in words]
     return f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+OPENING, CLOSING = "“”„‘’‚«»`´", "“”‘’«»`´"
+
+
+def uncurled(text: str) -> str:
+    """Without the quotes around it that a text processor made."""
+    return text[1:-1] if len(text) > 2 and text[0] in OPENING and text[-1] in CLOSING else text

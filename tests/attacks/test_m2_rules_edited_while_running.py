@@ -308,3 +308,159 @@ def test_a_server_that_was_killed_is_not_judged_by(workspace: Path, home: Path, 
         one.process.wait()
         assert status(workspace, home)["servers"] == []
         assert typed(workspace, home, "rules", "list").out.startswith("There are no rules")
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+def dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.parent / "nowhere")
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def writing(text: str) -> Callable[[Path], None]:
+    return lambda path: write(path, text)
+
+
+def write(path: Path, text: str) -> None:
+    """Whatever stands there."""
+    if path.is_dir():
+        path.rmdir()
+    elif path.is_symlink():
+        path.unlink()
+    path.write_text(text)
+
+
+BREAKS: dict[str, Callable[[Path], None]] = {
+    "gone": gone,
+    "a dangling link": dangling,
+    "a folder": a_folder,
+    **{how: writing(text) for how, text in {**WRONG, **FAULTY}.items() if text is not None},
+}
+OF_ONE = "max_profile: normal\nrules:\n  deny:\n    - Read(notes.md)\n"
+OF_OTHER = "rules:\n  deny:\n    - Read(src/main.py)\n"
+
+
+def read(one: Pipe, path: str) -> str:
+    answer = one.call("menu_call", tool="Read", arguments={"file_path": path}, mode="swe")
+    return answer["content"][0]["text"].partition("\n")[0]
+
+
+def denied(one: Pipe, *paths: str) -> bool:
+    return all(read(one, path).startswith("Error RULE_DENIED") for path in paths)
+
+
+def lie_still(since: int | None = None) -> None:
+    """What was written so far is no longer what somebody is still writing."""
+    since = since or time.time_ns()
+    until(lambda: time.time_ns() - since > 400_000_000)
+
+
+def says(workspace: Path, home: Path, path: str) -> tuple[str, bool]:
+    """What the commands say of a call, and do they list the rule."""
+    call = json.dumps({"file_path": path})
+    answer = json.loads(typed(workspace, home, "explain", "Read", call, "--json").out)
+    return answer["code"], f"Read({path})" in typed(workspace, home, "rules", "list").out
+
+
+OTHERWISE = [(None, False), (None, True), ("{}\n", True)]
+SEQUENCES = [
+    *((how, "{}\n", False) for how in BREAKS),
+    *((how, before, rests) for how in ("gone", "half written") for before, rests in OTHERWISE),
+]
+
+
+@pytest.mark.parametrize(("how", "before", "rests"), SEQUENCES)
+@pytest.mark.parametrize("which", ["operator's", "workspace's"])
+def test_what_is_in_force_outlives_the_fault_that_follows_it(
+    workspace: Path, home: Path, usual: Path, how: str, which: str, before: str | None, rests: bool
+) -> None:
+    path = usual if which == "operator's" else workspace / "menugate.yaml"
+    if before is not None:
+        path.write_text(before)
+        lie_still()
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        assert "Error" not in read(one, "notes.md") + read(one, "src/main.py")
+        for text, held in ((OF_ONE, "notes.md"), (OF_OTHER, "src/main.py")):
+            write(path, text)
+            assert denied(one, held)
+            if rests:
+                lie_still()
+            BREAKS[how](path)
+            assert denied(one, held)
+            lie_still()
+            assert denied(one, held)
+            until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
+            assert denied(one, held)
+            assert says(workspace, home, held) == ("RULE_DENIED", True)
+            if text == OF_ONE:
+                assert status(workspace, home)["posture"]["profile"]["value"] == "normal"
+            assert typed(workspace, home, "doctor").code == 1
+        write(path, "{}\n")
+        until(lambda: "Error" not in read(one, "notes.md") + read(one, "src/main.py"))
+        until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
+        assert status(workspace, home)["rules"] == 0
+
+
+def test_a_file_that_is_touched_on_and_on_keeps_what_it_took_away(workspace: Path, home: Path, usual: Path) -> None:
+    usual.write_text("{}\n")
+    lie_still()
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        assert "Error" not in read(one, "notes.md")
+        for _ in range(20):
+            usual.write_text(OF_ONE)
+            assert denied(one, "notes.md")
+        gone(usual)
+        assert denied(one, "notes.md")
+        lie_still()
+        assert denied(one, "notes.md")
+
+
+def test_commands_say_what_else_holds_beside_what_stands_there(workspace: Path, home: Path, usual: Path) -> None:
+    usual.write_text("{}\n")
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        # Nobody may be kept waiting for longer than a file has to lie still, or there is nothing to hold on to.
+        until(lambda: lost_while_held(one, usual))
+        lie_still()
+        assert denied(one, "notes.md", "src/main.py")
+        for path in ("notes.md", "src/main.py"):
+            assert says(workspace, home, path) == ("RULE_DENIED", True)
+        told = f"Process {one.process.pid} also forbids what these files forbade before"
+        for words in (["status"], ["doctor"], ["rules", "list"], ["explain", "Read"]):
+            answer = typed(workspace, home, *words)
+            assert told in answer.out + answer.err, words
+
+
+def lost_while_held(one: Pipe, path: Path) -> bool:
+    """One rule gives way to another, and the file is gone before the first was let go."""
+    path.write_text(OF_ONE)
+    assert denied(one, "notes.md")
+    path.write_text(OF_OTHER)
+    assert denied(one, "src/main.py")
+    gone(path)
+    return denied(one, "notes.md")
+
+
+def test_a_fault_in_one_file_does_not_hold_what_the_other_gave_up(workspace: Path, home: Path, usual: Path) -> None:
+    path = workspace / "menugate.yaml"
+    path.write_text("{}\n")
+    lie_still()
+    with running(workspace, home) as one:
+        one.hello("mcp")
+        usual.write_text(OF_ONE)
+        path.write_text(OF_OTHER)
+        assert denied(one, "notes.md", "src/main.py")
+        usual.write_text("x: [\n")
+        path.write_text("{}\n")
+        assert denied(one, "notes.md", "src/main.py")
+        until(lambda: "Error" not in read(one, "src/main.py"))
+        assert denied(one, "notes.md")

@@ -16,7 +16,7 @@ ORDER: list[set[str]] = [
     {"mcp_server.health"},
     {"mcp_server.gate"},
     {"mcp_server.person", "mcp_server.installation", "mcp_server.renewal"},
-    {"mcp_server.watch"},
+    {"mcp_server.watch", "mcp_server.merging"},
     {"mcp_server.law", "mcp_server.wire"},
     {"mcp_server.calls"},
     {"mcp_server.upstreams", "mcp_server.guards", "mcp_server.state", "mcp_server.library"},

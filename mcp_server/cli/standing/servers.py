@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,7 +131,9 @@ def meant(arguments: argparse.Namespace, settings: "Settings", strict: bool = Fa
 
 def key_of(one: "Server") -> tuple[object, ...]:
     texts = tuple(sorted(one.texts.items()))
-    return one.config, one.profile, one.max_profile, tuple(one.menus), texts
+    # Of several that see the same file, each comes to rest at a moment of its own.
+    older = repr(one.older) if one.fault else ""
+    return one.config, one.profile, one.max_profile, tuple(one.menus), texts, older
 
 
 def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
@@ -147,9 +149,19 @@ def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
 
 
 def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Law":
-    """What is on disk, and where that does not count, what the server says it was."""
+    """What is on disk, and where that does not count, what the server says it was; under what held before as well
+    while what came after it has not yet lain still."""
+    from mcp_server.merging import together
+
     texts = {Path(path): text for path, text in one.texts.items()} if one.fault else None
-    return law_of(arguments, settings, texts=texts)
+    now = law_of(arguments, settings, texts=texts)
+    return together([*(law_before(arguments, settings, said) for said in one.older), now])
+
+
+def law_before(arguments: argparse.Namespace, settings: "Settings", said: "Mapping[str, str | None]") -> "Law":
+    texts = {Path(path): text for path, text in said.items()}
+    none = settings.config is not None and texts.get(settings.config) is None
+    return law_of(arguments, replace(settings, config=None) if none else settings, texts=texts)
 
 
 def each(found: "Sequence[Server]") -> str:

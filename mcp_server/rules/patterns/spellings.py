@@ -7,12 +7,11 @@ spelling that speaks. What a name can hold (a comma, `and`) is left alone unless
 import re
 from collections.abc import Callable, Iterator
 
-from mcp_server.rules.wording import quoted
+from mcp_server.rules.wording import CLOSING, OPENING, quoted
 
 BETWEEN = re.compile(r"\s*(?:[,;|]+|&&?)\s*|\s+(?:or|and|und|oder)\s+", re.IGNORECASE)
 SPACED = re.compile(r"[,;|&]\s")
 LOOKS_LIKE_A_PATH = re.compile(r"[*?/]|^\.|\.\w+$")
-OPENING, CLOSING = "“”„‘’‚«»`´", "“”‘’«»`´"
 WRAPPED = re.compile(rf"[{OPENING}](?P<text>[^{OPENING}]+)[{CLOSING}](?P<end>(?::\*)?)")
 HALVED = re.compile(r"""(["'])(?P<text>[^"'/]*\s[^"'/]*)\1(?P<end>:\*|\s*\*)""")
 LABEL = re.compile(
@@ -22,6 +21,12 @@ LINE_LABEL = re.compile(r"(?:command|cmd|line):\s+(?P<text>\S.*)")
 EXCEPT = re.compile(
     r"(?:(?:all|any|anything|everything)\s+)?(?:except|but|excluding|not)\s+(?:for\s+)?(?P<text>\S+)", re.I
 )
+UNSEEN = re.compile("[\u200b\u2060\ufeff]")
+SEVERAL = re.compile(
+    r"(?P<one>[^()]*)\)\s*(?:and|or|&&?|\|\|?|[,;])\s*(?P<tool>[\w:*-]+)\((?P<other>[^()]*)", re.IGNORECASE
+)
+COLONS = re.compile(r"(?P<program>[\w-]+):(?P<word>[\w-]+)(?P<end>:\*)?")
+REGEX = re.compile(r"(?:(?:re|regexp?):\s*|/(?=\^))(?P<text>.+?)(?<=[^/])/?")
 WITH_SUBCOMMANDS = """
 git npm pnpm yarn pip uv cargo go docker podman kubectl helm terraform gh aws gcloud apt brew systemctl
 """
@@ -32,7 +37,12 @@ Look = Callable[[str], Iterator[str]]
 
 def misspelled(text: str, command: bool) -> str | None:
     """What is wrong with a bracket that was taken for a text to match; None where it can be meant so."""
-    looks = (_wrapped, *((_several_commands, _command) if command else (_open, _labelled, _several_paths, _path)))
+    looks = (
+        _unseen,
+        _several_rules,
+        _wrapped,
+        *((_several_commands, _command) if command else (_open, _labelled, _several_paths, _path)),
+    )
     return next((wrong for look in looks for wrong in look(text.strip())), None)
 
 
@@ -44,6 +54,17 @@ def _wrapped(text: str) -> Iterator[str]:
     if found := WRAPPED.fullmatch(text):
         meant = quoted(found["text"] + found["end"])
         yield f"quotes are straight here, `\"` or `'`, or left out; did you mean {meant}?"
+
+
+def _unseen(text: str) -> Iterator[str]:
+    if found := UNSEEN.search(text):
+        yield f"it holds U+{ord(found[0]):04X}, which nobody sees; did you mean {quoted(UNSEEN.sub('', text))}?"
+
+
+def _several_rules(text: str) -> Iterator[str]:
+    if found := SEVERAL.fullmatch(text):
+        other = quoted(f"{found['tool']}({found['other']})")
+        yield f"a rule is about one tool; write {other} as a rule of its own, and {quoted(found['one'])} in this one"
 
 
 def _several_commands(text: str) -> Iterator[str]:
@@ -87,6 +108,8 @@ def _command(text: str) -> Iterator[str]:
         yield _meant(text, text.rstrip("*") + "*")
     elif found := LINE_LABEL.fullmatch(text):
         yield _meant(text, found["text"])
+    elif (found := COLONS.fullmatch(text)) and found["program"] in SUBCOMMANDS and found["word"] != "*":
+        yield _meant(text, f"{found['program']} {found['word']}:*")
     elif text.startswith("^") or re.search(r"[\w-]\$$", text) or _any(words):
         yield f"a command is no regular expression here; did you mean {quoted(_begun(text))}?"
 
@@ -120,8 +143,14 @@ def _labelled(text: str) -> Iterator[str]:
 
 
 def _path(text: str) -> Iterator[str]:
-    if text.startswith("^"):
-        plain = text[1:].removesuffix("$").replace("/.*", "/**").replace(".*", "*")
+    if (found := REGEX.fullmatch(text)) or text.startswith("^"):
+        plain = (
+            (found["text"] if found else text)
+            .removeprefix("^")
+            .removesuffix("$")
+            .replace("/.*", "/**")
+            .replace(".*", "*")
+        )
         yield f"a path is no regular expression here; did you mean {quoted(plain)}?"
     elif (found := EXCEPT.fullmatch(text)) and LOOKS_LIKE_A_PATH.search(found["text"]):
         meant = quoted(found["text"])

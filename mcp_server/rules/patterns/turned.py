@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from mcp_server.rules.patterns.slips import MEANT, SAYINGS, missing, operator
-from mcp_server.rules.wording import nearest, quoted
+from mcp_server.rules.wording import nearest, quoted, uncurled
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 LITERAL = r"""-?\d+(?:\.\d+)?|(?i:true|false|null)|"[^"]*"|'[^']*'|\[[^\]]*\]"""
@@ -30,6 +30,7 @@ FIRST = re.compile(
 DENIED = re.compile(
     rf"(?:!|(?:not|no|without|missing|absent|unset|lacks|not_exists)(?=[\s(]))[\s(]*(?:exists[\s(]+)?(?P<name>{NAME})[\s)]*"
 )
+COMMAS = re.compile(rf"(?P<name>{NAME})\s*,\s*(?P<op>[a-z_]+)(?:\s*,\s*(?P<value>.+))?", re.DOTALL)
 FLIPPED = {"gt": "lt", "lt": "gt", "in": "contains", "contains": "in", "not_in": "neq"}
 INCLUSIVE = frozenset([">=", "=>", "ge", "gte", "<=", "=<", "le", "lte"])
 NO_WORDS = frozenset(("eq", "neq", "gt", "lt", "not_in", "glob", "regex"))
@@ -41,7 +42,7 @@ def turned(text: str, arguments: Collection[str], ops: Collection[str], command:
 
     `command`: the text is a line of shell, in which an argument's name may be a program's.
     """
-    for read in (_entries, _placed, *(() if command else (_denied, _first)), _backwards):
+    for read in (_entries, _placed, _listed, *(() if command else (_denied, _first)), _backwards):
         if meant := next(read(text, arguments, ops, command), None):
             return f"{quoted(text)} is no predicate; did you mean {quoted(meant)}?{missing(_name(meant), arguments)}"
     return None
@@ -87,6 +88,18 @@ def _placed(text: str, arguments: Collection[str], ops: Collection[str], command
         yield _spelled(path, op, found["value"])
     elif known and not command and operator(op, ops):
         yield _spelled(path, *_said(op, found["value"], ops))
+
+
+def _listed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`file_path, eq, "a"`."""
+    found = COMMAS.fullmatch(text)
+    if (
+        found
+        and _name(found["name"]) in arguments
+        and found["op"] in ops
+        and (found["value"] or found["op"] == "exists")
+    ):
+        yield _spelled(found["name"], found["op"], found["value"] or "")
 
 
 def _denied(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
@@ -142,12 +155,14 @@ def _said(
 
 def _fitting(value: str) -> str:
     plain = re.fullmatch(LITERAL, value) is not None
-    return "glob" if not plain and any(mark in value for mark in "*?[{") else "eq"
+    text = not plain or value[:1] in ("'", '"')
+    return "glob" if text and any(mark in value for mark in "*?[{") else "eq"
 
 
 def _spelled(name: str, op: str, value: str) -> str:
     if op == "exists":
         return f"{name} exists"
+    value = uncurled(value)
     if re.fullmatch(LITERAL, value):
         return f"{name} {op} {value.lower() if value.isalpha() else value}"
     return f"{name} {op} {value}" if " and " in value else f'{name} {op} "{value}"'

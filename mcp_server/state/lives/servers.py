@@ -46,6 +46,8 @@ class Server:
     """What changed on disk and holds from its next start on."""
     texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     """What holds in place of what is on disk, by file, or that there is none; only where there is a fault."""
+    older: Sequence[Mapping[str, str | None]] = ()
+    """What the files said before, where it holds as well: what came after it has not yet lain still."""
     stoppable: bool = False
     """It understands `STOP`; any other process would die of that."""
 
@@ -55,6 +57,10 @@ class Server:
         told: list[str] = []
         if self.fault:
             told.append(f"Process {self.pid} goes on under the last valid rules: {self.fault}.")
+        if self.older:
+            told.append(
+                f"Process {self.pid} also forbids what these files forbade before, until a valid one has lain still."
+            )
         if self.restart:
             names = ", ".join(f"`{name}`" for name in self.restart)
             told.append(f"Process {self.pid} runs without the changes to {names}; start it again for them to hold.")
