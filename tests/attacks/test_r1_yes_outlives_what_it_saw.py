@@ -364,6 +364,26 @@ def test_what_a_hook_stages_is_committed_and_no_longer_staged(repository: Path, 
     assert git(repository, "diff", "--cached", "--name-only") == ""
 
 
+def test_a_commit_with_hooks_shows_them_and_the_yes_is_for_those(repository: Path, home: Path) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 0\n")
+    hook.chmod(0o755)
+    call = {"message": "First", "run_hooks": True}
+    with pipe(repository, home, "--profile", "trusted") as one:
+        beginning(one, "git")
+        fine(one.call("git_add", files=["b.txt"]))
+        assert typed(repository, home, "control", "manual").code == 0
+        first = asked(one.call("git_commit", **call))
+        assert "pre-commit; they may change what is committed" in shown(repository, home, first)
+        approve(repository, home, first)
+        hook.write_text("#!/bin/sh\ntouch ran\n")
+        second = asked(one.call("git_commit", **call))
+        assert second != first and not (repository / "ran").exists()
+        approve(repository, home, second)
+        fine(one.call("git_commit", **call))
+    assert (repository / "ran").exists()
+
+
 def test_an_approved_merge_has_both_its_parents_and_leaves_a_clean_index(repository: Path, home: Path) -> None:
     named = ("-c", "user.name=Grace", "-c", "user.email=grace@example.org")
     git(repository, "config", "core.splitIndex", "true")

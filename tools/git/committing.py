@@ -1,27 +1,20 @@
 """How is a commit made? From what is staged, without a hook or a signature that nobody asked for."""
 
-import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from anyio import to_thread
-
-from mcp_server.model.ending import Done, Ending, Problem, Refusal
+from mcp_server.model.ending import Done, Ending, Problem
 from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import Profile
 from tools.git import plain, records, snapshot
 from tools.git.contents import details
 from tools.git.diffs import source
+from tools.git.hooks import Hooks, describe_hooks, find_hooks
 from tools.git.patches import MOST_FILES, MOST_LISTED, said, summary, told
 from tools.git.program import Git, opened
 from tools.git.records import Change
-from tools.git.repository import hooks
 from tools.git.requirements import NO_MESSAGE, STATUS, signer, unready
 from tools.git.revisions import head
-
-NOWHERE = "/dev/null"
-"""Where there are no hooks, as people say it."""
 
 
 async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -34,11 +27,12 @@ async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
     who = await signer(git)
     if isinstance(who, Problem):
         return who
-    lying = await _hooks(git)
+    lying = await find_hooks(git)
     if ctx.stands is None:
         await _record(git, args["message"], who)
     else:
-        async with snapshot.of_index(git, ctx.stands, who) as apart:
+        runs = await describe_hooks(git, lying, asked)
+        async with snapshot.of_index(git, ctx.stands, {**who, **runs}) as apart:
             await _record(apart, args["message"], who)
     return await _done(git, lying, asked)
 
@@ -51,30 +45,13 @@ async def _record(git: Git, message: str, who: Mapping[str, str]) -> None:
     )
 
 
-async def _hooks(git: Git) -> Sequence[str] | str:
-    """The hooks that lie ready wherever the repository's configuration, or else the person's, has them; where that is
-    outside of the workspace, the folder."""
-    # Asked with hooks on, or the answer would be ours.
-    told = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
-    if told.code:
-        named = await git.ctx.person.own_hooks(git.place)
-        folder = named or f"{git.repository.common}/hooks"
-    else:
-        named = told.out.decode("utf-8", "surrogateescape").rstrip("\n") or "/"
-        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.below(named))
-    if named == NOWHERE:
-        return ()
-    try:
-        return folder if named.startswith("~") else await to_thread.run_sync(hooks, git.ctx.files, folder)
-    except Refusal:
-        return folder
-
-
-async def _done(git: Git, lying: Sequence[str] | str, asked: bool) -> Ending:
+async def _done(git: Git, lying: Hooks, asked: bool) -> Ending:
     sha = await head(git) or ""
     branch = records.status(await git.read(*STATUS)).branch
     one = ("show", "--no-notes", "--format=", "--no-ext-diff", "--no-textconv", "-m", "--first-parent")
-    changes = records.changes(await git.read(*one, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev", sha))
+    changes = records.changes(
+        await git.read(*one, snapshot.ALL, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev", sha)
+    )
     subject = plain.inline((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
     where = f"on {plain.inline(branch)}" if branch else "on no branch (detached HEAD)"
     notes = _notes(git, lying, asked)
@@ -88,7 +65,7 @@ async def _done(git: Git, lying: Sequence[str] | str, asked: bool) -> Ending:
         "truncated": len(changes) > MOST_FILES,
         "next": None,
         "hooks_run": asked,
-        "hooks": [] if isinstance(lying, str) else [plain.inline(name) for name in lying],
+        "hooks": [plain.inline(name) for name in lying.names],
     }
     return Done("\n".join(lines), data, outside=source(git), meta={"files": len(changes)})
 
@@ -100,14 +77,14 @@ async def _files(git: Git, changes: Sequence[Change]) -> list[str]:
     return [*(f"  {told(change, more_of.get(change.path, ''))}" for change in changes[:MOST_LISTED]), *tail]
 
 
-def _notes(git: Git, lying: Sequence[str] | str, asked: bool) -> list[str]:
+def _notes(git: Git, lying: Hooks, asked: bool) -> list[str]:
     if asked:
         return ["[The repository's hooks were allowed to run.]"]
-    if not lying:
+    if lying.outside:
+        return [f"[The hooks in `{plain.inline(lying.folder)}`, which is outside the workspace, were not run.]"]
+    if not lying.names:
         return []
-    if isinstance(lying, str):
-        return [f"[The hooks in `{plain.inline(lying)}`, which is outside the workspace, were not run.]"]
-    names = ", ".join(lying)
+    names = ", ".join(lying.names)
     allowed = git.ctx.processes.profile.covers(Profile.TRUSTED)
     where = "" if allowed else " at the profile `trusted`, which only the user can set"
     return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them{where}.]"]

@@ -18,21 +18,22 @@ from tools.git.revisions import head
 
 MOST_SHOWN = 2_000
 FIRST = "nothing: the first commit"
+ALL = "--ignore-submodules=dirty"
+"""A repository's configuration can leave a submodule out of a comparison, and it is committed all the same."""
 STAGED = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat", "-z")
 WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--no-abbrev")
 
 
 async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
-    """What a commit from this index would be, where, and by whom."""
-    # A repository's configuration can leave a submodule out of a comparison, and it is committed all the same.
-    listed = await git.asked(*STAGED, "--no-abbrev", "--ignore-submodules=dirty")
+    """What a commit from this index would be, where, and by whom; `who` also says which hooks have a part in it."""
+    listed = await git.asked(*STAGED, "--no-abbrev", ALL)
     changes = records.changes(listed.out)
     if listed.cut or len(changes) > MOST_SHOWN:
         message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Have the user commit them, or stage fewer."))
     # Compared with nothing at all, the index is listed whole. What is only meant to be added later is not in it.
     nothing = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
-    index = await git.asked(*WHOLE, "--ignore-submodules=dirty", nothing)
+    index = await git.asked(*WHOLE, ALL, nothing)
     more_of = await details(git, changes)
     lines = [told(change, more_of.get(change.path, "")) for change in changes]
     said = [summary(changes), *lines] if changes else ["nothing"]
@@ -42,10 +43,11 @@ async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _people(who: Mapping[str, str]) -> Mapping[str, str]:
+    hooks = {name: value for name, value in who.items() if not name.startswith("GIT_")}
     author, committer = (
         plain.inline(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
     )
-    return {"as": author} | ({"committed by": committer} if committer != author else {})
+    return {"as": author} | ({"committed by": committer} if committer != author else {}) | hooks
 
 
 async def place(git: Git) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from mcp_server.model.ending import Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.tool import Arguments
+from tools.git.hooks import describe_hooks, find_hooks
 from tools.git.program import opened
 from tools.git.requirements import NO_MESSAGE, signer, unready
 from tools.git.revisions import branch, tip
@@ -18,7 +19,8 @@ async def of_commit(ctx: Context, args: Arguments) -> Mapping[str, str]:
     who = problem or await signer(git)
     if isinstance(who, Problem):
         raise Refusal(who)
-    return await facts(git, who)
+    runs = await describe_hooks(git, await find_hooks(git), bool(args.get("run_hooks")))
+    return await facts(git, {**who, **runs})
 
 
 async def of_checkout(ctx: Context, args: Arguments) -> Mapping[str, str]:
