@@ -61,6 +61,7 @@ class Place:
         return f"sqlite:///{self.file}"
 
     def store(self) -> Store:
+        self.folder.mkdir(exist_ok=True)
         return Store.open(self.url, secrets=self.secrets, clock=self.clock, new_id=lambda: f"id{next(_numbers)}")
 
     def reader(self) -> Reader:
