@@ -10,7 +10,6 @@ from mcp_server.cli.command import Commands, add_place, settings_of
 from mcp_server.cli.paper import Trouble, one_line, say
 from mcp_server.cli.runs.place import Unwritten, add_whom, halted, refuse_started, whom, written
 from mcp_server.cli.standing.servers import judging_to_choose
-from mcp_server.state.trust.account import STOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +35,7 @@ menugate stop                               end everybody's runs and all they st
 menugate stop --session SESSION             one alone
 menugate stop --principal NAME              those of one principal
 """
-UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed", STOPS)
+UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
 """What is said where nothing can be written, and does not hold of `stop`."""
 MOST_UNITS = 1000
 LONGEST_REASON = 200
@@ -135,10 +134,11 @@ def run_stop(arguments: argparse.Namespace) -> int:
 def end_unwritten(settings: "Settings", why: str) -> int:
     """What runs is ended, on record or not: by a signal to each server."""
     from mcp_server.calls.running.live import Heard
+    from mcp_server.state.trust.account import STOPS
 
     refuse_started(settings)
     did, silent, names = end_by_signal(settings.every_state)
-    for words in UNTRUE:
+    for words in (*UNTRUE, STOPS):
         why = why.replace(words, "")
     say(f"It could not be put on record: {why}")
     tell(Heard(ended=tuple(names)), "")
