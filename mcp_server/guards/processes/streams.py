@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 from anyio import ClosedResourceError, wait_readable, wait_writable
 
 CHUNK = 1 << 16
@@ -21,8 +22,13 @@ PER_SECOND, FEW, LEAST_PER_SECOND = 8 << 20, 2, 4 << 10
 """And after that: what one of a few brings, how many are a few, and what is left to each of many. What is read is what
 they may print next, so that a crowd which prints without end would take the machine from whoever waits for an answer.
 Of two dozen each is read once a moment, and no more than is at hand at once."""
+QUIET = 2 << 20
+"""Bytes a second that all who print may bring together without any of them being loud. A crowd that nothing holds back
+brings as much as the server can read, of which no single one has a large part."""
 RECENT = 3.0
 """Seconds after which who was loud is no longer counted."""
+ACTIVE = 1.0
+"""And who printed anything."""
 TURN = 0.05
 """Seconds a stream is left alone at a time. A terminal hands out little at once, and each time costs a wakening."""
 LEAST_CHUNK = 4096
@@ -35,6 +41,7 @@ class Pace:
     """Who is loud at the moment, among all that are read here."""
 
     _heard: dict["Source", float] = field(default_factory=dict["Source", float])
+    _printing: dict["Source", float] = field(default_factory=dict["Source", float])
     _taken: set[int] = field(default_factory=set[int])
     """The moments, in numbers of `APART`, at which somebody wakes."""
 
@@ -45,6 +52,13 @@ class Pace:
         for one in [one for one, at in self._heard.items() if now - at > RECENT]:
             del self._heard[one]
         return max(len(self._heard), 1)
+
+    def unheeded(self, now: float, printing: "Source") -> float:
+        """Bytes a second that one of those who print now may bring without being loud."""
+        self._printing[printing] = now
+        for one in [one for one, at in self._printing.items() if now - at > ACTIVE]:
+            del self._printing[one]
+        return QUIET / len(self._printing)
 
     def moment(self, now: float, due: float, loud: "Source") -> float:
         """When it may wake; until then it is one of the crowd. Of many each has a moment of its own: a crowd that wakes
@@ -63,6 +77,7 @@ class Pace:
 
     def forget(self, source: "Source") -> None:
         self._heard.pop(source, None)
+        self._printing.pop(source, None)
 
 
 class Source:
@@ -74,6 +89,8 @@ class Source:
         self._pace = pace
         self._level, self._at = 0.0, time.monotonic()
         """What it brought beyond its rate, which is forgotten at that rate, and up to when that is reckoned."""
+        self._noise = 0.0
+        """The same for the rate at which nobody is loud."""
         self._chunk = CHUNK
         self._over = False
 
@@ -97,20 +114,26 @@ class Source:
 
     async def _wait_its_turn(self, brought: int) -> None:
         now = time.monotonic()
-        self._level = max(self._level - (now - self._at) * _rate(self._pace.crowd(now)), 0) + brought
-        self._at, self._chunk = now, CHUNK
-        if self._over or self._level < LOUD:
+        passed, self._at, self._chunk = now - self._at, now, CHUNK
+        rate = _rate(self._pace.crowd(now))
+        self._level = max(self._level - passed * rate, 0) + brought
+        # Who is held back is no less loud for that.
+        unheeded = min(self._pace.unheeded(now, self), rate)
+        self._noise = max(min(self._noise, 2 * LOUD) - passed * unheeded, 0) + brought
+        if self._over or self._noise < LOUD:
             return
         crowd = self._pace.crowd(now, self)
         rate, free = _rate(crowd), AT_ONCE / crowd
         # What it brought while there were fewer is not held against it now that there are more.
         self._level = min(self._level, free + max(brought, 2 * rate * TURN))
         owed = (self._level - free) / rate
-        if owed < 0:
-            return
-        self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
+        if owed > 0:
+            self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
         if owed > TURN:
             await anyio.sleep(self._pace.moment(now, now + owed, self) - now)
+        else:
+            # There is always more to read: everybody else waits unless they are let in between.
+            await anyio.lowlevel.checkpoint()
 
     def hurry(self) -> None:
         """Nobody writes any more: what is still there may come at once."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from threading import Thread
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from mcp_server.guards.processes import streams
@@ -109,6 +110,60 @@ async def test_the_more_are_loud_the_less_each_brings(
     for thread in threads:
         thread.join()
     assert clock.now == pytest.approx(seconds, rel=0.2, abs=0.4)
+
+
+async def test_a_crowd_is_held_back_though_no_one_of_it_brings_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them together bring what a server can read, 4 KB every 600 µs; each of them has a small part in that."""
+    many, each, reads = 24, MEGABYTE // 2, 0
+    clock, pace = Clock(many), Pace()
+    left = dict.fromkeys(range(many), each)
+
+    def read(descriptor: int, _most: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        left[owners[descriptor]] -= 4096
+        return b"y" * 4096 if left[owners[descriptor]] >= 0 else b""
+
+    async def drained(source: Source) -> None:
+        while await source.piece():
+            await anyio.lowlevel.checkpoint()
+        clock.died()
+
+    descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(many)]
+    owners = {descriptor: number for number, descriptor in enumerate(descriptors)}
+    monkeypatch.setattr(streams.os, "read", read)
+    monkeypatch.setattr(streams.anyio, "sleep", clock.sleep)
+    monkeypatch.setattr(streams.time, "monotonic", lambda: clock.now + reads * 0.0006)
+    async with anyio.create_task_group() as tasks:
+        for descriptor in descriptors:
+            tasks.start_soon(drained, Source(descriptor, pace))
+    assert clock.now > 30
+
+
+async def test_who_prints_without_end_lets_everybody_else_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = turns = 0
+
+    def read(_descriptor: int, _most: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        return b"y" * 4096
+
+    async def somebody_else() -> None:
+        nonlocal turns
+        while reads < 500:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(streams.os, "read", read)
+    # Slower than what one may bring, so that it never has to wait.
+    monkeypatch.setattr(streams.time, "monotonic", lambda: reads * 0.001)
+    source = Source(os.open(os.devnull, os.O_RDONLY), Pace())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(somebody_else)
+        while reads < 500:
+            await source.piece()
+    source.close()
+    assert turns > 400
 
 
 async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]) -> None:
