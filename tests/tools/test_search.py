@@ -19,8 +19,8 @@ from mcp_server.model.ports.files import Found, Search
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect
 from tests.guards.search.ground import finder
+from tests.tools.packs import tools_of
 from tests.tools.workbench import Given, Workbench
-from tools.search import SEARCH
 from tools.search.offers import GLOB, GREP
 
 
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def call(root: Path, tool: str, **arguments: Any) -> str:
-    found = {one.name: one for one in SEARCH}[tool]
+    found = {one.name: one for one in tools_of("search")}[tool]
     arguments = {name.replace("__", "-"): value for name, value in arguments.items()}
     jsonschema_rs.validate(dict(found.arguments), arguments)
     demand = found.demands(arguments)
@@ -135,7 +135,7 @@ def test_a_file_of_secrets_is_the_persons_to_show(root: Path) -> None:
     assert files.granted(asked).grep(Search("needle", path=".env")).total == 1
 
 
-@pytest.mark.parametrize("tool", SEARCH, ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", tools_of("search"), ids=lambda tool: tool.name)
 def test_what_the_tools_say_of_themselves(tool: Any) -> None:
     assert (tool.profile, tool.effect, tool.stages) == (
         *(Profile.RESTRICTED, Effect.READ_LOCAL, WARMUP | ACTING | REVIEWING),

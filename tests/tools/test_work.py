@@ -5,15 +5,14 @@ import pytest
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import READING, Tool
 from tests.rules.world import tools
-from tools.phases import PHASES
-from tools.todos import TODOS
+from tests.tools.packs import tools_of
 from tools.todos.criteria import literally
 
 RUNS = {"content": "x", "acceptance_criteria": [{"type": "test_passes", "params": {"test": "t.T.t"}}]}
 LOOKS = {"content": "x", "acceptance_criteria": [{"type": "file_exists", "params": {"path": "a"}}]}
 
 
-@pytest.mark.parametrize("tool", [*TODOS, *PHASES], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", tools_of("todos", "phases"), ids=lambda tool: tool.name)
 def test_each_is_as_the_policy_table_has_it(tool: Tool) -> None:
     told = tools()[tool.name]
     for name in ("profile", "effect", "hints", "stages"):
@@ -22,7 +21,7 @@ def test_each_is_as_the_policy_table_has_it(tool: Tool) -> None:
 
 
 def test_what_runs_something_needs_the_profile_for_it_from_the_start() -> None:
-    create, _, _, claim, _ = TODOS
+    create, _, _, claim, _ = tools_of("todos")
     for tool, arguments, least in (
         (create, RUNS, Profile.NORMAL),
         (create, LOOKS, Profile.RESTRICTED),

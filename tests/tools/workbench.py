@@ -16,10 +16,9 @@ from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.ports.context import Context
 from mcp_server.model.ports.files import Files, Found, Search, Stamp
 from mcp_server.model.tool import Demand, Tool
-from tools.data import DATA
-from tools.files import FILES
+from tests.tools.packs import tools_of
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*FILES, *DATA)}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("files", "data")}
 
 
 @dataclass

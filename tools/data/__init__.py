@@ -1,7 +1,1 @@
 """fs_*: files and folders as data."""
-
-from tools.data.offers import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
-
-__all__ = ["DATA"]
-
-DATA = (READ_FILE, WRITE_FILE, LIST_DIRECTORY, CREATE_DIRECTORY, DELETE, MOVE, FILE_INFO)

@@ -1,5 +1,1 @@
 """lsp_tool: what a language server knows about the code."""
-
-from tools.lsp.offers import LSP
-
-__all__ = ["LSP"]

@@ -20,10 +20,10 @@ from mcp_server.model.ports.files import Files
 from mcp_server.model.ports.processes import Processes
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand, Tool
+from tests.tools.packs import tools_of
 from tests.tools.workbench import Memory, Nowhere
-from tools.git import GIT
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in GIT}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("git")}
 WHO = ("Ada Lovelace", "ada@example.org")
 PATH = os.environ.get("PATH", os.defpath)
 CLEAN = {

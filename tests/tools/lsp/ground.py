@@ -24,7 +24,7 @@ from mcp_server.model.ports.processes import Processes
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import Demand
 from tests.tools.workbench import Memory
-from tools.lsp import LSP
+from tools.lsp.offers import LSP
 
 FAKE = Path(__file__).with_name("fake.py")
 

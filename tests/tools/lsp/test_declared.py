@@ -4,8 +4,7 @@ import pytest
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints
-from tools.lsp import LSP
-from tools.lsp.offers import COMMANDS, SERVERS
+from tools.lsp.offers import COMMANDS, LSP, SERVERS
 from tools.lsp.questions import COMMANDS as QUESTIONS
 from tools.lsp.servers import BY_NAME
 
