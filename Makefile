@@ -28,6 +28,7 @@ check: $(VENV)/.ready  ## types, style, and that everything generated is up to d
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m bench.generated --check
 
 generate: $(VENV)/.ready  ## write the generated pages, schemas and snapshots anew

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from mcp_server.model.ending import Done
-from mcp_server.model.pack import Pack
-from mcp_server.model.ports.context import Context
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
+from mcp_server.model.results import Done
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
 
 MODE = "bench"
 NOTHING = "do_nothing"

@@ -9,11 +9,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes import Ground, Ladder, Nursery, Sandbox, Workshop, rungs
-from mcp_server.guards.processes.places import Watch
-from mcp_server.model.ports.processes import Command, Limits
+from mcp_server.guards.processes.build import rungs
+from mcp_server.guards.processes.choose import Ladder
+from mcp_server.guards.processes.commands import Nursery, Workshop
+from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.sandbox.launch import Sandbox
+from mcp_server.guards.sandbox.protected import Watch
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Command, Limits
+from mcp_server.model.tools import Demand, Effect
 
 PROGRAM = "/bin/true"
 PAUSE = 0.1

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from statistics import median
 from time import perf_counter_ns
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.menu import META_TOOLS, Menus, Mode
+from mcp_server.model.menus import META_TOOLS, Menus, Mode
 from mcp_server.model.policy import Call, Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
-from mcp_server.model.session import Session
-from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Subject, Tool
-from mcp_server.rules.arguments import checks
-from mcp_server.rules.compiling import compile_rules
-from mcp_server.rules.permission import decide
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Subject, Tool
+from mcp_server.policy.arguments import checks
+from mcp_server.policy.decision import decide
+from mcp_server.policy.rules import compile_rules
 
 RULES = 1_000
 TOOLS = 500

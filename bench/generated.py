@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_server.law import Law, law
-from mcp_server.library import schemas
-from mcp_server.model.ending import MEANINGS
-from mcp_server.model.menu import META_TOOLS, Listing
+from mcp_server.config.load import Law, law
+from mcp_server.config.schemas import schemas
+from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Tool
-from mcp_server.rules.router import table
+from mcp_server.model.results import MEANINGS
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Tool
+from mcp_server.policy.router import table
 from mcp_server.settings import read
 from mcp_server.wire.listings import Listings
 

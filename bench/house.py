@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from mcp_server.cli import main
-from mcp_server.model.pack import Pack
+from mcp_server.cli.main import main
+from mcp_server.model.tool_packs import Pack
 
 
 def serve(pack: Pack, arguments: Sequence[str]) -> int:

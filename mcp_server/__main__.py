@@ -2,6 +2,6 @@
 
 import sys
 
-from mcp_server.cli import main
+from mcp_server.cli.main import main
 
 sys.exit(main())

@@ -13,37 +13,38 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server.calls.given.carrying import BEGINS
-from mcp_server.calls.keeping.belongings import Keeping
+from mcp_server.app import Entrance, House
+from mcp_server.calls.carriers import BEGINS
+from mcp_server.calls.halting import Halting
+from mcp_server.calls.pauses import Holds
+from mcp_server.calls.policy import Ruling
+from mcp_server.calls.posture import Doors
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.running.live import LiveCalls
-from mcp_server.calls.running.reporting import reports
+from mcp_server.calls.session_objects import Keeping
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.steering.doors import Doors
-from mcp_server.calls.steering.halting import Halting
-from mcp_server.calls.steering.ruling import Ruling
-from mcp_server.house import Entrance, House
-from mcp_server.law import Law, Unbuildable, law
-from mcp_server.library import Faults
-from mcp_server.library.words import Unspeakable
-from mcp_server.model.pack import Pack
+from mcp_server.calls.stops import LiveCalls
+from mcp_server.config.faults import Faults
+from mcp_server.config.load import Law, Unbuildable, law
+from mcp_server.config.prompts import Unspeakable
+from mcp_server.model.tool_packs import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
-from mcp_server.renewal import Renewal
+from mcp_server.reload import Renewal
 from mcp_server.settings import OPERATORS_FILE, Settings, variable
-from mcp_server.state import Clock, Store, deeds
-from mcp_server.state.record import Judged
-from mcp_server.state.trust.states import make_private
+from mcp_server.state import ledger
+from mcp_server.state.engine.rows import Clock, Judged
+from mcp_server.state.keys import kept
+from mcp_server.state.keys import token as shared
+from mcp_server.state.location import make_private
+from mcp_server.state.store import Store
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notices import Notices
-from mcp_server.wire.offers import Offers
-from mcp_server.wire.own.prompts import Sayings
-from mcp_server.wire.own.summaries import summaries
+from mcp_server.wire.notifications import Notices
+from mcp_server.wire.own_prompts import Sayings
+from mcp_server.wire.prompts import Offers
+from mcp_server.wire.reporting import reports
+from mcp_server.wire.resources import summaries
 from mcp_server.wire.server import Front, build_server, mirrored, stamp
 from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
-from mcp_server.wire.transports.keys import kept
-from mcp_server.wire.transports.keys import token as shared
 
 if TYPE_CHECKING:
     from mcp_server.gate import Gate
@@ -122,7 +123,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
 
 def recording(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
     async def record(config: str | None, rules: int, fault: str) -> int:
-        return await store.write(lambda tx: deeds.judged_by(tx, config, rules, fault))
+        return await store.write(lambda tx: ledger.judged_by(tx, config, rules, fault))
 
     return record
 

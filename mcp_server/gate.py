@@ -8,45 +8,50 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mcp_server.calls.approving.approvals import Approvals, trust
-from mcp_server.calls.approving.binding import Binding
-from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding
-from mcp_server.calls.folding.memory import RunMemory
-from mcp_server.calls.given.context import Ports
-from mcp_server.calls.given.phases import PhaseLogs
-from mcp_server.calls.given.records import remembered
-from mcp_server.calls.keeping.belongings import Keeping
-from mcp_server.calls.person import Reached
+from mcp_server.calls.approval_binding import Binding
+from mcp_server.calls.approvals import Approvals, trust
+from mcp_server.calls.context import Ports
+from mcp_server.calls.documents import remembered
+from mcp_server.calls.ledger import Recorder, counting
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.memory import ProjectMemory
+from mcp_server.calls.menus import MenuDesk
+from mcp_server.calls.messages import Reached
+from mcp_server.calls.pauses import Holds
+from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.pipeline import Pipeline
+from mcp_server.calls.policy import Ruling
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, counting
-from mcp_server.calls.remembering import ProjectMemory
-from mcp_server.calls.running.course import Course
-from mcp_server.calls.running.holding import Holds
-from mcp_server.calls.running.live import LiveCalls, start
-from mcp_server.calls.running.reviewing import Check, Review, Run, Seen
-from mcp_server.calls.sessions import Seat, SeenBy, Sessions
-from mcp_server.calls.showing import Showing, telling
-from mcp_server.calls.steering.ruling import Ruling
+from mcp_server.calls.resolver import Finding
+from mcp_server.calls.results import Showing, telling
+from mcp_server.calls.reviews import Check, Review, Run, Seen
+from mcp_server.calls.runs import Course
+from mcp_server.calls.session_objects import Keeping
+from mcp_server.calls.sessions import SeenBy, Sessions
+from mcp_server.calls.stops import LiveCalls, start
+from mcp_server.calls.summaries import RunMemory
+from mcp_server.config.load import Law
+from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
-from mcp_server.guards.index import WorkspaceIndex
+from mcp_server.guards.index.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.network import for_programs, for_tools, to_one
-from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, ignored, own_hooks, signature, workshop
+from mcp_server.guards.network.build import for_programs, for_tools, to_one
+from mcp_server.guards.processes.build import workshop
+from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.search.ripgrep_run import find_ripgrep
+from mcp_server.guards.search.search import Finder
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.installation import installation
-from mcp_server.law import Law
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.processes import Command
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Command
+from mcp_server.model.results import Refusal
+from mcp_server.model.tools import Demand, Effect
 from mcp_server.settings import Settings, variable
-from mcp_server.state import Clock, Store
-from mcp_server.state.record import Judged
+from mcp_server.state.engine.rows import Clock, Judged
+from mcp_server.state.store import Store
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
 
     async def look(run: Run) -> Seen:
         # Nobody needs it before a run is over.
-        from mcp_server.calls.running.consulting import Reviewer
+        from mcp_server.calls.advisers import Reviewer
 
         door = to_one(wish.place, config.network)
         return await Reviewer(wish, variable(wish.key), door, store, redactor, found.words.say).look(run)

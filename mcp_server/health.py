@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from mcp_server.calls.steering.doors import Doors
+from mcp_server.calls.posture import Doors
+from mcp_server.config.faults import Faults
+from mcp_server.config.load import Law, Unbuildable, law
 from mcp_server.gate import try_sandbox
-from mcp_server.guards.beneath import by_kernel, chosen
-from mcp_server.guards.search import find_ripgrep
+from mcp_server.guards.openat import by_kernel, chosen
+from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
 from mcp_server.installation import described, inside, linked
-from mcp_server.law import Law, Unbuildable, law
-from mcp_server.library import Faults
-from mcp_server.model.ending import Refusal
-from mcp_server.model.pack import Pack
 from mcp_server.model.posture import Posture
+from mcp_server.model.results import Refusal
+from mcp_server.model.tool_packs import Pack
 from mcp_server.person import health_gate, opened
-from mcp_server.renewal import differing
-from mcp_server.rules.steering.findings import Finding, Grade, faults, verdict
-from mcp_server.rules.steering.phrases import to_choose
+from mcp_server.policy.health import Finding, Grade, faults, verdict
+from mcp_server.policy.phrases import to_choose
+from mcp_server.reload import differing
 from mcp_server.settings import Settings
-from mcp_server.state.ahead import FULL, no_room
-from mcp_server.state.lives import unreadable
-from mcp_server.state.trust.keyfiles import unfit_keys
-from mcp_server.state.trust.states import EXCHANGED, OF_ANOTHER
+from mcp_server.state.engine.disk import FULL, no_room
+from mcp_server.state.keyfiles import unfit_keys
+from mcp_server.state.location import EXCHANGED, OF_ANOTHER
+from mcp_server.state.servers import unreadable
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -164,7 +164,7 @@ def of_lock(settings: Settings) -> Iterator[Finding]:
     """Is the state held by somebody who does not let go, a stopped process say?"""
     if not (settings.state / "state.lock").exists():
         return
-    from mcp_server.state.sqlite import Lock
+    from mcp_server.state.engine.sqlite import Lock
 
     lock = Lock(settings.database.with_suffix(".lock"))
     try:
@@ -178,8 +178,8 @@ def of_lock(settings: Settings) -> Iterator[Finding]:
 
 
 def of_state(settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+    from mcp_server.state.engine.sqlite import look
     from mcp_server.state.reader import Reader
-    from mcp_server.state.sqlite import look
 
     if settings.state.is_dir() and no_room(settings.state):
         yield Finding("disk", FULL.format(settings.state), Grade.FAULT)

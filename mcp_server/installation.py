@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import mcp_server
-from mcp_server.law import Law
-from mcp_server.model.ports.processes import CACHES
+from mcp_server.config.load import Law
+from mcp_server.model.processes import CACHES
 from mcp_server.settings import Settings
 
 MOST_LINKS = 40

@@ -13,20 +13,24 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from mcp_server.calls.halting import Halting
+from mcp_server.calls.health import HealthGate
+from mcp_server.calls.posture import Doors
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.steering.commands import Slash
-from mcp_server.calls.steering.doors import Doors
-from mcp_server.calls.steering.gate import HealthGate
-from mcp_server.calls.steering.halting import Halting
-from mcp_server.calls.steering.raising import Raising
-from mcp_server.law import Law, ceiling_set_by
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.pack import Command
-from mcp_server.model.runs.approval import Approvals
+from mcp_server.calls.raising import Raising
+from mcp_server.calls.slash import Slash
+from mcp_server.config.load import Law, ceiling_set_by
+from mcp_server.model.approvals import Approvals
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.tool_packs import Command
 from mcp_server.settings import Settings
-from mcp_server.state import Clock, Store, deeds
-from mcp_server.state.lives import ancestors, born, marked, own, servers, unseen
-from mcp_server.state.trust.account import HOMELESS
+from mcp_server.state import ledger
+from mcp_server.state.account import HOMELESS
+from mcp_server.state.engine.rows import Clock
+from mcp_server.state.locks import unseen
+from mcp_server.state.processes import ancestors, born, marked, own
+from mcp_server.state.servers import servers
+from mcp_server.state.store import Store
 
 LONGEST_COMMAND = 500
 
@@ -43,7 +47,7 @@ async def opened_for_person(settings: Settings) -> AsyncGenerator[Store]:
     try:
         if barred:
             server, refused = barred
-            attempt = partial(deeds.attempted, principal=settings.person, server=server, command=command_line())
+            attempt = partial(ledger.attempted, principal=settings.person, server=server, command=command_line())
             await store.write(attempt)
             raise refused
         yield store

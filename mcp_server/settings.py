@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.model.menu import Listing
+from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
-    from mcp_server.state.trust.account import Kept
+    from mcp_server.state.account import Kept
 
 STATE_FOLDER = ".menugate"
 OPERATORS_FILE = "menugate.yaml"
@@ -103,7 +103,7 @@ class Settings:
     @property
     def every_state(self) -> tuple[Path, ...]:
         """Everywhere that servers of this workspace may keep their state, whatever keys they have."""
-        from mcp_server.state.trust.states import every_state
+        from mcp_server.state.location import every_state
 
         found = every_state(self.workspace / STATE_FOLDER, self.key_places)
         return tuple(dict.fromkeys((self.state, *found)))
@@ -223,7 +223,7 @@ def _state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | N
 
 
 def _caches(home: Path) -> tuple[Path, ...]:
-    from mcp_server.model.ports.processes import CACHES
+    from mcp_server.model.processes import CACHES
 
     return tuple((home / name).resolve() for name in CACHES.split())
 
@@ -237,7 +237,7 @@ def _old_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
 
 def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Kept, tuple[Path, ...]]":
     """Where the keys are, and everywhere that they may be."""
-    from mcp_server.state.trust.account import bring, candidates, choose
+    from mcp_server.state.account import bring, candidates, choose
 
     given, old = _state_home(env, workspace, home), tuple(_old_places(env, home))
     places = candidates(given)
@@ -249,7 +249,7 @@ def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Kept, t
 
 
 def _state(top: Path, secrets: Path | None) -> Path:
-    from mcp_server.state.trust.states import shut, state_of
+    from mcp_server.state.location import shut, state_of
 
     try:
         if secrets is None and shut(top):

@@ -4,19 +4,19 @@ A new tool is a new name in this tuple, a line in the file of at least one mode 
 table. Nothing registers itself.
 """
 
-from mcp_server.model.tool import Tool
-from tools.data.offers import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
-from tools.files.offers import EDIT, READ, WRITE
-from tools.git.offers.changing import ADD, CHECKOUT, COMMIT, CREATE_BRANCH, RESET
-from tools.git.offers.looking import BRANCH_LIST, DIFF, DIFF_STAGED, DIFF_UNSTAGED, LOG, SHOW, STATUS
-from tools.lsp.offers import LSP
-from tools.meta.offers import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
-from tools.phases.offers import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
-from tools.project.offers import INDEX_READ, INDEX_SEARCH, INDEX_SYMBOLS, MEMORY_SEARCH
-from tools.search.offers import GLOB, GREP
-from tools.shell.offers import BASH, KILL, OUTPUT, WAIT
-from tools.shell.offers import WRITE as WRITE_TO_SHELL
-from tools.todos.offers import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
+from mcp_server.model.tools import Tool
+from tools.files.definitions import EDIT, READ, WRITE
+from tools.fs.definitions import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
+from tools.git.changing import ADD, CHECKOUT, COMMIT, CREATE_BRANCH, RESET
+from tools.git.definitions import BRANCH_LIST, DIFF, DIFF_STAGED, DIFF_UNSTAGED, LOG, SHOW, STATUS
+from tools.lsp.definitions import LSP
+from tools.meta.definitions import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
+from tools.phases.definitions import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
+from tools.project.definitions import INDEX_READ, INDEX_SEARCH, INDEX_SYMBOLS, MEMORY_SEARCH
+from tools.search.definitions import GLOB, GREP
+from tools.shell.definitions import BASH, KILL, OUTPUT, WAIT
+from tools.shell.definitions import WRITE as WRITE_TO_SHELL
+from tools.todos.definitions import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
 
 CATALOG: tuple[Tool, ...] = (
     # Always there.

@@ -1,1 +1,0 @@
-"""How a call runs: the pipeline on one screen, sessions, what the desk answers."""

@@ -11,36 +11,36 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 
-from mcp_server.calls.approving.approvals import Approvals, Yes
-from mcp_server.calls.approving.standing import look_up
-from mcp_server.calls.approving.wording import lapsed
-from mcp_server.calls.asking import Asked, Found, Interruption
-from mcp_server.calls.desk import MenuDesk
-from mcp_server.calls.finding import Finding, advised, alone, announce, rerouted, route_instead
-from mcp_server.calls.folding.address import LATEST, address
-from mcp_server.calls.folding.memory import RunMemory
-from mcp_server.calls.given.context import Ports, ToolContext
-from mcp_server.calls.given.phases import PhaseLogs
-from mcp_server.calls.given.records import NOBODY_COMES_BACK
-from mcp_server.calls.given.through import made_within
+from mcp_server.calls.approval_text import lapsed
+from mcp_server.calls.approvals import Approvals, Yes
+from mcp_server.calls.context import Ports, ToolContext
+from mcp_server.calls.documents import NOBODY_COMES_BACK
+from mcp_server.calls.ledger import Recorder, Underway
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.menus import MenuDesk
+from mcp_server.calls.phases import PhaseLogs
+from mcp_server.calls.policy import Ruling
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.recording import Recorder, Underway
-from mcp_server.calls.running.course import Course
-from mcp_server.calls.running.live import LiveCalls, act, asking
-from mcp_server.calls.sessions import Seat
-from mcp_server.calls.showing import Showing, checked
-from mcp_server.calls.steering.ruling import Ruling
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.menu import Mode
+from mcp_server.calls.request import Asked, Found, Interruption
+from mcp_server.calls.resolver import Finding, advised, alone, announce, rerouted, route_instead
+from mcp_server.calls.results import Showing, checked
+from mcp_server.calls.runs import Course
+from mcp_server.calls.standing import look_up
+from mcp_server.calls.stops import LiveCalls, act, asking
+from mcp_server.calls.summaries import RunMemory
+from mcp_server.calls.through import made_within
+from mcp_server.model.address import LATEST, address
+from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
-from mcp_server.model.session import Session
-from mcp_server.model.tool import READING, Arguments, Demand, Effect
-from mcp_server.rules.arguments import normalised
-from mcp_server.rules.patterns.trees import hidden
-from mcp_server.rules.permission import decide
-from mcp_server.rules.refusals import astray
-from mcp_server.state import Begun, Lapsed, Moved, Paused
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import READING, Arguments, Demand, Effect
+from mcp_server.policy.arguments import normalised
+from mcp_server.policy.decision import decide
+from mcp_server.policy.refusals import astray
+from mcp_server.policy.rule_trees import hidden
+from mcp_server.state.engine.rows import Begun, Lapsed, Moved, Paused
 
 NO_FACTS: Arguments = {}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcp_server.model.posture import Choice, Posture, Profile
-from mcp_server.state import Store
+from mcp_server.state.store import Store
 
 
 @dataclass

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-from mcp_server.calls.keeping.seats import Common, Seat
-from mcp_server.calls.running.holding import Holds
-from mcp_server.model.ending import Code, Problem
-from mcp_server.model.ports.files import Stamp
+from mcp_server.calls.live_sessions import Common, Seat
+from mcp_server.calls.pauses import Holds
+from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage
-from mcp_server.model.session import Session
-from mcp_server.state import Store, deeds
+from mcp_server.model.results import Code, Problem
+from mcp_server.model.sessions import Session
+from mcp_server.state import sessions
+from mcp_server.state.store import Store
 
 HANDLE_LIFE = "24 hours from its last use"
 MOST_LOOSE = 1000
@@ -179,7 +180,7 @@ class Sessions:
                 return await self._moved(seat, after, reason, before)
             seat.session = after
             why = {"reason": reason, "scope": "now"}
-            await self._store.write(lambda tx: deeds.pass_by(tx, before, after, why))
+            await self._store.write(lambda tx: sessions.pass_by(tx, before, after, why))
         return None
 
     async def handle(self, seat: Seat) -> str:
@@ -232,7 +233,7 @@ class Sessions:
         moved = await self._store.move(before or seat.session, after, reason)
         if isinstance(moved, Session):
             was, seat.session = before or seat.session, replace(moved, steps=after.steps)
-            if deeds.course(was) != deeds.course(moved):
+            if sessions.course(was) != sessions.course(moved):
                 await self._take_along(seat)
             return None
         current = moved.current

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture, settings_of, unbuilt
-from mcp_server.cli.paper import Told, Trouble, as_json, clean, note, progress, say
+from mcp_server.cli.output import Told, Trouble, as_json, clean, note, progress, say
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, settings_of, unbuilt
 
 if TYPE_CHECKING:
-    from mcp_server.calls.asking import Asked
-    from mcp_server.calls.sessions import Seat
-    from mcp_server.house import House
-    from mcp_server.model.ending import Done, Ending
-    from mcp_server.model.session import Session
+    from mcp_server.app import House
+    from mcp_server.calls.live_sessions import Seat
+    from mcp_server.calls.request import Asked
+    from mcp_server.model.results import Done, Ending
+    from mcp_server.model.sessions import Session
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import kept
-    from mcp_server.law import Unbuildable
-    from mcp_server.model.ending import Problem, Refusal
+    from mcp_server.config.load import Unbuildable
+    from mcp_server.model.results import Problem, Refusal
     from mcp_server.person import refuse_inside
 
     try:
@@ -98,8 +98,8 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
 
 
 def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
-    from mcp_server.calls.asking import Asked
-    from mcp_server.rules.steering.surfaces import COMMAND, observed
+    from mcp_server.calls.request import Asked
+    from mcp_server.wire.surfaces import COMMAND, observed
 
     async def moved(_seat: "Seat", _before: "Session") -> None:
         """Nobody here looks at a list."""
@@ -139,7 +139,7 @@ class CommandLine:
         return ""
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> NoReturn:
-        from mcp_server.model.ending import Code, Problem, Refusal
+        from mcp_server.model.results import Code, Problem, Refusal
 
         message = "the command line cannot put questions to the person."
         raise Refusal(Problem(Code.TOOL_FAILED, message, "Call the tool through a host that can."))
@@ -156,7 +156,7 @@ class CommandLine:
 
 def further(done: "Done") -> list[str]:
     """What a terminal cannot show of the result."""
-    from mcp_server.model.ending import Picture
+    from mcp_server.model.results import Picture
 
     return [
         f"[a picture, {block.media_type}, {len(block.data):,} bytes; --json prints it]"

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture, faulty, settings_of
-from mcp_server.cli.paper import as_json, say
+from mcp_server.cli.output import as_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, faulty, settings_of
 
 if TYPE_CHECKING:
-    from mcp_server.law import Law
-    from mcp_server.library import Fault
+    from mcp_server.config.faults import Fault
+    from mcp_server.config.load import Law
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.law import Law
+    from mcp_server.config.load import Law
 
     settings = settings_of(arguments)
     found = whole(settings, arguments)
@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fault]":
     """What holds, or all that is wrong with it, what only hosts would notice included."""
-    from mcp_server.law import Unbuildable, law
-    from mcp_server.library import Fault, Faults
-    from mcp_server.library.words import faults_in
+    from mcp_server.config.checking import faults_in
+    from mcp_server.config.faults import Fault, Faults
+    from mcp_server.config.load import Unbuildable, law
 
     try:
         found = law(settings, arguments.packs)
@@ -68,9 +68,9 @@ def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fa
 def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
     """What hosts cut off or refuse, which shows only once menus and tools are put together."""
     from mcp_server.compose import spoken
-    from mcp_server.library import Fault
-    from mcp_server.library.coverage import LONGEST_DESCRIPTION, home
-    from mcp_server.library.words import Unspeakable
+    from mcp_server.config.faults import Fault
+    from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, home
+    from mcp_server.config.prompts import Unspeakable
     from mcp_server.wire.instructions import MOST_BYTES
     from mcp_server.wire.translate import described, prepared
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from mcp_server.cli.command import Commands, law_of, parser, settings_of
-from mcp_server.cli.paper import Trouble, say
+from mcp_server.cli.output import Trouble, say
+from mcp_server.cli.parser import Commands, law_of, parser, settings_of
 
 EXAMPLES = """
 source <(menugate completion bash)                                        in ~/.bashrc

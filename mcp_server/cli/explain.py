@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.cli.call import add_call, arguments_in
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture
-from mcp_server.cli.paper import as_json, say, table
-from mcp_server.cli.standing.servers import add_server, judging, note_servers
+from mcp_server.cli.output import as_json, say, table
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture
+from mcp_server.cli.servers import add_server, judging, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
+    from mcp_server.config.load import Law
     from mcp_server.guards.jail import Jail
-    from mcp_server.law import Law
-    from mcp_server.model.ending import Problem
     from mcp_server.model.policy import Beneath, Decision, Policy, Rule
     from mcp_server.model.posture import Posture
-    from mcp_server.model.session import Hold, Session
-    from mcp_server.model.tool import Tool
+    from mcp_server.model.results import Problem
+    from mcp_server.model.sessions import Hold, Session
+    from mcp_server.model.tools import Tool
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -94,14 +94,14 @@ class Answer:
 
 def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
     """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
-    from mcp_server.calls.finding import led, unpacked
-    from mcp_server.calls.given.carrying import straightened
+    from mcp_server.calls.carriers import straightened
+    from mcp_server.calls.resolver import led, unpacked
     from mcp_server.guards.jail import Jail
-    from mcp_server.model.ending import Problem
-    from mcp_server.model.menu import CARRIERS
+    from mcp_server.model.menus import CARRIERS
     from mcp_server.model.policy import Call, Verdict
-    from mcp_server.model.session import Session
-    from mcp_server.rules.permission import decide
+    from mcp_server.model.results import Problem
+    from mcp_server.model.sessions import Session
+    from mcp_server.policy.decision import decide
 
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
     tool, wish = policy.tools.get(name), arguments.mode
@@ -136,7 +136,7 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
 
 def of_tree(tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail") -> tuple["Beneath", ...]:
     """What rules say of what lies in the folder that such a call takes whole."""
-    from mcp_server.rules.patterns.trees import beneath
+    from mcp_server.policy.rule_trees import beneath
 
     return beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
 
@@ -154,7 +154,7 @@ def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
 
 def standing_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> tuple["Posture", "Hold | None"]:
     """What the person chose, with what is asked about put in its place, and what pauses all of their runs."""
-    from mcp_server.cli.posture.holding import holding, remembering
+    from mcp_server.views.posture import holding, remembering
 
     with remembering(settings) as state:
         usual = holding(settings, found, state, by_flag=True).posture

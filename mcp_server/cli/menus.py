@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.command import Commands, add_json, add_place, add_posture, law_of, settings_of
-from mcp_server.cli.paper import Trouble, as_json, note, say, table
+from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, law_of, settings_of
 
 if TYPE_CHECKING:
-    from mcp_server.law import Law
-    from mcp_server.model.menu import Listing, Menus, Mode
-    from mcp_server.model.tool import Tool
+    from mcp_server.config.load import Law
+    from mcp_server.model.menus import Listing, Menus, Mode
+    from mcp_server.model.tools import Tool
 
 READ = ("name", "description", "inputSchema", "outputSchema")
 REVISION = "2025-11-25"
@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def mode_of(wish: str, menus: "Menus") -> "Mode":
     """The mode that is meant, by the same router that `menu_enter` asks."""
-    from mcp_server.rules.router import Choice, Hit, route
-    from mcp_server.rules.wording import quoted
+    from mcp_server.model.text import quoted
+    from mcp_server.policy.router import Choice, Hit, route
 
     match route(wish, menus):
         case Hit(mode=name):
@@ -177,8 +177,8 @@ def described(tool: "Tool", withheld: str | None) -> dict[str, Any]:
 def hidden(found: "Law", mode: "Mode") -> dict[str, str]:
     """The mode's tools that are not shown under this posture, and the code that says why."""
     from mcp_server.model.policy import Call, Verdict
-    from mcp_server.model.session import Session
-    from mcp_server.rules.permission import decide
+    from mcp_server.model.sessions import Session
+    from mcp_server.policy.decision import decide
 
     policy, session = found.policy, Session(id="", principal="", mode=mode.name)
     answers = {name: decide(policy.tools[name], Call(name), session, found.posture, policy) for name in mode.tools}
@@ -225,8 +225,8 @@ class Costs:
 
 def costs(found: "Law") -> Costs:
     from mcp_server.compose import spoken
-    from mcp_server.model.menu import Listing
-    from mcp_server.model.session import Session
+    from mcp_server.model.menus import Listing
+    from mcp_server.model.sessions import Session
     from mcp_server.wire.listings import Listings
 
     listings = Listings(found.policy, found.library.hosts, None)

@@ -5,13 +5,13 @@ import gc
 import hashlib
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.command import Commands, add_place, add_posture, unbuilt
-from mcp_server.cli.paper import Trouble, say
+from mcp_server.cli.output import Trouble, say
+from mcp_server.cli.parser import Commands, add_place, add_posture, unbuilt
 
 if TYPE_CHECKING:
-    from mcp_server.house import House
+    from mcp_server.app import House
     from mcp_server.settings import Settings
-    from mcp_server.wire.transports.door import Limits
+    from mcp_server.wire.http_access import Limits
 
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
@@ -44,14 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import aside
-    from mcp_server.law import Unbuildable
-    from mcp_server.model.ending import Refusal
+    from mcp_server.config.load import Unbuildable
+    from mcp_server.model.results import Refusal
     from mcp_server.person import refuse_inside
     from mcp_server.settings import Settings, Unusable, read
 
     async def serve(settings: Settings) -> None:
         from mcp_server.compose import build
-        from mcp_server.wire.transports.serving import serve_stdio
+        from mcp_server.wire.serve import serve_stdio
 
         house = build(settings, arguments.packs)
         async with house.running():
@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     from mcp_server.installation import described, inside, linked
-    from mcp_server.wire.transports.door import Admission, Limits
-    from mcp_server.wire.transports.http import listening, local_hosts
-    from mcp_server.wire.transports.serving import serve_net
+    from mcp_server.wire.http import listening, local_hosts
+    from mcp_server.wire.http_access import Admission, Limits
+    from mcp_server.wire.serve import serve_net
 
     settings = house.settings
     assert settings.http is not None

@@ -1,1 +1,0 @@
-"""The only doors to the machine: files, search, redaction."""

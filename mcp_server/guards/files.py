@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
 
-from mcp_server.guards import placing
-from mcp_server.guards.grant import Grant
+from mcp_server.guards import atomic
+from mcp_server.guards.atomic import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
+from mcp_server.guards.grants import Grant
 from mcp_server.guards.jail import Jail, Place, kind
-from mcp_server.guards.placing import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
 from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
-from mcp_server.model.ports.files import Entry, Found, Search, Snapshot, Stamp
+from mcp_server.model.files import Entry, Found, Search, Snapshot, Stamp
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand
+from mcp_server.model.tools import Demand
 
 MOST_ENTRIES = 100_000
 CHUNK = 1 << 20
@@ -181,7 +181,7 @@ class WorkspaceFiles:
                 elif not stat.S_ISDIR(found.st_mode):
                     raise in_the_way(place.path)
 
-    def move(self, source: str, destination: str, approved: placing.Approved = None) -> Entry:
+    def move(self, source: str, destination: str, approved: atomic.Approved = None) -> Entry:
         old, new = self.jail.relative(source), self.jail.relative(destination)
         self.grant.may_write(new)
         with self.jail.place(old, follow=False) as here:
@@ -194,28 +194,28 @@ class WorkspaceFiles:
             with self.jail.place(new, follow=False) as there:
                 self.grant.may_put(new, there, here)
                 try:
-                    with placing.held(here, approved) as it:
-                        placing.put(it, there, approved)
+                    with atomic.held(here, approved) as it:
+                        atomic.put(it, there, approved)
                 except OSError as error:
                     if error.errno not in (errno.EXDEV, errno.EINVAL):
                         raise
                     raise moved_between(error, old, new) from error
                 return _entry(there.path, found)
 
-    def trash(self, path: str, approved: placing.Approved = None) -> str:
+    def trash(self, path: str, approved: atomic.Approved = None) -> str:
         asked = self.jail.relative(path)
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
             self._deletable(asked, place)
-            with placing.held(place, approved) as it:
+            with atomic.held(place, approved) as it:
                 return self.trash_can.take(self.jail, it)
 
-    def remove(self, path: str, approved: placing.Approved = None) -> None:
+    def remove(self, path: str, approved: atomic.Approved = None) -> None:
         asked = self.jail.relative(path)
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
             away = os.rmdir if stat.S_ISDIR(self._deletable(asked, place).st_mode) else os.unlink
-            with placing.held(place, approved) as it:
+            with atomic.held(place, approved) as it:
                 away(it.name, dir_fd=it.folder)
 
     def scratch(self, below: str = ".") -> AbstractContextManager[str]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from mcp_server.guards.beneath import FOLDER, MOST_LINKS, Resolve, chosen, link_target
+from mcp_server.guards.openat import FOLDER, MOST_LINKS, Resolve, chosen, link_target
 from mcp_server.guards.refusals import dangling, hardlinked, leaves, not_plain, ours, refused, told
-from mcp_server.model.ending import Refusal
+from mcp_server.model.results import Refusal
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a thing is, however its path is spelt."""

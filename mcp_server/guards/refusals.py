@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from mcp_server.model.ending import Code, Problem, Refusal
+from mcp_server.model.results import Code, Problem, Refusal
 
 
 def refused(message: str, way_out: str = "") -> Refusal:

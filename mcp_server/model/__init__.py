@@ -1,1 +1,0 @@
-"""What things are: frozen values that every other room speaks in."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from mcp_server.model.ending import Code
-from mcp_server.model.menu import Menus
+from mcp_server.model.menus import Menus
 from mcp_server.model.posture import Profile, Stage
-from mcp_server.model.tool import Arguments, Demand, Effect, Tool
+from mcp_server.model.results import Code
+from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 
 
 class Shelter(StrEnum):

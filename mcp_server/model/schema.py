@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
-from mcp_server.model.tool import Schema
+from mcp_server.model.tools import Schema
 
 PLAIN: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 

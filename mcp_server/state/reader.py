@@ -6,19 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.memory import Entry
-from mcp_server.model.ports.records import Document
+from mcp_server.model.approvals import Approval
+from mcp_server.model.documents import Document
+from mcp_server.model.memory import Entry
 from mcp_server.model.posture import Choice
-from mcp_server.model.runs.approval import Approval
-from mcp_server.model.runs.report import Report as QaReport
-from mcp_server.model.session import Hold
-from mcp_server.state import deeds, memory, verify
-from mcp_server.state.batch import View, plain
-from mcp_server.state.memory import Summary
-from mcp_server.state.record import Kept, Message, Row, RowKind, Wanted
-from mcp_server.state.seal import Key
-from mcp_server.state.trust.states import known, sealed_by
+from mcp_server.model.reports import Report as QaReport
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.sessions import Hold
+from mcp_server.state import approval_questions, documents, gathering, messages, posture, runs, sessions, verify
+from mcp_server.state import memory as state_memory
+from mcp_server.state.engine.chain import Key
+from mcp_server.state.engine.rows import Kept, Message, Row, RowKind, Wanted
+from mcp_server.state.engine.transaction import View, plain
+from mcp_server.state.location import known, sealed_by
+from mcp_server.state.summaries import Summary
 from mcp_server.state.verify import Report, read_body
 
 CHUNK = 1000
@@ -47,8 +48,8 @@ class Reader:
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
-        from mcp_server.state.opening import CURRENT, unfit, version
-        from mcp_server.state.sqlite import Link, locate, problem
+        from mcp_server.state.engine.sqlite import Link, locate, problem
+        from mcp_server.state.open import CURRENT, unfit, version
 
         path = locate(url)
         if not path.exists():
@@ -142,43 +143,43 @@ class Reader:
         ]
 
     def messages(self) -> Sequence[Message]:
-        return deeds.messages(self._view)
+        return messages.messages(self._view)
 
     def memories(self) -> Sequence[Entry]:
         """What is remembered of the project, of whoever ran there; the oldest first."""
-        return deeds.memories(self._view)
+        return state_memory.memories(self._view)
 
     def records(self, kind: str) -> Sequence[tuple[str, Document]]:
         """What packs remember of that kind, with whose each is, oldest first."""
-        return deeds.owned(self._view, kind)
+        return documents.owned(self._view, kind)
 
     def sessions(self) -> Sequence[Kept]:
         """The one used last comes first."""
-        return deeds.sessions(self._view)
+        return sessions.sessions(self._view)
 
     def holds(self) -> dict[tuple[str, str], Hold]:
         """What is paused, by principal and session; an empty session stands for all of them."""
-        return deeds.paused(self._view)
+        return runs.paused(self._view)
 
     def approvals(self) -> Sequence[Approval]:
         """What the person was asked; the question asked last comes first."""
-        return deeds.approvals(self._view)
+        return approval_questions.approvals(self._view)
 
     def report(self, run: str | None = None) -> QaReport | None:
         """What was found when that run was over; the newest where none is named."""
-        return deeds.report(self._view, run)
+        return runs.report(self._view, run)
 
     def choices(self) -> dict[str, Choice]:
         whole = self.foreign or self.exchanged()
-        return deeds.choices(View(self._view.link, None) if whole else self._view)
+        return posture.choices(View(self._view.link, None) if whole else self._view)
 
     def runs(self) -> Sequence[str]:
         """The one used last comes first."""
-        return memory.known_runs(self._view)
+        return gathering.known_runs(self._view)
 
     def summary(self, run: str, upto: int | None = None) -> Summary | None:
         """What a run came to, in all or up to a call; None where there is no such run."""
-        return memory.of_run(self._view, run, upto)
+        return gathering.of_run(self._view, run, upto)
 
     def lost(self) -> str:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
@@ -208,8 +209,8 @@ class Reader:
 
     def exchanged(self) -> bool:
         """This account worked here, and what lies here now was not sealed with its key."""
-        from mcp_server.state.trust.segment import sealed
-        from mcp_server.state.trust.states import anchor_text
+        from mcp_server.state.foreign import sealed
+        from mcp_server.state.location import anchor_text
 
         key = self._view.key
         return not self.foreign and (key is None or not sealed(self._view.link, anchor_text(self._anchor), key))

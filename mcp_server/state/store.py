@@ -14,17 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.files import Stamp
+from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Choice
-from mcp_server.model.session import Session
-from mcp_server.state import deeds
-from mcp_server.state.batch import LOCK_SECONDS, Delivery, Transaction, View, Wish
-from mcp_server.state.record import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
+from mcp_server.model.results import Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state import approvals, ledger, messages, posture, posture_changes, reads, sessions
+from mcp_server.state.engine.rows import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
+from mcp_server.state.engine.transaction import LOCK_SECONDS, Delivery, Transaction, View, Wish
 from mcp_server.state.writer import Writer
 
 if TYPE_CHECKING:
-    from mcp_server.state.batch import Workspace
+    from mcp_server.state.engine.transaction import Workspace
 
 T = TypeVar("T")
 IDLE_NS = 24 * 3600 * 10**9
@@ -54,8 +54,8 @@ class Store:
         process = f"{os.getpid()}-{new_id()}"
 
         def start(suspicion: str) -> "Workspace":
-            from mcp_server.state.opening import open_workspace
-            from mcp_server.state.sqlite import locate
+            from mcp_server.state.engine.sqlite import locate
+            from mcp_server.state.open import open_workspace
 
             return open_workspace(locate(url), Path(secrets) if secrets else None, clock, process, suspicion)
 
@@ -83,9 +83,9 @@ class Store:
 
     # The ledger.
 
-    async def intend(self, intent: Intent, terms: deeds.Terms | None = None) -> Begun:
+    async def intend(self, intent: Intent, terms: approvals.Terms | None = None) -> Begun:
         """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
-        begin = deeds.intend if terms is None else partial(deeds.commence, terms=terms)
+        begin = ledger.intend if terms is None else partial(approvals.commence, terms=terms)
         found = await self.write(partial(begin, intent=intent))
         if isinstance(found, Moved):
             self._choices.pop(intent.session.principal, None)
@@ -93,10 +93,10 @@ class Store:
 
     def conclude(self, outcome: Outcome) -> None:
         """Does not wait. Any thread may call it."""
-        self._writer.later(partial(deeds.conclude, outcome=outcome))
+        self._writer.later(partial(posture_changes.conclude, outcome=outcome))
 
     async def record(self, judged: Judged) -> int:
-        return await self.write(partial(deeds.record, judged=judged))
+        return await self.write(partial(ledger.record, judged=judged))
 
     # What the person chose. How that changes is asked at the doors of `calls/steering`.
 
@@ -105,7 +105,7 @@ class Store:
         if principal in self._choices:
             return self._choices[principal]
         generation = self._generation
-        found = await self.read(partial(deeds.choice, principal=principal))
+        found = await self.read(partial(posture.choice, principal=principal))
         if generation == self._generation:
             _bound(self._choices)[principal] = found
         return found
@@ -118,12 +118,12 @@ class Store:
     # Sessions.
 
     async def session(self, key: str) -> Session | None:
-        kept = self._sessions.get(key) or await self._remember(partial(deeds.session, key=key))
+        kept = self._sessions.get(key) or await self._remember(partial(sessions.session, key=key))
         return kept.session if kept else None
 
     async def session_by_handle(self, digest: str) -> Session | None:
         """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
-        read = partial(deeds.session_by_handle, digest=digest)
+        read = partial(sessions.session_by_handle, digest=digest)
         kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(read)
         if kept is not None and not self._lives(kept):
             # Another process may have used it since; that it did so was not worth telling everybody.
@@ -133,7 +133,7 @@ class Store:
         idle = self._clock.now_ns() - kept.used
         if idle >= TOUCH_NS:
             self._keep(replace(kept, used=kept.used + idle))
-            self._writer.later(partial(deeds.touch, id=kept.session.key, used=kept.used + idle))
+            self._writer.later(partial(sessions.touch, id=kept.session.key, used=kept.used + idle))
         return kept.session
 
     def _lives(self, kept: Kept) -> bool:
@@ -142,15 +142,15 @@ class Store:
 
     async def put_session(self, session: Session, handle_digest: str | None = None) -> Session:
         """Make a session known, or give a known one its handle; as it stands in the store."""
-        kept = await self.write(lambda tx: deeds.put_session(tx, session, handle_digest))
+        kept = await self.write(lambda tx: sessions.put_session(tx, session, handle_digest))
         return kept.session
 
     async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | Changed:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
-        found = await self.write(lambda tx: deeds.move(tx, before, after, {"reason": reason, "scope": scope}))
+        found = await self.write(lambda tx: sessions.move(tx, before, after, {"reason": reason, "scope": scope}))
         if not isinstance(found, Kept):
             return found
-        if deeds.course(found.session) != deeds.course(before):
+        if sessions.course(found.session) != sessions.course(before):
             # The session's other places went along.
             for key in [key for key, kept in self._sessions.items() if kept.session.id == before.id]:
                 del self._sessions[key]
@@ -161,23 +161,23 @@ class Store:
     async def leave_message(self, session: str, text: str, attachments: Sequence[str] = (), principal: str = "") -> str:
         id, now = self._new_id(), self._clock.now_ns()
         message = Message(id, now, session, text, tuple(attachments), principal=principal)
-        return await self.write(partial(deeds.leave_message, message=message))
+        return await self.write(partial(messages.leave_message, message=message))
 
     async def read_messages(self, ids: Sequence[str]) -> None:
         """The person has seen them."""
-        await self.write(partial(deeds.read_messages, ids=ids))
+        await self.write(partial(messages.read_messages, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Known at once, written with the next batch. Any thread may call it."""
         _bound(self._seen)[session_id, path] = stamp
-        self._writer.later(lambda tx: deeds.remember_seen(tx, session_id, path, stamp))
+        self._writer.later(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 
     def recall_seen(self, session_id: str, path: str) -> Stamp | None:
         """From memory, or from what another process wrote. May wait for the writer: not for the loop's own thread."""
         if found := self._seen.get((session_id, path)):
             return found
         done = threading.Event()
-        wish = Wish(partial(deeds.recall_seen, session_id=session_id, path=path), writes=False, answered=done.set)
+        wish = Wish(partial(reads.recall_seen, session_id=session_id, path=path), writes=False, answered=done.set)
         self._writer.ask(wish)
         if not done.wait(2 * LOCK_SECONDS):
             return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state.batch import View
-from mcp_server.state.record import RowKind
-from mcp_server.state.seal import GENESIS, SLOT, Anchor, Checkpoint, Key, canonical, chained, signed
+from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, Key, canonical, chained, signed
+from mcp_server.state.engine.rows import RowKind
+from mcp_server.state.engine.transaction import View
 
 CHUNK = 5000
 TOLD_EVERY = 1000
@@ -136,7 +136,7 @@ def _referenced(path: Path, found: Mapping[str, Any], faults: list[tuple[int, st
     """Are those rows still there, and does their chain hold? More cannot be said without their key."""
     import sqlite3
 
-    from mcp_server.state.trust.glimpse import looked_into
+    from mcp_server.state.peek import looked_into
 
     previous, number = GENESIS, 0
     try:

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.state.ahead import lengthen
-from mcp_server.state.batch import (
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.state.engine.disk import lengthen
+from mcp_server.state.engine.rows import Condition
+from mcp_server.state.engine.transaction import (
     CLOSING_SECONDS,
     LOCK_SECONDS,
     TICK_SECONDS,
@@ -25,8 +26,8 @@ from mcp_server.state.batch import (
     Wish,
     Workspace,
 )
-from mcp_server.state.deeds import changes, process_over, sign_checkpoint
-from mcp_server.state.record import Condition
+from mcp_server.state.ledger import changes, sign_checkpoint
+from mcp_server.state.posture_changes import process_over
 
 LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
@@ -124,7 +125,7 @@ class Writer:
         """What an error means to who asked."""
         if self._workspace is None or isinstance(error, Refusal):
             return error
-        from mcp_server.state.sqlite import damaged, problem
+        from mcp_server.state.engine.sqlite import damaged, problem
 
         meaning = problem(error, self._workspace.link.path) or error
         if damaged(error):

@@ -1,1 +1,0 @@
-"""The MCP face: eras, listings, translation, transports, auth. Decides nothing."""

@@ -4,7 +4,7 @@ Some hosts show no more than the first 240 characters, and of a tool's descripti
 look for stands there: the name of every mode, and of the words it answers to as many as fit.
 """
 
-from mcp_server.model.menu import Menus, Mode
+from mcp_server.model.menus import Menus, Mode
 
 MOST_BYTES = 2048
 SHOWN_OF_INSTRUCTIONS = 240

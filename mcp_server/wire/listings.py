@@ -8,11 +8,11 @@ from typing import Any
 from pydantic_core import to_json
 
 from mcp_server.calls.sessions import seen_from
-from mcp_server.model.menu import CARRIERS, Commands, Hosts, Listing
+from mcp_server.model.menus import CARRIERS, Commands, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
-from mcp_server.model.session import Session
-from mcp_server.rules.visibility import visible
+from mcp_server.model.sessions import Session
+from mcp_server.policy.visibility import visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 

@@ -15,21 +15,22 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 from pydantic import ValidationError
 
-from mcp_server.calls.asking import Asked, Interruption
+from mcp_server.calls.live_sessions import Seat
 from mcp_server.calls.postures import Postures
-from mcp_server.calls.sessions import Seat, Sessions
-from mcp_server.model.ending import Ending
-from mcp_server.model.menu import Listing
-from mcp_server.model.pack import Speaker
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Tool
-from mcp_server.rules.steering.surfaces import observed
-from mcp_server.wire.backchannel import LOG_LEVEL, Backchannel, Unsupported, Waiting, mended
+from mcp_server.calls.request import Asked, Interruption
+from mcp_server.calls.sessions import Sessions
+from mcp_server.model.menus import Listing
+from mcp_server.model.results import Ending
+from mcp_server.model.sessions import Session
+from mcp_server.model.tool_packs import Speaker
+from mcp_server.model.tools import Tool
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
+from mcp_server.wire.client import LOG_LEVEL, Backchannel, Unsupported, Waiting, mended
+from mcp_server.wire.encoding import leave
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notices import Notices, Watch, aside, followable, teller
-from mcp_server.wire.offers import Offers, one_page
-from mcp_server.wire.outright import leave
+from mcp_server.wire.notifications import Notices, Watch, aside, followable, teller
+from mcp_server.wire.prompts import Offers, one_page
+from mcp_server.wire.surfaces import observed
 from mcp_server.wire.translate import result, whole
 
 log = logging.getLogger("menugate.wire")

@@ -7,9 +7,9 @@ from typing import Any
 
 from mcp_types import methods
 
-from mcp_server.model.ending import Done, Picture, Problem, Question, Raw
-from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus
-from mcp_server.model.tool import Tool
+from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
+from mcp_server.model.results import Done, Picture, Problem, Question, Raw
+from mcp_server.model.tools import Tool
 from mcp_server.wire.instructions import entering
 
 ALWAYS = {"anthropic/alwaysLoad": True}

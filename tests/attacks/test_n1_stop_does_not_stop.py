@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.state import Wanted
+from mcp_server.state.engine.rows import Wanted
 from mcp_server.state.reader import Reader
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import raw

@@ -133,12 +133,12 @@ def test_no_approval_and_no_rule_opens_it(workspace: Path, home: Path, tmp_path:
 
 
 IN_A_TREE = {
-    "a program of Python": '{ours} -c "from mcp_server.cli import main; raise SystemExit(main({words}))"',
+    "a program of Python": '{ours} -c "from mcp_server.cli.main import main; raise SystemExit(main({words}))"',
     "a name that is computed": "x=mcp; {ours} -m ${{x}}_server {line}",
     "a script": "printf '%s\\n' '{ours} -m mcp_''server {line}' > s.sh; sh s.sh",
     "a session of its own": (
         '{ours} -c "import os, sys; os.fork() and sys.exit(os.waitstatus_to_exitcode(os.wait()[1])); os.setsid(); '
-        'from mcp_server.cli import main; sys.exit(main({words}))"'
+        'from mcp_server.cli.main import main; sys.exit(main({words}))"'
     ),
     "without the mark": "x=mcp; env -u MENUGATE_STARTED_BY {ours} -m ${{x}}_server {line}",
     "an empty environment": (
@@ -151,7 +151,7 @@ if os.fork(): os._exit(0)
 os.setsid()
 if os.fork(): os._exit(0)
 while os.getppid() == 1 and not os.path.exists("go"): time.sleep(0.01)
-from mcp_server.cli import main
+from mcp_server.cli.main import main
 code = main({words})
 open("ended", "w").write(str(code))
 """

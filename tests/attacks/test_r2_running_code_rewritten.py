@@ -31,10 +31,10 @@ PACKAGES = ("mcp_server", "tools", "menus", "prompts")
 HOUSE = Path(mcp_server.__file__).parents[1]
 LIBRARIES = [one for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-SCRIPT = "import sys\nfrom mcp_server.cli import main\nsys.exit(main())\n"
-UNSHELTERED = "import mcp_server.guards.processes as one\none.find_bubblewrap = lambda _path: None\n"
+SCRIPT = "import sys\nfrom mcp_server.cli.main import main\nsys.exit(main())\n"
+UNSHELTERED = "import mcp_server.guards.processes.build as one\none.find_bubblewrap = lambda _path: None\n"
 """Put before a start: bubblewrap is not found, and the next sandbox is taken."""
-VICTIM = "mcp_server/cli/runs/approvals.py"
+VICTIM = "mcp_server/cli/approvals.py"
 ATTACK = """
 import os, shutil, sys
 place, victim = sys.argv[1:]

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from mcp_server.merging import both
+from mcp_server.config.merge import both
 from mcp_server.model.policy import Budget, Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Profile
-from mcp_server.rules.compiling import compile_rules
+from mcp_server.policy.rules import compile_rules
 from tests.rules.world import policy, tools
 
 

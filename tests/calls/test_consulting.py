@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.calls.running.consulting import LISTS, MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, Reviewer
-from mcp_server.calls.running.reviewing import MOST_NAMED, Run, Seen
-from mcp_server.guards.network import to_one
+from mcp_server.calls.advisers import MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, Reviewer
+from mcp_server.calls.reviews import MOST_NAMED, Run, Seen
+from mcp_server.config.load import DATA
+from mcp_server.config.prompts import Place as Folder
+from mcp_server.config.prompts import Words
+from mcp_server.guards.network.build import to_one
 from mcp_server.guards.redaction import Redactor
-from mcp_server.law import DATA
-from mcp_server.library.words import Place as Folder
-from mcp_server.library.words import Words
 from mcp_server.model.destinations import destinations
-from mcp_server.model.ending import Refusal
+from mcp_server.model.network import Request
 from mcp_server.model.policy import Reviewing
-from mcp_server.model.ports.network import Request
 from mcp_server.model.posture import Profile
-from mcp_server.model.runs.report import Opinion, Report, report_of
-from mcp_server.model.session import Session
-from mcp_server.state import Row, Store
+from mcp_server.model.reports import LISTS, Opinion, Report, report_of
+from mcp_server.model.results import Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state.engine.rows import Row
+from mcp_server.state.store import Store
 from tests.doors.oracle import Oracle, oracle
 from tests.state.parts import Hands, Place
 

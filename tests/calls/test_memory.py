@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.remembering import ProjectMemory
-from mcp_server.calls.remembering.distilling import MOST_LINES, distilled
-from mcp_server.calls.remembering.memory import ranked
+from mcp_server.calls.distilling import MOST_LINES, distilled
+from mcp_server.calls.memory import ProjectMemory, ranked
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.ports.memory import LONGEST, MOST, Entry, Tier
-from mcp_server.model.session import Session
-from mcp_server.state import Store, deeds
+from mcp_server.model.memory import LONGEST, MOST, Entry, Tier
+from mcp_server.model.sessions import Session
+from mcp_server.state import memory as state_memory
+from mcp_server.state.store import Store
 
 pytestmark = pytest.mark.anyio
 FACT, DECISION, OUTCOME = Tier
@@ -119,7 +119,7 @@ async def test_nobody_finds_what_another_ones_runs_left(memory: ProjectMemory) -
     assert (await other.search("")).total == 0
     await memory.learn(Session("t", "bob"), "bob's")
     assert [one.text for one in (await other.search("")).shown] == ["bob's"]
-    every = await memory.store.read(deeds.memories)
+    every = await memory.store.read(state_memory.memories)
     assert {(one.principal, one.text) for one in every} == {("ada", "ada's"), ("bob", "bob's")}
 
 

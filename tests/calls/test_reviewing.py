@@ -11,23 +11,16 @@ from typing import Any
 import anyio
 import pytest
 
-from mcp_server.calls.running.reviewing import (
-    MOST_NAMED,
-    Run,
-    Seen,
-    last_tests,
-    open_todos,
-    unanswered,
-    uncommitted,
-)
-from mcp_server.calls.running.testing import ending_of_tests
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.processes import Child, Command, Overflow, Ran
-from mcp_server.model.ports.records import Document, Why
+from mcp_server.calls.reviews import MOST_NAMED, Run, Seen, last_tests, open_todos, unanswered, uncommitted
+from mcp_server.model.documents import Document, Why
 from mcp_server.model.posture import Profile
-from mcp_server.model.session import Session
-from mcp_server.model.work.todo import KIND, State, Todo
-from mcp_server.state import Row, deeds
+from mcp_server.model.processes import Child, Command, Overflow, Ran
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.sessions import Session
+from mcp_server.model.todos import KIND, State, Todo
+from mcp_server.model.verification import ending_of_tests
+from mcp_server.state import documents
+from mcp_server.state.engine.rows import Row
 from tests.rules.world import tools
 from tests.state.parts import Hands, Place
 
@@ -83,8 +76,8 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
         for state in State:
             todo = Todo(f"it is {state}", state=state)
             document = Document(KIND, state, todo.body, state)
-            writing = deeds.Writing(deeds.of_session("s1"), document, Why("created", {}))
-            await store.write(partial(deeds.put_document, writing=writing))
+            writing = documents.Writing(documents.of_session("s1"), document, Why("created", {}))
+            await store.write(partial(documents.put_document, writing=writing))
         assert (await open_todos(store)(run())).missing == (
             "still pending: it is pending",
             "still in progress: it is in_progress",

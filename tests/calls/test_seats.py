@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_server.calls import sessions
-from mcp_server.calls.sessions import Seat
-from mcp_server.model.ending import Code, Problem
-from mcp_server.model.session import Session
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.model.results import Code, Problem
+from mcp_server.model.sessions import Session
 from tests.doors import within
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.spending import Spending
-from mcp_server.model.ending import Code, Done, Problem
+from mcp_server.calls.budgets import Spending
+from mcp_server.model.results import Code, Done, Problem
 from tests.doors.pipe import pipe
 
 FAILED = Problem(Code.NOT_FOUND, "nothing there")

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from mcp_server.calls.sessions import Seat
+from mcp_server.app import House
+from mcp_server.calls.live_sessions import Seat
 from mcp_server.cli.call import asked
-from mcp_server.house import House
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.pack import Pack
-from mcp_server.model.ports.context import Context
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Change, Profile, Stage, WorkMode
-from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.settings import read
-from mcp_server.state import Row, Wanted, deeds
+from mcp_server.state import posture_changes
+from mcp_server.state.engine.rows import Row, Wanted
 from mcp_server.state.reader import Reader
 from tests.doors.served import environment
 from tests.doors.within import house
@@ -149,7 +150,7 @@ async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home:
         assert isinstance(await errand(built, seat, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
         change = Change("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
-        await built.store.write(partial(deeds.steer, principal=person, change=change))
+        await built.store.write(partial(posture_changes.steer, principal=person, change=change))
         got = problem(await errand(built, seat, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK
     assert not (workspace / "two.txt").exists()

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from mcp_server.calls.approving.wording import MOST_SHOWN, question, scopes, summarise
+from mcp_server.calls.approval_text import MOST_SHOWN, question, scopes, summarise
 from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import Approval, Wanted
 from mcp_server.model.policy import Call, Decision
 from mcp_server.model.posture import Posture, Profile, RunControl
-from mcp_server.model.runs.approval import Approval, Wanted
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments, Demand, Effect
-from mcp_server.rules.permission import decide
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Arguments, Demand, Effect
+from mcp_server.policy.decision import decide
 from tests.rules.world import policy, tools
-from tools.data.offers import DELETE
-from tools.shell.offers import BASH
+from tools.fs.definitions import DELETE
+from tools.shell.definitions import BASH
 
 SECRET = "hunter2-hunter2-hunter2"
 POSTURE = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_server.law import DATA
-from mcp_server.library import Library, load
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.config.load import DATA
+from mcp_server.config.loading import Library, load
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Profile, Stage
-from mcp_server.model.tool import READING, Effect, Schema, Tool
+from mcp_server.model.tools import READING, Effect, Schema, Tool
 from tools.catalog import CATALOG
 
 PORTABLE = {"type", "properties", "required", "additionalProperties"}

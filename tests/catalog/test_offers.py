@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.law import DATA
-from mcp_server.model.tool import Later, Tool
+from mcp_server.config.load import DATA
+from mcp_server.model.tools import Later, Tool
 from tools.catalog import CATALOG
 
 # What a list takes: the words tools are made of, the catalogue, every pack's offers, and the wording of questions.
-MODEL = {"mcp_server", "mcp_server.model"} | {f"mcp_server.model.{name}" for name in ("posture", "schema", "tool")}
-BESIDE = {"tools", "tools.catalog", "tools.files.consent"}
+MODEL = {"mcp_server", "mcp_server.model"} | {
+    f"mcp_server.model.{name}" for name in ("posture", "protected", "schema", "tools")
+}
+BESIDE = {"tools", "tools.catalog"}
 # Prints every module that is loaded after the import, with those of its classes that are dataclasses.
 LOADED = """
 import dataclasses, json, sys
@@ -25,6 +27,8 @@ new = {{name: vars(module) for name, module in sys.modules.items() if name not i
 own = lambda name, one: isinstance(one, type) and one.__module__ == name and dataclasses.is_dataclass(one)
 print(json.dumps({{name: [one.__name__ for one in held.values() if own(name, one)] for name, held in new.items()}}))
 """
+
+OFFERS = ("definitions", "changing")
 
 EMPTY_TEXTS = {("write_to_shell", "content")}
 """Arguments that may be left out, and of which an empty text means something else than none."""
@@ -40,7 +44,7 @@ def loaded(*names: str) -> dict[str, list[str]]:
 def offers(name: str) -> bool:
     """Is this the module, or the folder, in which a pack says what it offers; or the pack itself?"""
     pack, *rest = name.split(".")[1:]
-    return rest[0] == "offers" if rest else (DATA / "tools" / pack).is_dir()
+    return rest[0] in OFFERS if rest else (DATA / "tools" / pack).is_dir()
 
 
 def strangers(modules: Iterable[str]) -> Iterator[str]:
@@ -60,23 +64,23 @@ def test_a_list_loads_what_is_offered_and_no_more() -> None:
     found = loaded("tools.catalog")
     assert list(strangers(found)) == []
     assert {name: held for name, held in found.items() if name.startswith("tools.") and held} == {}
-    assert {"tools.files.offers", "tools.git.offers.changing"} <= found.keys()
+    assert {"tools.files.definitions", "tools.git.changing"} <= found.keys()
 
 
 @pytest.mark.parametrize(
     ("planted", "told"),
     [
-        ("tools.git.records", "tools.git.records is work"),
-        ("tools.testing", "tools.testing is work"),
+        ("tools.git.porcelain", "tools.git.porcelain is work"),
+        ("tools.single_test", "tools.single_test is work"),
         ("tools.shell.classify", "tools.shell.classify is work"),
-        ("mcp_server.model.ports.context", "mcp_server.model.ports.context is not needed"),
+        ("mcp_server.model.context", "mcp_server.model.context is not needed"),
         ("anyio", "anyio is a third party's"),
     ],
 )
 def test_planted_work_at_start_is_found(planted: str, told: str) -> None:
     found = loaded("tools.catalog", planted)
     assert any(fault.startswith(told) for fault in strangers(found))
-    assert planted != "tools.git.records" or found[planted]
+    assert planted != "tools.git.porcelain" or found[planted]
 
 
 def unkept(tool: Tool) -> Iterator[str]:

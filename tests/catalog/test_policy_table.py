@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.law import Law, law
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.config.load import Law, law
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Posture, Profile, Stage
-from mcp_server.model.session import Session
-from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
-from mcp_server.rules.visibility import visible
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
+from mcp_server.policy.visibility import visible
 from mcp_server.settings import read
 from tools.catalog import CATALOG
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from mcp_server.cli import main
+from mcp_server.cli.main import main
 from tests.doors.served import state_home
 
 

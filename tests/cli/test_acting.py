@@ -1,7 +1,7 @@
 """Which commands speak for the person? Each says so in one place, which the lines of shell are judged by."""
 
-from mcp_server.cli.command import parser
-from mcp_server.rules.patterns.own import ACTS, acting
+from mcp_server.cli.parser import parser
+from mcp_server.policy.own_commands import ACTS, acting
 
 
 def test_every_command_says_whether_it_acts() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.cli.command import MODULES, parser
 from mcp_server.cli.completion import commands_of
+from mcp_server.cli.parser import MODULES, parser
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())

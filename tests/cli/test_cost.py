@@ -8,8 +8,8 @@ import pytest
 
 from mcp_server.cli import menus
 from mcp_server.cli.menus import Costs, Counter, costs, estimated, tokens
-from mcp_server.law import Law, law
-from mcp_server.model.menu import Listing
+from mcp_server.config.load import Law, law
+from mcp_server.model.menus import Listing
 from mcp_server.settings import read
 from tests.cli.conftest import Type
 from tests.doors.pipe import pipe

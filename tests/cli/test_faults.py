@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.pack import Pack
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 from tests.cli.conftest import Type
 
 BROKEN = """\

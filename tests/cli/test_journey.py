@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from mcp_server.model.posture import WorkMode
-from mcp_server.state import Row, Wanted
+from mcp_server.state.engine.chain import GENESIS, canonical, chained
+from mcp_server.state.engine.rows import Row, Wanted
 from mcp_server.state.reader import Reader
-from mcp_server.state.seal import GENESIS, canonical, chained
 from tests.cli.conftest import Type
 from tests.doors.person import choose
 from tests.doors.pipe import pipe

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.cli.paper import KINDS
-from mcp_server.cli.record.choosing import CHOICES, WORDS
-from mcp_server.cli.record.ocsf import ACTIVITY, event
+from mcp_server.cli.choosing import CHOICES, WORDS
+from mcp_server.cli.export import ACTIVITY, event
+from mcp_server.cli.output import KINDS
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Effect
-from mcp_server.state import Row, RowKind
+from mcp_server.model.tools import Effect
+from mcp_server.state.engine.rows import Row, RowKind
 from tests.cli.conftest import Type
 from tests.doors.person import choose
 from tests.doors.pipe import pipe

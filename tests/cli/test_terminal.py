@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.cli import paper
+from mcp_server.cli import output
 from mcp_server.settings import colours_wanted
 from tests.doors.served import PATIENCE, command, environment
 
@@ -39,7 +39,7 @@ def watched() -> Generator[Terminal, None, None]:
 @pytest.mark.usefixtures("xterm")
 def test_a_terminal_gets_colours() -> None:
     with watched() as eyes:
-        paper.say(("yes", "green"), " and ", ("no\x1b[5m", "red"))
+        output.say(("yes", "green"), " and ", ("no\x1b[5m", "red"))
     assert eyes.getvalue() == "\x1b[32myes\x1b[0m and \x1b[31mno\\x1b[5m\x1b[0m\n"
 
 
@@ -54,28 +54,28 @@ def test_colours_can_be_declined(environment: dict[str, str], wanted: bool) -> N
 def test_who_declined_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     with watched() as eyes:
-        paper.say(("yes", "green"))
-        paper.table([("1", "a")], ("n", "b"))
+        output.say(("yes", "green"))
+        output.table([("1", "a")], ("n", "b"))
     assert "yes" in eyes.getvalue()
     assert "\x1b" not in eyes.getvalue()
 
 
 def test_progress_shows_how_far_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paper, "TOLD_EVERY", 0.0)
-    with watched() as eyes, paper.progress("rows") as told:
+    monkeypatch.setattr(output, "TOLD_EVERY", 0.0)
+    with watched() as eyes, output.progress("rows") as told:
         told(1500, 3000)
     assert eyes.getvalue() == "\rrows: 1,500 of 3,000 (50 %)\x1b[K\r\x1b[K"
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with paper.progress("rows") as told:
+    with output.progress("rows") as told:
         told(1500, 3000)
     assert capsys.readouterr() == ("", "")
 
 
 @given(st.text())
 def test_nothing_shown_moves_the_terminal(text: str) -> None:
-    shown = paper.clean(text)
+    shown = output.clean(text)
     assert all(sign.isprintable() or sign in "\n\t" for sign in shown)
     assert text != shown or shown == text
     if text.isprintable():
@@ -85,7 +85,7 @@ def test_nothing_shown_moves_the_terminal(text: str) -> None:
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), min_size=1))
 def test_columns_stand_below_each_other(rows: list[tuple[str, str]]) -> None:
     with redirect_stdout(io.StringIO()) as out:
-        paper.table([(first.replace("\n", " "), "|" + second.replace("\n", " ")) for first, second in rows])
+        output.table([(first.replace("\n", " "), "|" + second.replace("\n", " ")) for first, second in rows])
     assert len({line.index("|", 0) for line in out.getvalue().split("\n")[:-1] if line.count("|") == 1}) <= 1
 
 
@@ -123,7 +123,7 @@ def test_the_real_command_is_coloured_on_a_real_terminal(place: Path, home: Path
 
 def test_the_first_screen_is_there_at_once(home: Path) -> None:
     """`--help` loads none of what makes a start slow."""
-    heavy = "import sys; from mcp_server.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    heavy = "import sys; from mcp_server.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     look = "print(sorted({'mcp', 'sqlite3', 'yaml', 'pydantic', 'asyncio', 'starlette'} & set(sys.modules)))"
     said = subprocess.run(
         [sys.executable, "-c", heavy + look],

@@ -5,9 +5,9 @@ import struct
 import zlib
 from typing import Any
 
-from mcp_server.model.ending import Code, Done, Picture, Problem, Raw
-from mcp_server.model.ports.context import Context
-from mcp_server.model.tool import Tool
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Picture, Problem, Raw
+from mcp_server.model.tools import Tool
 from tests.conformance.shape import fixture
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mcp_server.model.pack import Pack
+from mcp_server.model.tool_packs import Pack
 from tests.conformance import contents, questions, readings
 
 MODE = "conformance"

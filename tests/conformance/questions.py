@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.context import Context
-from mcp_server.model.tool import Run, Tool
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.tools import Run, Tool
 from tests.conformance.shape import ROOTS, elicit, fixture, form, outcome, sample
 
 NAME = form(name={"type": "string"})

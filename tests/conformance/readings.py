@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcp_server.model.pack import Prompt, PromptArgument, Resource, Template
-from mcp_server.model.ports.context import Client
+from mcp_server.model.context import Client
+from mcp_server.model.tool_packs import Prompt, PromptArgument, Resource, Template
 from tests.conformance.contents import PNG
 from tests.conformance.shape import elicit, form
 

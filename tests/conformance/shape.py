@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_server.model.ending import Done
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Run, Tool
+from mcp_server.model.results import Done
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Run, Tool
 
 NOTHING: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 

@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.library.coverage import validate_tool_coverage
-from mcp_server.library.faults import Findings
-from mcp_server.library.modes import drafts_in
-from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Raw
-from mcp_server.model.ports.context import Client, Context
+from mcp_server.config.faults import Findings
+from mcp_server.config.menu_coverage import validate_tool_coverage
+from mcp_server.config.menus import drafts_in
+from mcp_server.model.context import Client, Context
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw
 from tests.conformance.contents import PNG, WAV
 from tests.conformance.fixtures import FIXTURES, MODE
 

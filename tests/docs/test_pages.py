@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_server.cli import main
-from mcp_server.cli.command import parser
-from mcp_server.law import Law, law
-from mcp_server.model.menu import Commands, Listing
+from mcp_server.cli.main import main
+from mcp_server.cli.parser import parser
+from mcp_server.config.load import Law, law
+from mcp_server.model.menus import Commands, Listing
 from mcp_server.model.posture import Surface
 from mcp_server.settings import read
 from tests.doors.served import state_home

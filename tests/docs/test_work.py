@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from mcp_server.model.phase import STEPS
-from tools.phases.failing import SAID
+from mcp_server.model.phases import STEPS
+from tools.phases.failing_test import SAID
 from tools.todos.criteria import KEYS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "work.md").read_text()

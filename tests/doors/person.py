@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcp_server.cli import main
-from mcp_server.compose import Wall, numbered
+from mcp_server.cli.main import main
 from mcp_server.model.posture import Change, Choice
+from mcp_server.person import Wall, numbered
 from mcp_server.settings import read
-from mcp_server.state import Store, deeds
+from mcp_server.state import posture_changes
+from mcp_server.state.store import Store
 from tests.doors.served import environment
 
 
@@ -23,7 +24,7 @@ async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) 
     try:
         who = principal or settings.person
         change = Change("test", axes, reason="the person chose it")
-        assert isinstance(await store.write(partial(deeds.steer, principal=who, change=change)), Choice)
+        assert isinstance(await store.write(partial(posture_changes.steer, principal=who, change=change)), Choice)
     finally:
         await store.close()
 

@@ -2,7 +2,7 @@
 
 import yaml
 
-from mcp_server.law import DATA
+from mcp_server.config.load import DATA
 from mcp_server.model.posture import Profile
 from tools.catalog import CATALOG
 

@@ -6,7 +6,7 @@ import sys
 from mcp_server.cli.serve import over_http
 from mcp_server.compose import build
 from mcp_server.settings import read
-from mcp_server.wire.transports.door import Limits
+from mcp_server.wire.http_access import Limits
 
 TIGHT = Limits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import anyio
 
-from mcp_server import cli, compose
-from mcp_server.house import House
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.pack import Pack
-from mcp_server.model.ports.context import Context
+from mcp_server import compose
+from mcp_server.app import House
+from mcp_server.cli import main as cli_main
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 from mcp_server.settings import Settings
 
 HOUR_NS = 3600 * 10**9
@@ -84,7 +85,7 @@ def main() -> int:
 
     # The command line asks `compose` for the house by this name, each time.
     compose.build = built
-    return cli.main(["serve", *rest], packs=(LAB,))
+    return cli_main.main(["serve", *rest], packs=(LAB,))
 
 
 if __name__ == "__main__":

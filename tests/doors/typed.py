@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from mcp_server.cli import main
+from mcp_server.cli.main import main
 from tests.doors.served import environment
 
 

@@ -12,13 +12,13 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from mcp_server.app import House
 from mcp_server.compose import build
-from mcp_server.house import House
-from mcp_server.model.pack import Pack
+from mcp_server.model.tool_packs import Pack
 from mcp_server.settings import read
+from mcp_server.wire.http import application, listening
+from mcp_server.wire.http_access import Limits
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.transports.door import Limits
-from mcp_server.wire.transports.http import application, listening
 from tests.doors.clients import MODERN
 from tests.doors.pipe import META
 from tests.doors.served import PATIENCE, Served, environment

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards import beneath
-from mcp_server.guards.beneath import Resolve, by_kernel, by_steps
+from mcp_server.guards import openat
 from mcp_server.guards.jail import Jail, Place
-from mcp_server.model.ending import Code, Refusal
+from mcp_server.guards.openat import Resolve, by_kernel, by_steps
+from mcp_server.model.results import Code, Refusal
 
 BACKENDS = [
     pytest.param(
-        by_kernel, id="kernel", marks=pytest.mark.skipif(not beneath.kernel_resolves(), reason="no openat2 here")
+        by_kernel, id="kernel", marks=pytest.mark.skipif(not openat.kernel_resolves(), reason="no openat2 here")
     ),
     pytest.param(by_steps, id="steps"),
 ]
@@ -250,7 +250,7 @@ def test_what_did_not_fit_an_answer_may_be_read_and_not_written(jail: Jail) -> N
 
 def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
     """Said apart from the probe, which would quietly choose the other way."""
-    top, system = os.open(root, beneath.FOLDER), os.open("/", beneath.FOLDER)
+    top, system = os.open(root, openat.FOLDER), os.open("/", openat.FOLDER)
     try:
         try:
             os.close(by_kernel(top, "src")[0])
@@ -266,7 +266,7 @@ def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
         ):
             with pytest.raises(OSError):
                 by_kernel(folder, path)
-        assert beneath.kernel_resolves()
+        assert openat.kernel_resolves()
     finally:
         os.close(top)
         os.close(system)
@@ -291,14 +291,14 @@ def test_only_the_kernel_that_was_seen_working_is_trusted(monkeypatch: pytest.Mo
     def unfit(_root: int, _path: str) -> tuple[int, str]:
         return os.open("/", os.O_RDONLY), "."
 
-    beneath.kernel_resolves.cache_clear()
-    monkeypatch.setattr(beneath, "by_kernel", unfit)
-    assert beneath.chosen() is by_steps
-    beneath.kernel_resolves.cache_clear()
-    monkeypatch.setattr(beneath.platform, "machine", lambda: "pdp11")
-    assert beneath.chosen() is by_steps
+    openat.kernel_resolves.cache_clear()
+    monkeypatch.setattr(openat, "by_kernel", unfit)
+    assert openat.chosen() is by_steps
+    openat.kernel_resolves.cache_clear()
+    monkeypatch.setattr(openat.platform, "machine", lambda: "pdp11")
+    assert openat.chosen() is by_steps
     monkeypatch.undo()
-    beneath.kernel_resolves.cache_clear()
+    openat.kernel_resolves.cache_clear()
 
 
 def test_no_descriptor_is_left_open(jail: Jail, root: Path) -> None:

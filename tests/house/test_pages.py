@@ -27,7 +27,7 @@ def test_every_dependency_has_its_reason() -> None:
     declared = set(re.findall(r'^  "([a-z-]+)>=', (HOUSE / "pyproject.toml").read_text(), re.MULTILINE))
     given = (HOUSE / "DEPENDENCIES.md").read_text()
     named = {name for row in re.findall(r"^\| ([a-z, -]+) \|", given, re.MULTILINE) for name in row.split(", ")}
-    assert declared - named == {"build", "hypothesis", "mutmut", "pytest", "pytest-xdist", "ruff"}
+    assert declared - named == {"build", "hypothesis", "import-linter", "mutmut", "pytest", "pytest-xdist", "ruff"}
 
 
 def test_the_pages_name_files_that_are_there() -> None:

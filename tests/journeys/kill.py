@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.calls.recording import measured
+from mcp_server.calls.request import measured
+from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
-from mcp_server.state.record import Row
 from tests.doors.served import command, environment
 
 IN_FLIGHT = 6

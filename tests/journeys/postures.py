@@ -25,19 +25,20 @@ from typing import Any
 
 import anyio
 
-from mcp_server.calls.asking import Asked
-from mcp_server.calls.sessions import Seat
+from mcp_server.app import House
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.request import Asked
 from mcp_server.cli.call import CommandLine
-from mcp_server.house import House
-from mcp_server.model.ending import Code, Done, Ending, Refusal
-from mcp_server.model.pack import Pack
+from mcp_server.model.context import Context
 from mcp_server.model.policy import Call, Verdict
-from mcp_server.model.ports.context import Context
 from mcp_server.model.posture import AXES, Change, Posture, Profile, Scope, WorkMode, value_of, words_of
-from mcp_server.model.session import Session
-from mcp_server.model.tool import ACTING, Effect, Hints, Tool
-from mcp_server.rules.permission import decide
-from mcp_server.state import Row, deeds
+from mcp_server.model.results import Code, Done, Ending, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import ACTING, Effect, Hints, Tool
+from mcp_server.policy.decision import decide
+from mcp_server.state import posture, posture_changes, runs
+from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
 from tests.doors import tuned
 from tests.doors.within import house
@@ -151,18 +152,18 @@ class Walk:
         scope = self.chance.choice(list(Scope))
         # Two walks on one folder number their changes alike.
         change = Change(f"c{self.seed}.{self.number}", {axis: value}, scope, "the walk")
-        await self._at_a_door(deeds.steer, change=change)
+        await self._at_a_door(posture_changes.steer, change=change)
 
     async def takes_back(self) -> None:
         who = self.chance.choice(PEOPLE)
         one = self.chance.choice(self.houses)
-        choice = await one.store.read(partial(deeds.choice, principal=who))
+        choice = await one.store.read(partial(posture.choice, principal=who))
         ids = [change.id for change in choice.waiting] if choice else []
-        await one.store.write(partial(deeds.drop, principal=who, ids=ids[:1]))
+        await one.store.write(partial(posture_changes.drop, principal=who, ids=ids[:1]))
 
     async def goes_on(self) -> None:
         """A unit of an assisted run is done, and the person looked at it."""
-        await self._at_a_door(deeds.go_on, session=None)
+        await self._at_a_door(runs.go_on, session=None)
 
     async def _at_a_door(self, deed: Any, **about: Any) -> None:
         one = self.chance.choice(self.houses)

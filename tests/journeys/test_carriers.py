@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.doors.clients import MODERN
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.raw import Raw, raw

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.model.menu import META_TOOLS
+from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
 from tests.doors.clients import MODERN, held, over_sse
 from tests.doors.person import choose

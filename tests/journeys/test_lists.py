@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.doors.clients import ERAS, MODERN, held, over_http, over_sse, over_stdio, structured, text
 from tests.doors.pipe import pipe
 from tests.doors.served import Served, served

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from mcp_server.model.posture import Choice
-from mcp_server.rules.steering import turning
-from mcp_server.rules.steering.turning import Turn
-from mcp_server.state import Intent, deeds
-from mcp_server.state.batch import Transaction
+from mcp_server.policy import posture
+from mcp_server.policy.posture import Turn
+from mcp_server.state import ledger
+from mcp_server.state.engine.rows import Intent
+from mcp_server.state.engine.transaction import Transaction
 from tests.journeys.postures import together, walked
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +38,7 @@ async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkey
     def heedless(tx: Transaction, intent: Intent) -> int:
         return tx.append(intent.kind, intent.fields())
 
-    monkeypatch.setattr(deeds, "intend", heedless)
+    monkeypatch.setattr(ledger, "intend", heedless)
     judge, _ = await walked(tmp_path, 300, 1)
     assert any("another posture than held" in fault for fault in judge.faults)
 
@@ -46,12 +47,12 @@ async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkey
 async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient = turning.calls_over
+    patient = posture.calls_over
 
     def hasty(choice: Choice, _over: Callable[[int, str], bool]) -> list[Turn]:
         return patient(choice, lambda _seq, _process: True)
 
-    monkeypatch.setattr(turning, "calls_over", hasty)
+    monkeypatch.setattr(posture, "calls_over", hasty)
     # Whether a call runs at that moment is up to the machine: one walk may not meet any.
     for seed in range(1, 7):
         judge, _ = await walked(tmp_path / str(seed), 600, seed)

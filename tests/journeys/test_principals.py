@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.menu import META_TOOLS
+from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
 from mcp_server.settings import read
 from mcp_server.state.reader import Reader

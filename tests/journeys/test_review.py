@@ -149,7 +149,7 @@ async def started():
         pass
 
 asyncio.run(started())
-print([name for name in sys.modules if name.endswith("running.consulting") or name.startswith("jsonschema")])
+print([name for name in sys.modules if name.endswith("calls.advisers") or name.startswith("jsonschema")])
 """
 
 

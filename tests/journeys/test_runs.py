@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.runs.report import Report
-from mcp_server.state import Wanted
+from mcp_server.model.reports import Report
+from mcp_server.state.engine.rows import Wanted
 from mcp_server.state.reader import Reader
 from tests.doors.clients import ERAS, MODERN
 from tests.doors.person import choose

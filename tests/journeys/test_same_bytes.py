@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.compose import law, spoken
-from mcp_server.library import Faults
-from mcp_server.model.menu import CARRIERS, META_TOOLS, Menus, Mode
+from mcp_server.compose import spoken
+from mcp_server.config.faults import Faults
+from mcp_server.config.load import law
+from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus, Mode
 from mcp_server.settings import read
 from mcp_server.wire.instructions import looked_for
 from mcp_server.wire.translate import described

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from mcp_server.law import DATA
-from mcp_server.library.words import Place, Words, composed
+from mcp_server.config.composing import composed
+from mcp_server.config.load import DATA
+from mcp_server.config.prompts import Place, Words
 from mcp_server.model.posture import Posture, Stage
 from tests.doors.pipe import Pipe, pipe
 

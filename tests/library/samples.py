@@ -4,14 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.law import DATA
-from mcp_server.library import Faults, Library, load
-from mcp_server.library.faults import Findings
-from mcp_server.library.modes import Drafts, drafts_in
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.ports.context import Context
+from mcp_server.config.faults import Faults, Findings
+from mcp_server.config.load import DATA
+from mcp_server.config.loading import Library, load
+from mcp_server.config.menus import Drafts, drafts_in
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, Effect, Hints, Tool
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 
 SHIPPED = DATA / "menus"
 MODE = {

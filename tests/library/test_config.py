@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.library import Approvals, Config
-from mcp_server.library.configured import KINDS
-from mcp_server.model.menu import Host, Listing
+from mcp_server.config.operator import Config
+from mcp_server.config.operator_schema import KINDS
+from mcp_server.model.approvals import Approvals
+from mcp_server.model.menus import Host, Listing
 from mcp_server.model.policy import Budget, Kind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 from tests.library.samples import mode_text, opened, refused

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mcp_server.library import is_covered, validate_tool_coverage
-from mcp_server.library.faults import Findings
-from mcp_server.library.modes import drafts_in
-from mcp_server.model.menu import CARRIERS, META_TOOLS
-from mcp_server.model.tool import Effect, Hints, Tool
+from mcp_server.config.faults import Findings
+from mcp_server.config.menu_coverage import is_covered, validate_tool_coverage
+from mcp_server.config.menus import drafts_in
+from mcp_server.model.menus import CARRIERS, META_TOOLS
+from mcp_server.model.tools import Effect, Hints, Tool
 from tests.library.samples import SHIPPED, made, mode_text, opened, run, shipped_drafts, shipped_tools
 
 READS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)

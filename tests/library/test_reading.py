@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.library.configured import CONFIG
-from mcp_server.library.faults import SHOWN_PER_FILE, Fault, Findings, nearest, quoted
-from mcp_server.library.modes import WHOLE
-from mcp_server.library.reading import LARGEST, Fields, Items, Kind, Leaf, Node, kind, parse, read
-from mcp_server.library.shape import fit
+from mcp_server.config.faults import SHOWN_PER_FILE, Fault, Findings, nearest, quoted
+from mcp_server.config.menus import WHOLE
+from mcp_server.config.operator_schema import CONFIG
+from mcp_server.config.reader import LARGEST, Fields, Items, Kind, Leaf, Node, kind, parse, read
+from mcp_server.config.shapes import fit
 
 MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
 WORDS = [

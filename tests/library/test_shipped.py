@@ -7,10 +7,10 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from mcp_server.library import schemas
-from mcp_server.model.menu import Hosts, Listing
+from mcp_server.config.schemas import schemas
+from mcp_server.model.menus import Hosts, Listing
 from mcp_server.model.posture import Stage
-from mcp_server.model.tool import READING, Effect
+from mcp_server.model.tools import READING, Effect
 from tests.library.samples import SHIPPED, made, mode_text, opened
 
 SEED: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "seed_menus.yaml").read_text())

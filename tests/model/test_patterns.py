@@ -3,7 +3,7 @@
 import pytest
 import regex
 
-from mcp_server.model.ports.patterns import unbearable
+from mcp_server.model.regex import unbearable
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.ports.files import Stamp, protected, secret
+from mcp_server.model.files import Stamp, protected, secret
 
 TABLE = Path(__file__).parents[1] / "tables" / "places.yaml"
 PLACES = cast(dict[str, list[str]], yaml.safe_load(TABLE.read_text()))

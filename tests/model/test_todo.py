@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mcp_server.model.ending import Problem
-from mcp_server.model.work.todo import (
+from mcp_server.model.results import Problem
+from mcp_server.model.todos import (
     KEPT,
     Criterion,
     Evidence,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_server.model.policy import Decision, Rules
-from mcp_server.rules.compiling import compile_rules
+from mcp_server.policy.rules import compile_rules
 from tests.rules.test_permission import answer
 from tests.rules.test_syntax import known, listed
 from tests.rules.world import TABLES, table

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.tool import Arguments
-from mcp_server.rules import arguments as rules
-from mcp_server.rules.arguments import checks, meanings, normalised
+from mcp_server.model.tools import Arguments
+from mcp_server.policy import arguments as rules
+from mcp_server.policy.arguments import checks, meanings, normalised
 from tests.rules.world import spoken, table, tools
-from tools.git.offers.looking import STATUS
+from tools.git.definitions import STATUS
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from mcp_server.cli.posture.shown import COLOURS
+from mcp_server.cli.badge import COLOURS
 from mcp_server.model.posture import ModelMode, Posture, Profile, RunControl, Scope, WorkMode, word_of
-from mcp_server.rules.steering.badge import CODES, badge, title
-from mcp_server.rules.steering.phrases import Unclear, phrase
+from mcp_server.policy.badge import CODES, badge, title
+from mcp_server.policy.phrases import Unclear, phrase
 
 EVERY = [Posture(*axes) for axes in product(WorkMode, RunControl, Profile, ModelMode)]
 

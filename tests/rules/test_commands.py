@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.rules.patterns.command import LONGEST, plain_words, read
+from mcp_server.policy.shell_reader import LONGEST, plain_words, read
 from tests.rules.world import spoken, table
 
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.menu import META_TOOLS
-from mcp_server.model.phase import REACHABLE, Phase, step_of
+from mcp_server.model.menus import META_TOOLS
+from mcp_server.model.phases import REACHABLE, Phase, step_of
 from mcp_server.model.policy import Budget, Call, Decision, Kind, Policy, Rules, Spent, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
-from mcp_server.model.session import Hold, Holder, Session
-from mcp_server.model.tool import ACTING, Demand, Tool
-from mcp_server.rules import permission
-from mcp_server.rules.compiling import compile_rules
-from mcp_server.rules.permission import LAYERS, decide
-from mcp_server.rules.visibility import visible
+from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.tools import ACTING, Demand, Tool
+from mcp_server.policy import decision
+from mcp_server.policy.decision import LAYERS, decide
+from mcp_server.policy.rules import compile_rules
+from mcp_server.policy.visibility import visible
 from tests.rules.world import EFFECTS, check, example, menus, policy, table, texts, tools
 
 CASES: list[tuple[str, Mapping[str, Any]]] = [
@@ -98,7 +98,7 @@ def fails(case: Mapping[str, Any]) -> bool:
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.__name__)
 def test_without_any_one_layer_the_table_fails(layer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permission, "LAYERS", tuple(one for one in LAYERS if one is not layer))
+    monkeypatch.setattr(decision, "LAYERS", tuple(one for one in LAYERS if one is not layer))
     assert any(fails(case) for _, case in CASES)
 
 
@@ -106,7 +106,7 @@ def test_without_any_one_layer_the_table_fails(layer: Any, monkeypatch: pytest.M
 def test_with_two_neighbouring_layers_swapped_the_table_fails(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     order = list(LAYERS)
     order[place], order[place + 1] = order[place + 1], order[place]
-    monkeypatch.setattr(permission, "LAYERS", tuple(order))
+    monkeypatch.setattr(decision, "LAYERS", tuple(order))
     assert any(fails(case) for _, case in CASES)
 
 

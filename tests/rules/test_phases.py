@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.phase import OUTPUTS, REACHABLE, STEPS, Log, Phase, Proof, after, step_of
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Effect
-from mcp_server.rules.running.phases import begun, changing, counting, ended, is_test, proving
+from mcp_server.model.phases import OUTPUTS, REACHABLE, STEPS, Log, Phase, Proof, after, step_of
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Effect
+from mcp_server.policy.phases import begun, changing, counting, ended, is_test, proving
 from tests.rules.world import menus, table, tools
 
 TESTS = """

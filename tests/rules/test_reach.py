@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.tool import Subject
-from mcp_server.rules.patterns.leading import words_of
-from mcp_server.rules.reach import DEEPEST, never
-from mcp_server.rules.syntax import parse
+from mcp_server.model.tools import Subject
+from mcp_server.policy.leading import words_of
+from mcp_server.policy.rule_reach import DEEPEST, never
+from mcp_server.policy.rule_syntax import parse
 from tests.rules.world import spoken, table
 
 

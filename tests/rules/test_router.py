@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.menu import Menus
-from mcp_server.rules import router
-from mcp_server.rules.router import Choice, Confidence, Hit, Miss, confidence, route
+from mcp_server.model.menus import Menus
+from mcp_server.policy import router
+from mcp_server.policy.router import Choice, Confidence, Hit, Miss, confidence, route
 from tests.rules.world import menus, mode, spoken
 from tests.rules.world import table as read
 

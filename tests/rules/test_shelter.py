@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.ending import Code
 from mcp_server.model.policy import Call, Decision, Policy, Shelter, Verdict
 from mcp_server.model.posture import Posture, Profile
-from mcp_server.model.session import Session
-from mcp_server.model.tool import Arguments, Demand
-from mcp_server.rules.permission import decide
-from mcp_server.rules.visibility import visible
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Arguments, Demand
+from mcp_server.policy.decision import decide
+from mcp_server.policy.visibility import visible
 from tests.rules import world
 
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.law import Law, law
-from mcp_server.model.ending import Code
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.config.load import Law, law
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Budget, Call, Policy, Spent, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
-from mcp_server.model.session import Hold, Holder, Session
-from mcp_server.model.tool import READING, Effect, Tool
-from mcp_server.rules.permission import decide
-from mcp_server.rules.running.staging import FINAL, Duty, reasons, stage_after, stage_now, stage_policy
-from mcp_server.rules.visibility import visible
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.tools import READING, Effect, Tool
+from mcp_server.policy.decision import decide
+from mcp_server.policy.stages import FINAL, Duty, reasons, stage_after, stage_now, stage_policy
+from mcp_server.policy.visibility import visible
 from mcp_server.settings import read
 from tests.rules.world import EFFECTS, example, policy, tools
 

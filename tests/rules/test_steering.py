@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.posture import AXES, Change, Choice, Door, Profile, Scope, Value, WorkMode, word_of
-from mcp_server.rules.steering import turning
-from mcp_server.rules.steering.phrases import NAMES, axis_named, valued
-from mcp_server.rules.steering.turning import LIVES_NS, Turn, Work
+from mcp_server.policy import posture
+from mcp_server.policy.phrases import NAMES, axis_named, valued
+from mcp_server.policy.posture import LIVES_NS, Turn, Work
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
 _numbers = count(1)
@@ -30,18 +30,18 @@ def happens(choice: Choice, line: str) -> Choice:
     match words:
         case ["ask", *_]:
             change, work = wish(words[1:])
-            return after(choice, turning.asked(choice, change, work))
+            return after(choice, posture.asked(choice, change, work))
         case ["call", number, "ends"]:
-            return after(choice, turning.calls_over(choice, lambda seq, _process: seq == int(number)))
+            return after(choice, posture.calls_over(choice, lambda seq, _process: seq == int(number)))
         case [("unit" | "run") as what, "of", session, "ends"]:
-            return after(choice, turning.unit_over(choice, session, what == "run"))
+            return after(choice, posture.unit_over(choice, session, what == "run"))
         case ["drop"]:
             ids = [one.id for one in choice.waiting] + [one.change.id for one in choice.trials]
-            return after(choice, turning.dropped(choice, ids))
+            return after(choice, posture.dropped(choice, ids))
         case ["confirm"]:
             ids = [one.id for one in choice.waiting if one.unconfirmed]
-            found = turning.confirmable(choice, ids[0] if ids else "", 0)
-            return after(choice, turning.asked(choice, replace(found, unconfirmed=False), Work())) if found else choice
+            found = posture.confirmable(choice, ids[0] if ids else "", 0)
+            return after(choice, posture.asked(choice, replace(found, unconfirmed=False), Work())) if found else choice
         case _:
             raise AssertionError(line)
 
@@ -97,10 +97,10 @@ EVENTS = st.one_of(st.tuples(st.just("ask"), CHANGES, st.booleans()), ENDINGS)
 def stepped(choice: Choice, event: tuple[Any, ...]) -> list[Turn]:
     kind, what, flag = event
     if kind == "ask":
-        return turning.asked(choice, what, Work(((1, "p"), (2, "p")) if flag else (), flag))
+        return posture.asked(choice, what, Work(((1, "p"), (2, "p")) if flag else (), flag))
     if kind == "unit":
-        return turning.unit_over(choice, what, flag)
-    return turning.calls_over(choice, lambda seq, _process: seq == what)
+        return posture.unit_over(choice, what, flag)
+    return posture.calls_over(choice, lambda seq, _process: seq == what)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -132,7 +132,7 @@ def test_nothing_raises_the_profile_over_a_newer_word(
     choice = Choice()
     for event in before:
         choice = after(choice, stepped(choice, event))
-    choice = after(choice, turning.asked(choice, Change("last", {"profile": word}), Work()))
+    choice = after(choice, posture.asked(choice, Change("last", {"profile": word}), Work()))
     for event in later:
         choice = after(choice, stepped(choice, event))
         held = choice.axes["profile"]
@@ -148,7 +148,7 @@ def test_a_trial_is_over_with_the_unit(events: list[tuple[Any, ...]]) -> None:
         choice = after(choice, stepped(choice, event))
     running = {trial.change.id for trial in choice.trials}
     for session in ("s1", "s2"):
-        choice = after(choice, turning.unit_over(choice, session, True))
+        choice = after(choice, posture.unit_over(choice, session, True))
     assert running.isdisjoint(trial.change.id for trial in choice.trials)
 
 
@@ -156,9 +156,9 @@ def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
     for door, lasts in ((Door.PROMPT, False), (Door.DOCTOR, True)):
         change = Change("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
         choice = Choice(waiting=(change,))
-        assert turning.confirmable(choice, "c", LIVES_NS) is not None
-        assert (turning.confirmable(choice, "c", LIVES_NS + 2) is not None) is lasts
-        assert turning.confirmable(choice, "d", 1) is None
+        assert posture.confirmable(choice, "c", LIVES_NS) is not None
+        assert (posture.confirmable(choice, "c", LIVES_NS + 2) is not None) is lasts
+        assert posture.confirmable(choice, "d", 1) is None
 
 
 def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
@@ -167,7 +167,7 @@ def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
     choice = Choice(waiting=(word, doctors))
     for id in ("c", "d"):
         wish = Change(id, {"work_mode": WorkMode.BUILD}, door=Door.PROMPT, unconfirmed=True)
-        choice = after(choice, turning.asked(choice, wish, Work()))
+        choice = after(choice, posture.asked(choice, wish, Work()))
         assert choice.waiting == (word, doctors, wish)
     confirmed = replace(choice.waiting[-1], unconfirmed=False)
-    assert after(choice, turning.asked(choice, confirmed, Work())).waiting == ()
+    assert after(choice, posture.asked(choice, confirmed, Work())).waiting == ()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server import rules
+from mcp_server import policy
 from mcp_server.model.posture import AXES, Posture, Surface
-from mcp_server.rules.steering.surfaces import observed
+from mcp_server.wire.surfaces import observed
 
 HOUSE = Path(__file__).parents[2]
 CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())
@@ -29,7 +29,7 @@ def test_no_choice_and_no_decision_has_it() -> None:
     """What a decision is made of cannot hold it, so that none depends on it."""
     assert "surface" not in AXES
     assert not hasattr(Posture(), "surface")
-    sources = [path for path in Path(rules.__file__).parent.rglob("*.py") if path.stem != "surfaces"]
+    sources = [path for path in Path(policy.__file__).parent.rglob("*.py") if path.stem != "surfaces"]
     assert sources
     for path in sources:
         names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}

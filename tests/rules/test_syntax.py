@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from mcp_server.model.policy import Kind, Rules, RuleText
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Subject, Tool
-from mcp_server.rules import matching
-from mcp_server.rules.compiling import Fault, compile_rules
-from mcp_server.rules.matching import condition, words
-from mcp_server.rules.patterns.command import read
-from mcp_server.rules.patterns.globs import Impossible, lexical, paths, texts
-from mcp_server.rules.syntax import Malformed, Op, Predicate, Written, parse
+from mcp_server.model.tools import Subject, Tool
+from mcp_server.policy import rule_match
+from mcp_server.policy.globs import Impossible, lexical, paths, texts
+from mcp_server.policy.rule_match import condition, words
+from mcp_server.policy.rule_syntax import Malformed, Op, Predicate, Written, parse
+from mcp_server.policy.rules import Fault, compile_rules
+from mcp_server.policy.shell_reader import read
 from tests.rules.world import spoken, table, tools
 from tests.rules.world import texts as listed
 
@@ -163,7 +163,7 @@ def test_what_a_text_is_taken_apart_into() -> None:
 
 
 def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "REGEX_SECONDS", 0.000001)
+    monkeypatch.setattr(rule_match, "REGEX_SECONDS", 0.000001)
     text = {"command": "a" * 5_000}
     for cautious in (True, False):
         holds = condition(parse("bash(command regex '(a|aa)+$x')"), cautious, [Subject.COMMAND])

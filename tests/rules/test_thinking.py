@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.rules.running.staging import Duty
-from mcp_server.rules.running.thinking import LONGEST_KEPT, ReasoningOutcome, thought
+from mcp_server.policy.reasoning import LONGEST_KEPT, ReasoningOutcome, thought
+from mcp_server.policy.stages import Duty
 from tests.rules.world import table
 
 CASES: list[dict[str, Any]] = table("thoughts")

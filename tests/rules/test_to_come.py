@@ -1,7 +1,7 @@
 """Is what will happen by itself, or upon a yes, said in words a person reads?"""
 
 from mcp_server.model.posture import Change, Choice, Posture, Profile, Scope, Trial, Value, WorkMode
-from mcp_server.rules.steering.badge import every_axis, to_come
+from mcp_server.policy.badge import every_axis, to_come
 
 
 def test_what_is_still_to_come_is_said_in_words() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from mcp_server.model.approvals import Answer, Approval, Wanted
 from mcp_server.model.posture import Profile, RunControl
-from mcp_server.model.runs.approval import Answer, Approval, Wanted
-from mcp_server.model.session import Hold, Holder
-from mcp_server.model.tool import Effect
-from mcp_server.rules.steering.waiting import DAY_NS, HOUR_NS, MINUTE_NS, MOST, in_words, paused, since, unanswered
+from mcp_server.model.sessions import Hold, Holder
+from mcp_server.model.tools import Effect
+from mcp_server.policy.pending import DAY_NS, HOUR_NS, MINUTE_NS, MOST, in_words, paused, since, unanswered
 
 WANTED = Wanted("me", "s1", "r1", 3, None, 0, "fs_delete", Effect.DESTROY_LOCAL, Profile.TRUSTED, "", lasting=False)
 

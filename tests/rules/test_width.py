@@ -17,8 +17,8 @@ from mcp_server.model.posture import (
     WorkMode,
     words_of,
 )
-from mcp_server.rules.permission import READ_ONLY_WORK
-from mcp_server.rules.steering.width import WIDTHS, narrower, puts_off, widens, wider
+from mcp_server.policy.decision import READ_ONLY_WORK
+from mcp_server.policy.posture_width import WIDTHS, narrower, puts_off, widens, wider
 
 
 def test_every_value_of_every_axis_is_weighed() -> None:

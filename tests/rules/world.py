@@ -7,13 +7,13 @@ from typing import Any
 
 import yaml
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.menu import Menus, Mode
+from mcp_server.model.menus import Menus, Mode
 from mcp_server.model.policy import Budget, Kind, Policy, Rules, RuleText
 from mcp_server.model.posture import Profile, Stage
-from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
-from mcp_server.rules.arguments import checks
-from mcp_server.rules.compiling import compile_rules
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
+from mcp_server.policy.arguments import checks
+from mcp_server.policy.rules import compile_rules
 
 TABLES = Path(__file__).parents[1] / "tables"
 PROFILES = dict(zip("RNTU", Profile, strict=True))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.state import Store
+from mcp_server.state.store import Store
 from tests.state.parts import Hands, Place
 
 

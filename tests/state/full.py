@@ -5,8 +5,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.session import Session
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.sessions import Session
 from tests.state.parts import Place, intended, intent
 
 

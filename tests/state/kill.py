@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state import Wanted
+from mcp_server.state.engine.rows import Wanted
 from mcp_server.state.reader import Reader
 from tests.state.parts import Place, intent
 

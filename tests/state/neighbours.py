@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.posture import Posture, Profile, WorkMode
-from mcp_server.model.session import Session
-from mcp_server.state import Changed, Store
+from mcp_server.model.sessions import Session
+from mcp_server.state.engine.rows import Changed
+from mcp_server.state.store import Store
 from tests.state.parts import Place, choose_all, intent, outcome, posture_of
 
 MODES = (None, "git", "swe", "web")

@@ -11,12 +11,14 @@ from typing import Any
 
 import anyio
 
-from mcp_server.model.ending import Code
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Change, Choice, Posture
-from mcp_server.model.session import Session
-from mcp_server.state import Changed, Intent, Origin, Outcome, Refused, Store, deeds
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Session
+from mcp_server.state import posture_changes
+from mcp_server.state.engine.rows import Changed, Intent, Origin, Outcome, Refused
 from mcp_server.state.reader import Reader
+from mcp_server.state.store import Store
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
@@ -118,7 +120,7 @@ async def intended(store: Store, one: Intent) -> int:
 async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | Changed:
     """Every axis at once, if `wanted.epoch` is where the choice still stands."""
     change = Change("c1", Choice.whole(wanted).axes, reason=reason, **about)
-    found = await store.write(partial(deeds.steer, principal=who, change=change, epoch=wanted.epoch))
+    found = await store.write(partial(posture_changes.steer, principal=who, change=change, epoch=wanted.epoch))
     return found if isinstance(found, Changed) else found.over(Posture())
 
 

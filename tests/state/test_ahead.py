@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.state import ahead
-from mcp_server.state.sqlite import Link
+from mcp_server.state.engine import disk
+from mcp_server.state.engine.sqlite import Link
 from mcp_server.state.writer import BUSY_COMMITS
 from tests.doors.pipe import pipe
 from tests.state.parts import Hands, Place, intent
@@ -37,14 +37,14 @@ def test_rows_before_and_behind_the_zeros_are_there_after_a_crash(tmp_path: Path
         append(link, seq)
     link.begin()
     steps = 1
-    while ahead.lengthen(link.path):
+    while disk.lengthen(link.path):
         steps += 1
     link.rollback()
     assert steps > 1
-    assert log_of(link.path).stat().st_size == ahead.FULL_LENGTH
+    assert log_of(link.path).stat().st_size == disk.FULL_LENGTH
     for seq in range(4, 9):
         append(link, seq)
-    assert log_of(link.path).stat().st_size == ahead.FULL_LENGTH
+    assert log_of(link.path).stat().st_size == disk.FULL_LENGTH
     crashed = tmp_path / "crashed"
     crashed.mkdir()
     for file in (link.path, log_of(link.path)):
@@ -57,17 +57,17 @@ def test_rows_before_and_behind_the_zeros_are_there_after_a_crash(tmp_path: Path
 
 
 def test_there_is_nothing_to_do_without_a_log_or_where_it_is_long_enough(tmp_path: Path) -> None:
-    assert not ahead.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen(tmp_path / "state.db")
     log_of(tmp_path / "state.db").write_bytes(b"")
-    assert not ahead.lengthen(tmp_path / "state.db"), "nobody has begun it"
-    log_of(tmp_path / "state.db").write_bytes(bytes(ahead.FULL_LENGTH))
-    assert not ahead.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen(tmp_path / "state.db"), "nobody has begun it"
+    log_of(tmp_path / "state.db").write_bytes(bytes(disk.FULL_LENGTH))
+    assert not disk.lengthen(tmp_path / "state.db")
 
 
 def test_a_log_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     log_of(tmp_path / "state.db").symlink_to(tmp_path / "precious")
-    assert not ahead.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen(tmp_path / "state.db")
     assert (tmp_path / "precious").read_text() == "precious"
 
 
@@ -77,7 +77,7 @@ async def test_a_busy_server_lays_it_out(place: Place, hands: Hands) -> None:
     for _ in range(BUSY_COMMITS):
         await store.intend(intent())
     with anyio.fail_after(20):
-        while log_of(place.file).stat().st_size < ahead.FULL_LENGTH:
+        while log_of(place.file).stat().st_size < disk.FULL_LENGTH:
             await store.ready()
     with place.reader() as reader:
         assert reader.verify().ok
@@ -90,4 +90,4 @@ def test_a_server_that_writes_little_lays_nothing_out(workspace: Path, home: Pat
         log = log_of(workspace / ".menugate" / "state.db")
         for _ in range(3):
             one.call("menu_list")
-        assert 0 < log.stat().st_size < ahead.FULL_LENGTH / 2
+        assert 0 < log.stat().st_size < disk.FULL_LENGTH / 2

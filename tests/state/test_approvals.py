@@ -13,14 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.ending import Refusal
+from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way, read
 from mcp_server.model.posture import Posture, Profile, Stage
-from mcp_server.model.runs.approval import Answer, Approval, Scope, Wanted, Way, read
-from mcp_server.model.session import Hold, Holder
-from mcp_server.model.tool import Demand, Effect
-from mcp_server.rules.running.thinking import ReasoningOutcome
-from mcp_server.state import Asked, Lapsed, Paused, RowKind, Store, deeds
-from mcp_server.state import Wanted as Rows
+from mcp_server.model.results import Refusal
+from mcp_server.model.sessions import Hold, Holder
+from mcp_server.model.tools import Demand, Effect
+from mcp_server.policy.reasoning import ReasoningOutcome
+from mcp_server.state import approval_questions, approvals, runs
+from mcp_server.state.engine.rows import Asked, Lapsed, Paused, RowKind
+from mcp_server.state.engine.rows import Wanted as Rows
+from mcp_server.state.store import Store
 from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
 
 pytestmark = pytest.mark.anyio
@@ -37,17 +39,17 @@ async def asked(store: Store, place: Place, call: Wanted, id: str = "q1") -> App
     now = place.clock.now_ns()
     draft = Approval(id, call, "may it?", now, now + HOUR)
     judged = Asked(SESSION, Posture(), call.tool, ALLOWED)
-    return await store.write(lambda tx: deeds.ask(tx, draft, judged))
+    return await store.write(lambda tx: approvals.ask(tx, draft, judged))
 
 
 async def say(
     store: Store, id: str, answer: Answer, way: Way = Way.PERSON, scope: Scope = Scope.ONCE
 ) -> Approval | None:
-    return await store.write(lambda tx: deeds.answer(tx, deeds.Reply(id, answer, way, scope)))
+    return await store.write(lambda tx: approvals.answer(tx, approvals.Reply(id, answer, way, scope)))
 
 
 async def begin(store: Store, call: Wanted, id: str = "q1") -> Any:
-    return await store.intend(intent(about="x"), deeds.Terms(id, call))
+    return await store.intend(intent(about="x"), approvals.Terms(id, call))
 
 
 async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: Store) -> None:
@@ -98,7 +100,7 @@ async def test_what_is_no_answer_leaves_it_open_and_is_counted(place: Place, sto
     await asked(store, place, wanted())
 
     def left(tries: int) -> Any:
-        return store.write(lambda tx: deeds.leave_open(tx, "q1", tries, "closed it"))
+        return store.write(lambda tx: approvals.leave_open(tx, "q1", tries, "closed it"))
 
     for tries, so_far in ((1, 1), (3, 4)):
         found = await left(tries)
@@ -130,7 +132,7 @@ async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
     moved = await begin(store, wanted())
     assert not isinstance(moved, int)
     now = replace(wanted(), epoch=settled.epoch)
-    again = await store.intend(intent(posture=settled, about="x"), deeds.Terms("q1", now))
+    again = await store.intend(intent(posture=settled, about="x"), approvals.Terms("q1", now))
     assert again == Lapsed("the posture was changed since it was asked")
 
 
@@ -191,25 +193,25 @@ async def test_for_the_session_covers_of_what_runs_commands_this_one_alone(place
 async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(place: Place, store: Store, way: Way) -> None:
     now = place.clock.now_ns()
     draft = Approval("q1", wanted(), "too long", now, now + HOUR, whole="rm " + "a" * 5000)
-    await store.write(lambda tx: deeds.ask(tx, draft, Asked(SESSION, Posture(), "Read", ALLOWED)))
+    await store.write(lambda tx: approvals.ask(tx, draft, Asked(SESSION, Posture(), "Read", ALLOWED)))
     assert await say(store, "q1", Answer.YES, way) is None
     assert isinstance(await begin(store, wanted()), Lapsed)
-    await store.write(lambda tx: deeds.mark_shown(tx, "q1"))
+    await store.write(lambda tx: approvals.mark_shown(tx, "q1"))
     assert await say(store, "q1", Answer.YES, way) is not None
     assert isinstance(await begin(store, wanted()), int)
 
 
 async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
-    module = sys.modules[deeds.ask.__module__]
+    module = sys.modules[approvals.ask.__module__]
     now, most = place.clock.now_ns(), vars(module)["MOST_LONG"]
     judged = Asked(SESSION, Posture(), "Read", ALLOWED)
     for number in range(most + 3):
         call = replace(wanted(), arguments_sha256=f"{number:064}")
         draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000)
         place.clock.now += 1
-        await store.write(lambda tx, draft=draft: deeds.ask(tx, draft, judged))
+        await store.write(lambda tx, draft=draft: approvals.ask(tx, draft, judged))
     await asked(store, place, wanted(), "short")
-    kept = {one.id for one in await store.read(deeds.approvals)}
+    kept = {one.id for one in await store.read(approval_questions.approvals)}
     assert kept == {"short"} | {f"q{number}" for number in range(3, most + 3)}
 
 
@@ -247,10 +249,10 @@ async def test_the_same_open_question_is_not_put_twice(place: Place, store: Stor
 
 
 async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(sys.modules[deeds.ask.__module__]), "MOST_KEPT", 5)
+    monkeypatch.setitem(vars(sys.modules[approvals.ask.__module__]), "MOST_KEPT", 5)
     for number in range(9):
         await asked(store, place, replace(wanted(), arguments_sha256=f"{number:064}"), f"q{number}")
-    kept = await store.read(deeds.approvals)
+    kept = await store.read(approval_questions.approvals)
     assert {one.id for one in kept} == {f"q{number}" for number in range(4, 9)}
 
 
@@ -332,30 +334,30 @@ def test_what_an_approval_covers(one: dict[str, Any], other: dict[str, Any], sco
 
 async def test_a_unit_is_taken_once(store: Store) -> None:
     def unit() -> Any:
-        return store.intend(intent(), deeds.Terms(unit=SESSION.id))
+        return store.intend(intent(), approvals.Terms(unit=SESSION.id))
 
     found = await asyncio.gather(*(unit() for _ in range(5)))
     assert len([one for one in found if isinstance(one, int)]) == 1
     assert all(isinstance(one, Paused) and one.hold.by is Holder.UNIT for one in found if not isinstance(one, int))
-    await store.write(lambda tx: deeds.go_on(tx, "me", None, 3))
+    await store.write(lambda tx: runs.go_on(tx, "me", None, 3))
     assert [isinstance(await unit(), int) for _ in range(4)] == [True, True, True, False]
 
 
 async def test_the_first_reason_stays_and_the_persons_wins(store: Store) -> None:
     def pause(by: Holder, reason: str, run: str = "") -> Any:
-        return store.write(lambda tx: deeds.pause(tx, "me", "s1", Hold(by, reason, run)))
+        return store.write(lambda tx: runs.pause(tx, "me", "s1", Hold(by, reason, run)))
 
     assert (await pause(Holder.BUDGET, "calls", "r1")).reason == "calls"
     assert (await pause(Holder.UNIT, "unit", "r1")).reason == "calls"
     assert (await pause(Holder.BUDGET, "minutes", "r2")).reason == "minutes", "the first was about another run"
     assert (await pause(Holder.PERSON, "lunch")).reason == "lunch"
     assert (await pause(Holder.UNIT, "unit")).reason == "lunch"
-    held = await store.read(deeds.holds)
+    held = await store.read(runs.holds)
     assert held["me", "s1"].by is Holder.PERSON
 
 
 async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> None:
-    await store.write(lambda tx: deeds.pause(tx, "me", "", Hold(Holder.PERSON, "lunch")))
+    await store.write(lambda tx: runs.pause(tx, "me", "", Hold(Holder.PERSON, "lunch")))
     await store.close()
     place.sql("UPDATE holds SET body = '{'")
     with place.reader() as state:
@@ -364,16 +366,16 @@ async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> 
 
 async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
     await store.put_session(SESSION)
-    await store.write(lambda tx: deeds.keep_thought(tx, SESSION, ReasoningOutcome("a plan")))
-    assert await store.read(lambda view: deeds.thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
-    assert len(await store.write(lambda tx: deeds.stop(tx, "me", None, "new", "stopped"))) == 1
+    await store.write(lambda tx: runs.keep_thought(tx, SESSION, ReasoningOutcome("a plan")))
+    assert await store.read(lambda view: runs.thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
+    assert len(await store.write(lambda tx: runs.stop(tx, "me", None, "new", "stopped"))) == 1
     after = await store.session("s1")
     assert after is not None
     assert (after.run, after.steps, after.stage) == ("new-1", 0, Stage.ACT)
-    assert await store.read(lambda view: deeds.thoughts(view, "s1", "r1")) == []
-    held = await store.read(deeds.holds)
+    assert await store.read(lambda view: runs.thoughts(view, "s1", "r1")) == []
+    held = await store.read(runs.holds)
     assert held["me", ""].stopped
-    assert await store.write(lambda tx: deeds.stop(tx, "you", None, "new", "stopped")) == ()
+    assert await store.write(lambda tx: runs.stop(tx, "you", None, "new", "stopped")) == ()
 
 
 # The layout.

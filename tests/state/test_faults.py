@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.posture import Posture, Profile
-from mcp_server.model.session import Session
-from mcp_server.state import Moved, Store, opening
-from mcp_server.state.batch import LOST_EPOCH, Transaction, View
-from mcp_server.state.sqlite import network_share
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state import open as state_open
+from mcp_server.state.engine.rows import Moved
+from mcp_server.state.engine.sqlite import network_share
+from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View
+from mcp_server.state.store import Store
 from tests.state.parts import Hands, Place, choose_all, intended, intent, outcome, posture_of
 
 pytestmark = pytest.mark.anyio
@@ -310,7 +312,7 @@ def test_a_network_file_system_is_known_by_its_mount(mounts: str, expected: str 
 
 
 async def test_a_network_file_system_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
+    monkeypatch.setattr(state_open, "network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
     store = place.store()
     with pytest.raises(Refusal, match="network file system"):
         await store.ready()

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mcp_server.model.posture import Choice, Posture, Profile, WorkMode
-from mcp_server.model.session import Session
-from mcp_server.state import Changed, Moved, Store
+from mcp_server.model.sessions import Session
+from mcp_server.state.engine.rows import Changed, Moved
+from mcp_server.state.store import Store
 from tests.state.parts import Place, choose_all, intent
 
 who = st.sampled_from(["me", "you"])

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.ending import Code, Refusal
 from mcp_server.model.posture import Posture, Profile
-from mcp_server.model.session import Session
-from mcp_server.state import Asked, Moved, RowKind, Store, Wanted
-from mcp_server.state.seal import GENESIS, LONGEST_BODY, canonical, chained
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, canonical, chained
+from mcp_server.state.engine.rows import Asked, Moved, RowKind, Wanted
+from mcp_server.state.store import Store
 from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from mcp_server.state.lives import Server, born, publish, stop_unwritten
+from mcp_server.state.processes import born
+from mcp_server.state.servers import Server, publish, stop_unwritten
 
 
 def test_no_process_is_signalled_that_does_not_say_that_it_understands(tmp_path: Path) -> None:

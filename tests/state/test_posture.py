@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mcp_server.model.posture import AiMode, Choice, Posture, Profile, RunControl, Scope, WorkMode
-from mcp_server.state import Changed, Store
+from mcp_server.state.engine.rows import Changed
+from mcp_server.state.store import Store
 from tests.state.parts import Hands, Place, choose_all, heard, posture_of
 
 pytestmark = pytest.mark.anyio

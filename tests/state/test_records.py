@@ -7,27 +7,30 @@ from functools import partial
 import anyio
 import pytest
 
-from mcp_server.model.ports import records
-from mcp_server.model.ports.records import Document, Overtaken, Tally, Why
-from mcp_server.state import Store, deeds
-from mcp_server.state.batch import Transaction
+from mcp_server.model import documents
+from mcp_server.model.documents import Document, Overtaken, Tally, Why
+from mcp_server.state import documents as state_documents
+from mcp_server.state.engine.transaction import Transaction
+from mcp_server.state.store import Store
 from tests.state.parts import HOUR, Hands, Place
 
 pytestmark = pytest.mark.anyio
-OWNER = deeds.of_session("s1")
+OWNER = state_documents.of_session("s1")
 ACTOR = {"principal": "me", "session": "s1", "run": "r1", "tool": "TodoCreate"}
 
 
 async def put(store: Store, document: Document, owner: str = OWNER, why: Why = Why("made")) -> object:  # noqa: B008  # frozen
-    return await store.write(partial(deeds.put_document, writing=deeds.Writing(owner, document, why, ACTOR)))
+    return await store.write(
+        partial(state_documents.put_document, writing=state_documents.Writing(owner, document, why, ACTOR))
+    )
 
 
 async def get(store: Store, id: str, owner: str = OWNER) -> Document | None:
-    return await store.read(partial(deeds.document, owner=owner, kind="todo", id=id))
+    return await store.read(partial(state_documents.document, owner=owner, kind="todo", id=id))
 
 
 async def listed(store: Store, mark: str | None = None, limit: int = 100, offset: int = 0) -> list[str]:
-    found = partial(deeds.documents, owner=OWNER, kind="todo", mark=mark, limit=limit, offset=offset)
+    found = partial(state_documents.documents, owner=OWNER, kind="todo", mark=mark, limit=limit, offset=offset)
     return [one.id for one in await store.read(found)]
 
 
@@ -78,10 +81,12 @@ async def test_of_many_at_once_exactly_one_wins(place: Place, hands: Hands, stor
 
 async def test_each_owner_and_kind_has_its_own(store: Store) -> None:
     await put(store, Document("todo", "a", {}, "pending"))
-    assert await get(store, "a", deeds.of_session("s2")) is None
-    assert await get(store, "a", deeds.of_principal("s1")) is None
-    assert await store.read(partial(deeds.document, owner=OWNER, kind="phases", id="a")) is None
-    assert isinstance(await put(store, Document("todo", "a", {}, "pending"), deeds.of_session("s2")), Document)
+    assert await get(store, "a", state_documents.of_session("s2")) is None
+    assert await get(store, "a", state_documents.of_principal("s1")) is None
+    assert await store.read(partial(state_documents.document, owner=OWNER, kind="phases", id="a")) is None
+    assert isinstance(
+        await put(store, Document("todo", "a", {}, "pending"), state_documents.of_session("s2")), Document
+    )
 
 
 async def test_they_are_listed_in_order_by_page_and_by_mark(store: Store) -> None:
@@ -94,7 +99,7 @@ async def test_they_are_listed_in_order_by_page_and_by_mark(store: Store) -> Non
     assert await listed(store) == list("edcba")
     assert await listed(store, "pending") == list("ca")
     assert await listed(store, None, 2, 3) == list("ba")
-    assert await store.read(partial(deeds.tally, owner=OWNER, kind="todo")) == {
+    assert await store.read(partial(state_documents.tally, owner=OWNER, kind="todo")) == {
         "claimed": Tally(2, 3),
         "pending": Tally(2, 2),
         "verified": Tally(1, 1),
@@ -122,10 +127,10 @@ async def test_every_change_is_on_record_and_nothing_of_what_it_says(place: Plac
 
 
 async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_server.state.deeds.records.MOST_DOCUMENTS", 3)
+    monkeypatch.setattr("mcp_server.state.documents.MOST_DOCUMENTS", 3)
     for id in "abc":
         assert isinstance(await put(store, Document("todo", id, {}, "pending")), Document)
-    assert isinstance(await put(store, Document("todo", "d", {}, "pending")), deeds.Full)
+    assert isinstance(await put(store, Document("todo", "d", {}, "pending")), state_documents.Full)
     assert isinstance(await put(store, Document("phases", "d", {}, "fix")), Document), "of another kind there is room"
     kept = await get(store, "a")
     assert kept is not None
@@ -134,7 +139,7 @@ async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPat
 
 async def test_ten_thousand_are_no_burden(store: Store) -> None:
     def fill(tx: Transaction) -> None:
-        for number in range(records.MOST_DOCUMENTS):
+        for number in range(documents.MOST_DOCUMENTS):
             tx.run(
                 "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
                 " VALUES (:owner, 'todo', :id, 'pending', 1, '{}', 0, 0)",
@@ -145,7 +150,9 @@ async def test_ten_thousand_are_no_burden(store: Store) -> None:
     await store.write(fill)
     with anyio.fail_after(1.0):
         assert await listed(store, "pending", 100, 9_950) == [f"t{number}" for number in range(9_950, 10_000)]
-        assert (await store.read(partial(deeds.tally, owner=OWNER, kind="todo")))["pending"].documents == 10_000
+        assert (await store.read(partial(state_documents.tally, owner=OWNER, kind="todo")))[
+            "pending"
+        ].documents == 10_000
         kept = await get(store, "t5000")
         assert kept is not None
         for _ in range(20):
@@ -155,9 +162,9 @@ async def test_ten_thousand_are_no_burden(store: Store) -> None:
 
 async def test_what_a_forgotten_session_remembered_is_forgotten(place: Place, hands: Hands, store: Store) -> None:
     await put(store, Document("todo", "a", {}, "pending"))
-    await put(store, Document("todo", "a", {}, "pending"), deeds.of_principal("me"))
+    await put(store, Document("todo", "a", {}, "pending"), state_documents.of_principal("me"))
     await store.close()
     place.clock.now += 31 * 24 * HOUR
     again = await hands.open(place)
     assert await get(again, "a") is None
-    assert await get(again, "a", deeds.of_principal("me")) is not None
+    assert await get(again, "a", state_documents.of_principal("me")) is not None

@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.ports.files import Stamp
+from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage
-from mcp_server.model.session import Session
-from mcp_server.state import Changed, Store
+from mcp_server.model.sessions import Session
+from mcp_server.state.engine.rows import Changed
+from mcp_server.state.store import Store
 from tests.state.parts import HOUR, MINUTE, Hands, Place, heard, intended, intent
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, WorkMode
-from mcp_server.model.session import Session
-from mcp_server.state import Changed, Moved, Outcome, Row, Store, deeds
+from mcp_server.model.sessions import Session
+from mcp_server.state import approvals, ledger, posture_changes
+from mcp_server.state import posture as state_posture
+from mcp_server.state.engine.rows import Changed, Moved, Outcome, Row
+from mcp_server.state.store import Store
 from tests.state.parts import HOUR, SESSION, Hands, Place, heard, intended, intent, outcome
 
 pytestmark = pytest.mark.anyio
@@ -22,14 +25,14 @@ OTHER = Session("s2", "me", mode="git", run="r9")
 async def ask(store: Store, scope: Scope, who: str = "me", **about: Any) -> Choice:
     axes = about.pop("axes", {"profile": Profile.TRUSTED})
     change = Change(about.pop("id", "c1"), axes, scope, "for a test", **about)
-    found = await store.write(partial(deeds.steer, principal=who, change=change))
+    found = await store.write(partial(posture_changes.steer, principal=who, change=change))
     assert isinstance(found, Choice)
     return found
 
 
 async def deeds_of(store: Store, who: str = "me") -> Choice:
     """What is in the file now, whatever this process remembers."""
-    return await store.read(partial(deeds.choice, principal=who)) or Choice()
+    return await store.read(partial(state_posture.choice, principal=who)) or Choice()
 
 
 async def profile(store: Store, who: str = "me") -> str:
@@ -71,8 +74,8 @@ async def test_a_call_that_begins_in_the_same_batch_is_waited_for(place: Place, 
     store = await hands.open(place)
     change = Change("c1", {"profile": Profile.TRUSTED}, Scope.AFTER_CURRENT_TOOL, "for a test")
     asked = (
-        store.write(partial(deeds.intend, intent=intent())),
-        store.write(partial(deeds.steer, principal="me", change=change)),
+        store.write(partial(ledger.intend, intent=intent())),
+        store.write(partial(posture_changes.steer, principal="me", change=change)),
     )
     seq, choice = await asyncio.gather(*asked)
     assert isinstance(choice, Choice)
@@ -115,7 +118,7 @@ async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Plac
     store = await hands.open(place)
     assisted = await ask(store, Scope.NOW, axes={"run_control": "assisted"}, id="c0")
     posture = assisted.over(Posture())
-    seq = await store.intend(intent("Write", posture=posture), deeds.Terms(unit=SESSION.id))
+    seq = await store.intend(intent("Write", posture=posture), approvals.Terms(unit=SESSION.id))
     assert isinstance(seq, int)
     trial = await ask(store, Scope.FOR_NEXT_UNIT)
     assert trial.waiting
@@ -235,7 +238,7 @@ async def test_an_epoch_that_passed_is_no_ground_to_ask_on(place: Place, hands: 
     store = await hands.open(place)
     await ask(store, Scope.NOW)
     late = Change("c2", {"profile": Profile.UNRESTRICTED})
-    found = await store.write(partial(deeds.steer, principal="me", change=late, epoch=0))
+    found = await store.write(partial(posture_changes.steer, principal="me", change=late, epoch=0))
     assert isinstance(found, Changed)
     assert await profile(store) == "trusted"
 
@@ -245,11 +248,11 @@ async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) ->
     await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT)
     assert await profile(store) == "usual"
     place.clock.now += 2 * HOUR
-    assert await store.write(partial(deeds.confirm, principal="me", id="c1")) is None
+    assert await store.write(partial(posture_changes.confirm, principal="me", id="c1")) is None
     await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT, id="c2")
-    assert await store.write(partial(deeds.confirm, principal="you", id="c2")) is None
-    assert isinstance(await store.write(partial(deeds.confirm, principal="me", id="c2")), Choice)
-    assert await store.write(partial(deeds.confirm, principal="me", id="c2")) is None
+    assert await store.write(partial(posture_changes.confirm, principal="you", id="c2")) is None
+    assert isinstance(await store.write(partial(posture_changes.confirm, principal="me", id="c2")), Choice)
+    assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
     assert await profile(store) == "trusted"
 
 
@@ -270,7 +273,7 @@ async def test_what_waits_is_believed_from_nobody_without_the_key(place: Place, 
     place.sql(statement)
     store = await hands.open(place)
     assert await deeds_of(store) == Choice.least((await deeds_of(store)).epoch)
-    assert await store.write(partial(deeds.confirm, principal="me", id="c2")) is None
+    assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
 
 
 async def test_every_step_is_on_record_with_its_reason_scope_and_door(place: Place, hands: Hands) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.state.seal import chained
+from mcp_server.state.engine.chain import chained
 from tests.state.parts import Hands, Place, intended, intent
 
 pytestmark = pytest.mark.anyio

@@ -1,6 +1,6 @@
 """Which tools does a pack bring? Those of the catalogue whose work lies in its folder."""
 
-from mcp_server.model.tool import Later, Tool
+from mcp_server.model.tools import Later, Tool
 from tools.catalog import CATALOG
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.ending import Code, Done, Problem
+from mcp_server.model.results import Code, Done, Problem
 from tests.tools.workbench import TOOLS, Workbench
-from tools.data.offers import PAGE
+from tools.files.definitions import LINES
 from tools.files.lines import LINE_CHARS, MOST_BYTES, PAGE_CHARS
-from tools.files.offers import LINES
+from tools.fs.definitions import PAGE
 
 
 @pytest.fixture

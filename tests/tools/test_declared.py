@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
+from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
 from tests.tools.workbench import TOOLS
 
 # min, read-only, destructive, idempotent, open world, effect, stages; one row a tool.

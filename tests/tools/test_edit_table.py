@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.model.ending import Done, Ending, Problem
+from mcp_server.model.results import Done, Ending, Problem
 from tests.tools.workbench import Workbench
 
 TABLE = Path(__file__).parents[1] / "tables" / "edit.yaml"

@@ -17,10 +17,10 @@ from typing import cast
 
 import pytest
 
-from mcp_server.guards.beneath import FOLDER, Resolve, by_kernel, by_steps, kernel_resolves
 from mcp_server.guards.jail import Jail
-from mcp_server.model.ending import Done, Refusal
-from mcp_server.model.ports.context import Context
+from mcp_server.guards.openat import FOLDER, Resolve, by_kernel, by_steps, kernel_resolves
+from mcp_server.model.context import Context
+from mcp_server.model.results import Done, Refusal
 from tests.tools.workbench import TOOLS, Given, Workbench
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "0.15"))

@@ -11,17 +11,18 @@ import jsonschema_rs
 import pytest
 
 from mcp_server.guards.files import WorkspaceFiles
-from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.search.ripgrep_run import find_ripgrep
+from mcp_server.guards.search.search import Finder
 from mcp_server.guards.spill import Spill
-from mcp_server.model.ending import Done, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Found, Search
+from mcp_server.model.context import Context
+from mcp_server.model.files import Found, Search
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect
+from mcp_server.model.results import Done, Refusal
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect
 from tests.guards.search.ground import finder
 from tests.tools.packs import tools_of
 from tests.tools.workbench import Given, Workbench
-from tools.search.offers import GLOB, GREP
+from tools.search.definitions import GLOB, GREP
 
 
 @pytest.fixture

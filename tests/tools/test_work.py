@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import READING, Tool
+from mcp_server.model.tools import READING, Tool
 from tests.rules.world import tools
 from tests.tools.packs import tools_of
 from tools.todos.criteria import literally

@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from mcp_server.guards.beneath import Resolve, chosen
+from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.placing import Trash
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files, Found, Search, Stamp
-from mcp_server.model.tool import Demand, Tool
+from mcp_server.guards.openat import Resolve, chosen
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files, Found, Search, Stamp
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.tools import Demand, Tool
 from tests.tools.packs import tools_of
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("files", "data")}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("files", "fs")}
 
 
 @dataclass

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import house
-from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Question, Raw, Refusal
-from mcp_server.model.pack import Pack, Prompt, PromptArgument, Resource, Template
-from mcp_server.model.ports.context import Context
-from mcp_server.model.tool import Tool
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw, Refusal
+from mcp_server.model.tool_packs import Pack, Prompt, PromptArgument, Resource, Template
+from mcp_server.model.tools import Tool
 from tests.conformance.shape import fixture
 
 CANARY = "canary-5e0f91"

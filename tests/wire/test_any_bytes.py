@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.menu import CARRIERS, META_TOOLS
+from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.doors.pipe import META, Pipe
 from tests.wire.test_bad_messages import INSIDES
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.model.menu import CARRIERS
+from mcp_server.model.menus import CARRIERS
 from tests.doors.line import Speaker
 from tests.doors.pipe import Pipe, pipe
 from tests.wire.conftest import Ground

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.model.ending import Refusal
-from mcp_server.wire.transports.keys import kept, token
+from mcp_server.model.results import Refusal
+from mcp_server.state.keys import kept, token
 
 
 def test_a_key_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:

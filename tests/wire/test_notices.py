@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.house import House
-from mcp_server.model.menu import Listing
-from mcp_server.wire import notices
-from mcp_server.wire.notices import Watch
+from mcp_server.app import House
+from mcp_server.model.menus import Listing
+from mcp_server.wire import notifications
+from mcp_server.wire.notifications import Watch
 from tests.doors import within
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +41,7 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
 async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
     workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices, "TELLING", 0.05)
+    monkeypatch.setattr(notifications, "TELLING", 0.05)
     async with within.house(workspace, home) as house:
         heard: list[str] = []
 

@@ -6,8 +6,8 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Scope
 
+from mcp_server.wire.encoding import leave, replacing
 from mcp_server.wire.listings import Prepared
-from mcp_server.wire.outright import leave, replacing
 
 TOOLS = Prepared([{"name": "one"}, {"name": "two"}])
 READY = {"tools": TOOLS, "ttlMs": 0}

@@ -12,17 +12,17 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.types import JSONRPCMessage, JSONRPCResponse, ListToolsResult, methods
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from mcp_server.house import House
-from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Raw, Refusal
-from mcp_server.model.pack import Pack
-from mcp_server.model.ports.context import Context as ToolContext
+from mcp_server.app import House
+from mcp_server.model.context import Context as ToolContext
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import EVERY_STAGE, Effect, Hints, Tool
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw, Refusal
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
+from mcp_server.wire import http as transport
 from mcp_server.wire.caller import Context, connection
+from mcp_server.wire.encoding import encoded
 from mcp_server.wire.listings import Prepared
-from mcp_server.wire.outright import encoded
 from mcp_server.wire.translate import listed, prepared
-from mcp_server.wire.transports import http as transport
 from tests.doors import within
 from tests.doors.clients import MODERN, held, over_sse
 from tests.doors.raw import Raw as Http

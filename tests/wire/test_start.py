@@ -9,7 +9,7 @@ from tests.doors.pipe import pipe
 from tests.doors.within import house
 
 BEHIND = ("mcp_server.gate", "mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
-ELSEWHERE = ("mcp_server.wire.transports.http", "mcp_server.wire.telemetry.spans", "mcp_server.state.reader")
+ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader")
 
 
 def loaded(workspace: Path, home: Path, *called: str) -> set[str]:

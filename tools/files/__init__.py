@@ -1,1 +1,0 @@
-"""Read, Edit and Write: the files of a programmer."""

@@ -4,12 +4,12 @@ from hashlib import sha256
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Entry, Files, Snapshot, Stamp
-from tools.files.changes import nearest, told
+from mcp_server.model.context import Context
+from mcp_server.model.files import Entry, Files, Snapshot, Stamp
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from tools.files.definitions import EditArguments
+from tools.files.diff import nearest, told
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
-from tools.files.offers import EditArguments
 from tools.files.read import picture, with_neighbours
 from tools.files.replacing import Matches, carries_numbers, matches, replaced
 

@@ -5,7 +5,7 @@ Nothing else about the text is changed: what is shown is what `Edit` has to find
 
 from dataclasses import dataclass
 
-from tools.files.offers import LINES
+from tools.files.definitions import LINES
 
 MOST_BYTES = 32 << 20
 """What is taken into memory of one file; beyond it lies work for `grep`."""

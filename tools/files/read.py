@@ -2,22 +2,12 @@
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Picture, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files, Snapshot
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files, Snapshot
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
 from tools.files import notebook
-from tools.files.lines import (
-    BOM,
-    MOST_BYTES,
-    PAGE_CHARS,
-    Page,
-    count,
-    encoded,
-    not_text,
-    page,
-    visible,
-)
-from tools.files.offers import LARGE_PAGE_CHARS, LINES, ReadArguments
+from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
+from tools.files.lines import BOM, MOST_BYTES, PAGE_CHARS, Page, count, encoded, not_text, page, visible
 
 MOST_PICTURE_BYTES = 3_750_000
 """What becomes 5 MB on its way to a model, which is where the large hosts stop."""

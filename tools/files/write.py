@@ -2,13 +2,13 @@
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files, Snapshot
-from tools.files.changes import told
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files, Snapshot
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from tools.files.definitions import WriteArguments
+from tools.files.diff import told
 from tools.files.edit import create, halves, store, unfit
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text
-from tools.files.offers import WriteArguments
 from tools.files.omission import omissions
 from tools.files.replacing import line_end
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import protected
-from tools.git import plain, records
-from tools.git.diffs import source
+from mcp_server.model.context import Context
+from mcp_server.model.files import protected
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from tools.git import escape, porcelain
+from tools.git.diff import source
+from tools.git.porcelain import Status
 from tools.git.program import Git, opened
-from tools.git.records import Status
 from tools.git.revisions import branch, commit, head, nearest, tip
 
 FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket committerdate:iso-strict contents:subject"
@@ -25,19 +25,19 @@ async def branch_list(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     under = (LOCAL, REMOTE) if args.get("show_remote") else (LOCAL,)
     listed = await git.read("for-each-ref", "--sort=refname", FORMAT, *under)
-    found = [_branch(row) for row in records.rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))]
+    found = [_branch(row) for row in porcelain.rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))]
     offset = args.get("offset", 0)
     part = found[offset : offset + MOST_BRANCHES]
     end = offset + len(part)
     onward = dict(args) | {"offset": end} if end < len(found) else None
-    now = records.status(await git.read(*HEAD_ONLY))
+    now = porcelain.status(await git.read(*HEAD_ONLY))
     lines = [_line(one) for one in part] or ["There is no branch yet: the first commit makes one."]
     if now.branch is None:
         lines.insert(0, f"* (no branch: detached HEAD at {(now.commit or '')[:12]})")
     if onward:
         lines.append(f"[Branches {offset + 1:,}-{end:,} of {len(found):,}. Go on with git_branch_list, offset {end}.]")
     data: dict[str, Any] = {
-        "current": plain.inline(now.branch) if now.branch else None,
+        "current": escape.inline(now.branch) if now.branch else None,
         "branches": part,
         "total": len(found),
         "truncated": onward is not None,
@@ -53,15 +53,15 @@ def _branch(row: Sequence[bytes]) -> dict[str, Any]:
     name, sha, mark, upstream, track, date, subject = row
     remote = name.startswith(REMOTE.encode())
     told: dict[str, Any] = {
-        "name": plain.inline(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
+        "name": escape.inline(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
         "remote": remote,
         "current": mark == b"*",
         "sha": sha.decode(),
         "date": date.decode(),
-        "subject": plain.inline(subject),
+        "subject": escape.inline(subject),
     }
     if upstream:
-        told |= {"upstream": plain.inline(upstream), "track": plain.inline(track) or "level"}
+        told |= {"upstream": escape.inline(upstream), "track": escape.inline(track) or "level"}
     return told
 
 
@@ -75,16 +75,16 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     name = await branch(git, args["branch_name"])
     if await tip(git, name):
-        message = f"There is a branch `{plain.inline(name)}` already; it was left as it is."
+        message = f"There is a branch `{escape.inline(name)}` already; it was left as it is."
         return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or go there with git_checkout.")
     base = await commit(git, args["base_branch"]) if "base_branch" in args else await head(git)
     if base is None:
         message = "There is no commit yet that a branch could begin at."
         return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
-    began = f" (`{plain.inline(args['base_branch'])}`)" if "base_branch" in args else ""
-    text = f"Created the branch `{plain.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
-    return Done(text, {"branch": plain.inline(name), "sha": base})
+    began = f" (`{escape.inline(args['base_branch'])}`)" if "base_branch" in args else ""
+    text = f"Created the branch `{escape.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
+    return Done(text, {"branch": escape.inline(name), "sha": base})
 
 
 async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -93,8 +93,8 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     target = await tip(git, name)
     if target is None:
         raise await _no_branch(git, name)
-    now = records.status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
-    where = f"`{plain.inline(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
+    now = porcelain.status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
+    where = f"`{escape.inline(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
     if now.branch == name:
         return Done(f"Already on {where}; nothing was changed.", _moved(now, name, target, 0))
     if now.entries and not args.get("keep_changes"):
@@ -107,9 +107,9 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
     going = replace(git, unlocked=unlocked)
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
-    files = plain.count(len(changed), "file")
-    along = f" {plain.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
-    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{plain.inline(name)}` ({target[:12]}); "
+    files = escape.count(len(changed), "file")
+    along = f" {escape.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
+    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{escape.inline(name)}` ({target[:12]}); "
     return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
 
 
@@ -125,8 +125,8 @@ def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
 
 def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:
     return {
-        "from": {"branch": plain.inline(now.branch) if now.branch else None, "sha": now.commit},
-        "to": {"branch": plain.inline(name), "sha": target},
+        "from": {"branch": escape.inline(now.branch) if now.branch else None, "sha": now.commit},
+        "to": {"branch": escape.inline(name), "sha": target},
         "files": files,
     }
 
@@ -143,10 +143,10 @@ async def _differing(git: Git, start: str | None, target: str) -> list[str]:
 
 
 def _dirty(now: Status) -> Problem:
-    names = ", ".join(f"`{plain.inline(one.path)}`" for one in now.entries[:5]) + (
+    names = ", ".join(f"`{escape.inline(one.path)}`" for one in now.entries[:5]) + (
         ", ..." if len(now.entries) > 5 else ""
     )
-    are = plain.count(len(now.entries), "file has", "files have")
+    are = escape.count(len(now.entries), "file has", "files have")
     return Problem(
         Code.WRONG_STATE,
         f"{are} changes that are not committed ({names}); the branch was not changed.",
@@ -156,7 +156,7 @@ def _dirty(now: Status) -> Problem:
 
 
 def _asking(obeyed: Sequence[str]) -> Problem:
-    names = ", ".join(f"`{plain.inline(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
+    names = ", ".join(f"`{escape.inline(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
     return Problem(
         Code.PATH_REFUSED,
         f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
@@ -169,7 +169,7 @@ async def _no_branch(git: Git, name: str) -> Refusal:
     return Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no local branch `{plain.inline(name)}` in {git.repository.name}.{near}",
+            f"There is no local branch `{escape.inline(name)}` in {git.repository.name}.{near}",
             "Only local branches are gone to. git_create_branch makes one, with `base_branch` also from a commit, a "
             "tag or a remote's branch.",
         )

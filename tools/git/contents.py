@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from tools.git import plain
+from tools.git import escape
+from tools.git.porcelain import Change
 from tools.git.program import Git
-from tools.git.records import Change
 
 MOST_TARGET = 4096
 
@@ -19,7 +19,7 @@ async def details(git: Git, changes: Sequence[Change]) -> Mapping[bytes, str]:
     names = "".join(f"{one.blob}\n" for one in wanted).encode()
     lines = (await git.read("cat-file", "--batch-check=%(objectsize)", stdin=names)).split(b"\n")
     sizes = [int(line) if line.isdigit() else None for line in lines]
-    found = {one.path: plain.count(size, "byte") for one, size in zip(wanted, sizes, strict=False) if size is not None}
+    found = {one.path: escape.count(size, "byte") for one, size in zip(wanted, sizes, strict=False) if size is not None}
     short = [(one, size) for one, size in zip(links, sizes, strict=False) if size is not None and size <= MOST_TARGET]
     return {**found, **(await _targets(git, short) if short else {})}
 
@@ -32,6 +32,6 @@ async def _targets(git: Git, links: Sequence[tuple[Change, int]]) -> Mapping[byt
     for one, size in links:
         # Counted and not looked for: what stands in a link may be anything, line ends too.
         start += len(f"{size}\n")
-        found[one.path] = f"link to {plain.path(said[start : start + size])}"
+        found[one.path] = f"link to {escape.path(said[start : start + size])}"
         start += size + 1
     return found

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.files import Files
-from tools.git.plain import inline
+from mcp_server.model.files import Files
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.git.escape import inline
 from tools.git.repository import Repository
 
 PROGRAMS = re.compile(rb"\[\s*(filter|include|includeif)\b", re.IGNORECASE)

@@ -7,12 +7,12 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from tools.git import plain, records
-from tools.git.diffs import source
-from tools.git.patches import Asked, shown
-from tools.git.places import located
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from tools.git import escape, porcelain
+from tools.git.diff import source
+from tools.git.patch import Asked, shown
+from tools.git.paths import located
 from tools.git.program import Git, opened
 from tools.git.revisions import commit, head
 
@@ -41,7 +41,7 @@ async def log(ctx: Context, args: Mapping[str, Any]) -> Ending:
     chosen = (*_times(args), start, "--", *paths)
     most, offset = args.get("max_count", 10), args.get("offset", 0)
     listed = await git.read("log", "--no-notes", "-z", FORMAT, f"--max-count={most}", f"--skip={offset}", *chosen)
-    found = [_commit(row) for row in records.rows(listed, len(FIELDS))]
+    found = [_commit(row) for row in porcelain.rows(listed, len(FIELDS))]
     total = int(await git.read("rev-list", "--count", f"--max-count={MOST_COUNTED}", *chosen))
     return _shown(git, args, found, total)
 
@@ -66,7 +66,7 @@ def _times(args: Mapping[str, Any]) -> list[str]:
     for name, option in (("start_timestamp", "--since"), ("end_timestamp", "--until")):
         if (given := args.get(name)) is not None:
             if not WHEN.fullmatch(given.strip()):
-                message = f"`{name}` is `{plain.inline(given)}`, which is not a time."
+                message = f"`{name}` is `{escape.inline(given)}`, which is not a time."
                 way_out = "Write `2026-11-01`, `2026-11-01T09:30:00+01:00`, `2 weeks ago` or `yesterday`."
                 raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
             words.append(f"{option}={given.strip()}")
@@ -78,16 +78,16 @@ def _commit(row: Sequence[bytes]) -> dict[str, Any]:
     told: dict[str, Any] = {
         "sha": sha.decode(),
         "parents": parents.decode().split(),
-        "author": plain.inline(name),
-        "email": plain.inline(address),
+        "author": escape.inline(name),
+        "email": escape.inline(address),
         "date": authored.decode(),
         "committed": committed.decode(),
-        "subject": plain.inline(subject, 1000),
+        "subject": escape.inline(subject, 1000),
     }
     if refs:
-        told["refs"] = [plain.inline(one) for one in refs.split(b", ")]
+        told["refs"] = [escape.inline(one) for one in refs.split(b", ")]
     if body.strip():
-        text = plain.plain(body).strip("\n")
+        text = escape.plain(body).strip("\n")
         told["body"] = text if len(text) <= MOST_MESSAGE else text[: MOST_MESSAGE - 1] + "…"
     return told
 
@@ -102,7 +102,7 @@ async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await opened(ctx, args.get("repo_path", ""))
     sha = await commit(git, args["revision"])
     listed = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
-    found = next(_commit(row) for row in records.rows(listed, len(FIELDS)))
+    found = next(_commit(row) for row in porcelain.rows(listed, len(FIELDS)))
     one = ("show", "--no-notes", "--format=")
     # Of a merge, the files as they are told apart from its first parent, and the lines that neither parent had.
     around = f"--unified={args.get('context_lines', 3)}"

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.files import Files
-from tools.git import plain
+from mcp_server.model.files import Files
+from mcp_server.model.results import Refusal
+from tools.git import escape
 from tools.git.program import Git
 from tools.git.repository import hooks
 
@@ -56,11 +56,11 @@ async def describe_hooks(git: Git, found: Hooks, asked: bool) -> Mapping[str, st
     if not (asked and found.run):
         return {}
     if found.outside:
-        return {"hooks that run": f"those in {plain.inline(found.folder)}; they may change what is committed"}
+        return {"hooks that run": f"those in {escape.inline(found.folder)}; they may change what is committed"}
     if not found.names:
         return {}
     digest = await to_thread.run_sync(_digest, git.ctx.files, found)
-    names = ", ".join(map(plain.inline, found.names))
+    names = ", ".join(map(escape.inline, found.names))
     return {"hooks that run": f"{names}; they may change what is committed", "SHA-256 of these hooks": digest}
 
 

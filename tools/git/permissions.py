@@ -7,7 +7,7 @@ one it is made in. So the mask leaves what would be missing, and git has nothing
 
 import os
 
-from mcp_server.model.ports.files import Files
+from mcp_server.model.files import Files
 from tools.git.repository import Repository, there
 
 NAMED = {"group": "g+rwx", "all": "g+rwx,o+rx", "world": "g+rwx,o+rx", "everybody": "g+rwx,o+rx"}

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.processes import Command, Processes, Ran
+from mcp_server.model.context import Context
+from mcp_server.model.processes import Command, Processes, Ran
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.git.escape import plain
 from tools.git.filters import harmless
 from tools.git.permissions import mask, shared
-from tools.git.plain import plain
 from tools.git.repository import Repository, find
 
 MOST_OUTPUT = 8 << 20

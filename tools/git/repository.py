@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.files import Entry, Files
-from tools.git.plain import inline
+from mcp_server.model.files import Entry, Files
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.git.escape import inline
 
 MOST_POINTER = 4096
 MOST_ALTERNATES = 20

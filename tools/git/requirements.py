@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Problem
-from tools.git import plain, records
+from mcp_server.model.results import Code, Problem
+from tools.git import escape, porcelain
 from tools.git.program import Git
 from tools.git.repository import operation, there
 
@@ -19,17 +19,19 @@ async def unready(git: Git) -> Problem | None:
     """Why there is nothing that could be committed."""
     if problem := await to_thread.run_sync(_locked, git):
         return problem
-    found = records.status(await git.read(*STATUS))
+    found = porcelain.status(await git.read(*STATUS))
     conflicts = [one for one in found.entries if one.conflict]
     if conflicts:
-        names = ", ".join(f"`{plain.inline(one.path)}`" for one in conflicts[:5])
-        message = f"{plain.count(len(conflicts), 'file is', 'files are')} in conflict ({names}); nothing was committed."
+        names = ", ".join(f"`{escape.inline(one.path)}`" for one in conflicts[:5])
+        message = (
+            f"{escape.count(len(conflicts), 'file is', 'files are')} in conflict ({names}); nothing was committed."
+        )
         return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
     merging = await to_thread.run_sync(operation, git.ctx.files, git.repository) == "merge"
     if merging or any(one.staged for one in found.entries):
         return None
     changed = len(found.entries)
-    more = f" {plain.count(changed, 'changed file is', 'changed files are')} not staged." if changed else ""
+    more = f" {escape.count(changed, 'changed file is', 'changed files are')} not staged." if changed else ""
     return Problem(
         Code.WRONG_STATE,
         f"Nothing is staged, so the commit would be empty; nothing was committed.{more}",
@@ -47,7 +49,7 @@ def _locked(git: Git) -> Problem | None:
         if there(files, place):
             return Problem(
                 Code.WRONG_STATE,
-                f"`{plain.inline(place)}` is there: another git is at work in this repository, or was stopped in the "
+                f"`{escape.inline(place)}` is there: another git is at work in this repository, or was stopped in the "
                 "middle of it; nothing was committed.",
                 "Call again when it has ended. If no git is running, have the user delete that file.",
             )

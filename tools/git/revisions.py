@@ -3,8 +3,8 @@
 import re
 from difflib import get_close_matches
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from tools.git.plain import inline
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.git.escape import inline
 from tools.git.program import Git
 
 RANGE = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)

@@ -7,11 +7,11 @@ from hashlib import sha256
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.tool import Arguments
-from tools.git import plain, records
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.tools import Arguments
+from tools.git import escape, porcelain
 from tools.git.contents import details
-from tools.git.patches import summary, told
+from tools.git.patch import summary, told
 from tools.git.program import Git
 from tools.git.repository import operation
 from tools.git.revisions import head
@@ -27,7 +27,7 @@ WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--
 async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
     """What a commit from this index would be, where, and by whom; `who` also says which hooks have a part in it."""
     listed = await git.asked(*STAGED, "--no-abbrev", ALL)
-    changes = records.changes(listed.out)
+    changes = porcelain.changes(listed.out)
     if listed.cut or len(changes) > MOST_SHOWN:
         message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Have the user commit them, or stage fewer."))
@@ -45,14 +45,14 @@ async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
 def _people(who: Mapping[str, str]) -> Mapping[str, str]:
     hooks = {name: value for name, value in who.items() if not name.startswith("GIT_")}
     author, committer = (
-        plain.inline(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
+        escape.inline(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
     )
     return {"as": author} | ({"committed by": committer} if committer != author else {}) | hooks
 
 
 async def place(git: Git) -> Mapping[str, str]:
     named = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
-    on = plain.inline(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
+    on = escape.inline(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
     begun = await to_thread.run_sync(operation, git.ctx.files, git.repository)
     merged = await git.test("rev-parse", "--verify", "--quiet", "MERGE_HEAD") if begun == "merge" else None
     unfinished = {f"unfinished {begun}": merged.out.decode().strip() if merged else "yes"} if begun else {}

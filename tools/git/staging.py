@@ -6,15 +6,15 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import secret
-from tools.git import plain, records
-from tools.git.diffs import source
-from tools.git.patches import MOST_FILES, MOST_LISTED, said, told
-from tools.git.places import guarded, located
+from mcp_server.model.context import Context
+from mcp_server.model.files import secret
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from tools.git import escape, porcelain
+from tools.git.diff import source
+from tools.git.patch import MOST_FILES, MOST_LISTED, said, told
+from tools.git.paths import guarded, located
+from tools.git.porcelain import Change
 from tools.git.program import Git, as_the_person_ignores, opened
-from tools.git.records import Change
 
 MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
 UNFILTERED = ("unspecified", "unset", "set", "")
@@ -47,7 +47,7 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if not entered and not undone:
         text = "Nothing to stage: the index already holds these files as they are."
         return Done(text, _data((), len(after)), meta={"files": 0})
-    lines = [f"Staged {plain.count(len(entered), 'file')}; {len(after):,} in the next commit."]
+    lines = [f"Staged {escape.count(len(entered), 'file')}; {len(after):,} in the next commit."]
     lines += _listed(entered)
     if undone:
         lines += ["No longer different from the last commit:", *_listed(undone)]
@@ -61,7 +61,9 @@ async def _stage(git: Git, paths: Sequence[str]) -> None:
         missing = MISSING.search(refusal.problem.message)
         if missing is None:
             raise
-        message = f"There is no file `{plain.inline(missing[1])}`, and git knows none of that name; nothing was staged."
+        message = (
+            f"There is no file `{escape.inline(missing[1])}`, and git knows none of that name; nothing was staged."
+        )
         raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
 
 
@@ -71,13 +73,13 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
     if ran.cut:
         message = "There are more changed files than can be looked at; nothing was staged."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder after the other."))
-    entries = records.status(ran.out).entries
+    entries = porcelain.status(ran.out).entries
     names = [one.path.decode("utf-8", "surrogateescape") for one in entries if one.untracked or one.unstaged != "D"]
     await _nothing_unfiltered(git, names[:MOST_ASKED])
     own_names = [word for word in words if secret(word)]
     spoken = await to_thread.run_sync(located, git.ctx.files, git.repository, own_names)
     if unasked := guarded(names, spoken):
-        shown = ", ".join(f"`{plain.inline(path)}`" for path in unasked[:5]) + (", ..." if len(unasked) > 5 else "")
+        shown = ", ".join(f"`{escape.inline(path)}`" for path in unasked[:5]) + (", ..." if len(unasked) > 5 else "")
         raise Refusal(
             Problem(
                 Code.PATH_REFUSED,
@@ -99,7 +101,7 @@ async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
             raise Refusal(
                 Problem(
                     Code.WRONG_STATE,
-                    f"`{plain.inline(name)}` is kept by the filter `{plain.inline(value)}`, which is not set up in "
+                    f"`{escape.inline(name)}` is kept by the filter `{escape.inline(value)}`, which is not set up in "
                     "this repository's own configuration; nothing was staged.",
                     "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",
                 )
@@ -113,12 +115,12 @@ async def _set_up(git: Git, value: str) -> bool:
 
 async def staged(git: Git) -> dict[bytes, Change]:
     """What the next commit would change, by path."""
-    return {change.path: change for change in records.changes(await git.read(*STAGED))}
+    return {change.path: change for change in porcelain.changes(await git.read(*STAGED))}
 
 
 def _listed(changes: Sequence[Change]) -> list[str]:
     more = len(changes) - MOST_LISTED
-    tail = [f"... and {plain.count(more, 'more file', 'more files')}"] if more > 0 else []
+    tail = [f"... and {escape.count(more, 'more file', 'more files')}"] if more > 0 else []
     return [*(f"  {told(change)}" for change in changes[:MOST_LISTED]), *tail]
 
 
@@ -141,5 +143,5 @@ async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
     await git.change("reset", "--quiet", "--", ".")
     after = await staged(git)
     left = [change for path, change in before.items() if after.get(path) != change]
-    lines = [f"Unstaged {plain.count(len(left), 'file')}; the files themselves are as they were.", *_listed(left)]
+    lines = [f"Unstaged {escape.count(len(left), 'file')}; the files themselves are as they were.", *_listed(left)]
     return Done("\n".join(lines), _data(left, len(after)), outside=source(git), meta={"files": len(left)})

@@ -6,12 +6,12 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.context import Context
-from tools.git import plain, records
-from tools.git.diffs import source
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem
+from tools.git import escape, porcelain
+from tools.git.diff import source
+from tools.git.porcelain import CONFLICTS, WORDS, Entry, Status
 from tools.git.program import Git, as_the_person_ignores, opened
-from tools.git.records import CONFLICTS, WORDS, Entry, Status
 from tools.git.repository import operation
 
 PAGE = 300
@@ -23,12 +23,12 @@ NEWS = {"C": "other commit", "M": "changed files", "U": "unknown files"}
 async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await as_the_person_ignores(await opened(ctx, args.get("repo_path", "")))
     ran = await git.asked(*ASKED, "--untracked-files=normal")
-    found = records.status(ran.out)
+    found = porcelain.status(ran.out)
     begun = await to_thread.run_sync(operation, ctx.files, git.repository)
     entries = listed(found.entries)
     offset = args.get("offset", 0)
     if offset and offset >= len(entries):
-        message = f"There are {plain.count(len(entries), 'entry', 'entries')}; none are left after {offset:,}."
+        message = f"There are {escape.count(len(entries), 'entry', 'entries')}; none are left after {offset:,}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Start earlier.")
     part = entries[offset : offset + PAGE]
     end = offset + len(part)
@@ -53,7 +53,7 @@ async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
 def standing(git: Git, found: Status, begun: str | None) -> list[str]:
     """On which branch, from which commit, in the middle of what."""
     commit = found.commit[:12] if found.commit else "no commit yet"
-    here = f"On branch {plain.inline(found.branch)}" if found.branch else "On no branch (detached HEAD)"
+    here = f"On branch {escape.inline(found.branch)}" if found.branch else "On no branch (detached HEAD)"
     line = f"{here}, {commit}{_beside(found)}"
     if git.repository.top != ".":
         line += f". Paths are relative to {git.repository.name}"
@@ -63,7 +63,7 @@ def standing(git: Git, found: Status, begun: str | None) -> list[str]:
 def _beside(found: Status) -> str:
     if found.upstream is None:
         return ""
-    name = plain.inline(found.upstream)
+    name = escape.inline(found.upstream)
     if found.ahead is None or found.behind is None:
         return f", follows {name}, which is gone"
     steps = [f"{number} {word}" for number, word in ((found.ahead, "ahead of"), (found.behind, "behind")) if number]
@@ -103,18 +103,18 @@ def _lines(part: Sequence[tuple[str, Entry]]) -> list[str]:
         if kind != so_far:
             lines.append(f"{PARTS[kind]}:")
             so_far = kind
-        path = plain.path(entry.path)
+        path = escape.path(entry.path)
         if entry.old is not None and _moved(kind, entry):
-            path = f"{plain.path(entry.old)} -> {path}"
+            path = f"{escape.path(entry.old)} -> {path}"
         news = ", ".join(NEWS[sign] for sign in entry.submodule if sign in NEWS)
         lines.append(f"  {_word(kind, entry):<12} {path}{f'  (submodule: {news})' if news else ''}")
     return lines
 
 
 def _said(kind: str, entry: Entry) -> dict[str, Any]:
-    told: dict[str, Any] = {"part": kind, "status": _word(kind, entry), "path": plain.path(entry.path)}
+    told: dict[str, Any] = {"part": kind, "status": _word(kind, entry), "path": escape.path(entry.path)}
     if entry.old is not None and _moved(kind, entry):
-        told["from"] = plain.path(entry.old)
+        told["from"] = escape.path(entry.old)
     if entry.submodule:
         told["submodule"] = entry.submodule
     return told
@@ -122,10 +122,10 @@ def _said(kind: str, entry: Entry) -> dict[str, Any]:
 
 def _data(found: Status, begun: str | None) -> dict[str, Any]:
     return {
-        "branch": plain.inline(found.branch) if found.branch else None,
+        "branch": escape.inline(found.branch) if found.branch else None,
         "commit": found.commit,
         "detached": found.branch is None,
-        "upstream": plain.inline(found.upstream) if found.upstream else None,
+        "upstream": escape.inline(found.upstream) if found.upstream else None,
         "ahead": found.ahead,
         "behind": found.behind,
         "under_way": begun,

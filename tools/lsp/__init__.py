@@ -1,1 +1,0 @@
-"""lsp_tool: what a language server knows about the code."""

@@ -1,11 +1,11 @@
 """Which server is asked about this file? The best one that is installed and may be started."""
 
-from mcp_server.model.ending import Code, Ending, Problem
-from mcp_server.model.ports.context import Context
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
+from mcp_server.model.results import Code, Ending, Problem
 from tools.files.lines import visible
-from tools.lsp.asking import Choice, ask
-from tools.lsp.offers import LspArguments
+from tools.lsp.definitions import LspArguments
+from tools.lsp.lsp import Choice, ask
 from tools.lsp.servers import LANGUAGES, Language, Server, language_of
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Arguments, Demand, Effect
-from tools.files import consent
+from mcp_server.model.tools import Arguments, Demand, Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +137,4 @@ def demand(args: Arguments) -> Demand:
     language = language_of(path)
     could = (named,) if named else language.servers if language else ()
     inert = not could or any(server.inert for server in could)
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, consent.to_read(path))
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, protected.to_read(path))

@@ -1,1 +1,0 @@
-"""The six meta-tools and the two carriers: how a model moves through the menus and speaks."""

@@ -1,1 +1,0 @@
-"""The order in which a fault is mended, for runs that choose it."""

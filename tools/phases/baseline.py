@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio import to_thread
 
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.context import Context
+from mcp_server.model.context import Context
+from mcp_server.model.results import Refusal
 from tools.git.program import opened
-from tools.testing import Look, Seen
+from tools.single_test import Look, Seen
 
 
 async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[Seen]]) -> Seen:

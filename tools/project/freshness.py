@@ -2,8 +2,8 @@
 
 from anyio import to_thread
 
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.index import Freshness
+from mcp_server.model.context import Context
+from mcp_server.model.index import Freshness
 
 SLICE = 0.25
 """Seconds between two looks whether the caller still waits."""

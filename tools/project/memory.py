@@ -1,9 +1,9 @@
 """What is remembered about this project?"""
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.memory import Entry, Tier
-from tools.project.offers import MemoryArguments
+from mcp_server.model.context import Context
+from mcp_server.model.memory import Entry, Tier
+from mcp_server.model.results import Done, Ending
+from tools.project.definitions import MemoryArguments
 from tools.project.paging import closing, go_on
 
 

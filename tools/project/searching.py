@@ -2,11 +2,11 @@
 
 from anyio import to_thread
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.index import Wanted
+from mcp_server.model.context import Context
+from mcp_server.model.index import Wanted
+from mcp_server.model.results import Done, Ending
+from tools.project.definitions import SearchArguments
 from tools.project.freshness import fresh, said
-from tools.project.offers import SearchArguments
 from tools.project.paging import closing, go_on
 
 

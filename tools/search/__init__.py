@@ -1,1 +1,0 @@
-"""grep and glob: where something is."""

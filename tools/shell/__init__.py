@@ -1,1 +1,0 @@
-"""bash and the four tools around it: commands, in the foreground and behind it."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import anyio
 
-from mcp_server.model.ending import Done, Ending
-from mcp_server.model.ports.context import Context
+from mcp_server.model.context import Context
+from mcp_server.model.results import Done, Ending
 from tools.shell import shells
-from tools.shell.offers import LONGEST, BashArguments
-from tools.shell.screen import readable
+from tools.shell.current_folder import NUL, raise_if_elsewhere
+from tools.shell.definitions import LONGEST, BashArguments
+from tools.shell.output import readable
 from tools.shell.shells import Shell
-from tools.shell.standing import NUL, raise_if_elsewhere
 
 USUAL = 120.0
 BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0

@@ -14,11 +14,11 @@ from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Arguments, Demand, Effect
-from tools.shell.known import BUILDS, READS
-from tools.shell.naming import GitCall, git_calls
-from tools.shell.offers import UNKNOWN
-from tools.shell.repositories import Vain, in_vain
+from mcp_server.model.tools import Arguments, Demand, Effect
+from tools.shell.definitions import UNKNOWN
+from tools.shell.git_commands import GitCall, git_calls
+from tools.shell.git_writes import Vain, in_vain
+from tools.shell.known_commands import BUILDS, READS
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.patterns import unbearable
-from mcp_server.model.ports.processes import Child, Command, Overflow, could_not_run
+from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from tools.shell.offers import label
-from tools.shell.screen import WINDOW, Screen, readable
+from mcp_server.model.processes import Child, Command, Overflow, could_not_run
+from mcp_server.model.regex import unbearable
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.shell.definitions import label
+from tools.shell.output import WINDOW, Screen, readable
 
 PREFIX = "bash_"
 MOST = 32

@@ -1,1 +1,0 @@
-"""Todo*: what there is to do, how far it is, and how anybody can tell."""

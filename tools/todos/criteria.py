@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from mcp_server.model.ending import Code, Done, Problem
-from mcp_server.model.ports.context import Context
-from mcp_server.model.work.todo import Criterion, Result, Verdict
-from tools.testing import command_for, exit_code, look, named_wrongly, python_of, run_line
-from tools.todos.offers import SECONDS
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Problem
+from mcp_server.model.todos import Criterion, Result, Verdict
+from tools.single_test import command_for, exit_code, look, named_wrongly, python_of, run_line
+from tools.todos.definitions import SECONDS
 
 SHOWN = 400
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.records import Tally
-from mcp_server.model.work.todo import KIND, NEXT, Criterion, State, Todo, start
+from mcp_server.model.context import Context
+from mcp_server.model.documents import Tally
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.todos import KIND, NEXT, Criterion, State, Todo, start
 from tools.todos.criteria import wrong
-from tools.todos.keeping import Kept, add, data, found, line, step, whole
-from tools.todos.offers import CreateArguments, ReadArguments, StartArguments
+from tools.todos.definitions import CreateArguments, ReadArguments, StartArguments
+from tools.todos.todos import Kept, add, data, found, line, step, whole
 
 PAGE = 100
 

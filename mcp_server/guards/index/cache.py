@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.guards.search.harvest import Deadline
-from mcp_server.model.ports.index import Symbol
-from mcp_server.model.ports.words import words
+from mcp_server.model.index import Symbol
+from mcp_server.model.query import words
 
 VERSION = 1
 MOST_PAGES = 131_072

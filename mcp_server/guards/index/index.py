@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_server.guards.index.cache import discard, identity, opened
-from mcp_server.guards.index.finding import Look, Scope
-from mcp_server.guards.index.language import defined
-from mcp_server.guards.index.rounds import Round
+from mcp_server.guards.index.query import Look, Scope
+from mcp_server.guards.index.refresh import Round
+from mcp_server.guards.index.scanning import defined
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import BadGlob, Globs
 from mcp_server.guards.search.harvest import Deadline
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.index import KINDS, Freshness, Hits, Symbol, Symbols, Wanted
-from mcp_server.model.ports.words import Query
+from mcp_server.model.index import KINDS, Freshness, Hits, Symbol, Symbols, Wanted
+from mcp_server.model.query import Query
+from mcp_server.model.results import Code, Problem, Refusal
 
 T = TypeVar("T")
 TRIES = 3

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from mcp_server.guards.jail import Jail, Place
-from mcp_server.guards.search.kinds import holds_secrets
-from mcp_server.model.ending import Refusal
+from mcp_server.guards.search.file_types import holds_secrets
+from mcp_server.model.results import Refusal
 
 MOST_BYTES = 1 << 20
 """A longer file is data, or was written by a program."""

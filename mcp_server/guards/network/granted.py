@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from mcp_server.guards.network.door import Closed, Door, Streams, Unreached
+from mcp_server.guards.network.egress import Closed, Door, Streams, Unreached
 from mcp_server.guards.network.proxy import closed
 from mcp_server.guards.refusals import not_granted
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.network import Request, Response
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.network import Request, Response
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.tools import Demand, Effect
 
 READING = frozenset({"GET", "HEAD"})
 REACHING = frozenset(
@@ -45,10 +45,10 @@ class WorldWide:
             self._may(self.demand.effect in REACHING | {Effect.READ_REMOTE}, "reading from the network")
         else:
             self._may(self.demand.effect in REACHING, f"sending `{request.method}` over the network")
-        from mcp_server.guards.network import fetching
+        from mcp_server.guards.network import http
 
         try:
-            return await fetching.fetch(self.door, request)
+            return await http.fetch(self.door, request)
         except (Closed, Unreached) as refused:
             raise told(refused) from None
 

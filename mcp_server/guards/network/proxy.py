@@ -13,8 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.network.door import Closed, Door, Unreached, shown
-from mcp_server.guards.network.heads import MOST_HEAD, Head, Unreadable, head
+from mcp_server.guards.network.egress import Closed, Door, Unreached, shown
+from mcp_server.guards.network.proxy_head import MOST_HEAD, Head, Unreadable, head
 from mcp_server.guards.network.relay import CHUNK, Bounds, Carried, Relay
 
 LINGER = 1.0

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
+from mcp_server.guards.processes.cgroup import Fence
 from mcp_server.guards.processes.family import family, tell, where_the_shell_stands
-from mcp_server.guards.processes.fence import Fence
-from mcp_server.guards.processes.launching import Tether
-from mcp_server.guards.processes.strays import Since
 from mcp_server.guards.processes.streams import Sink, Source
+from mcp_server.guards.sandbox.launch import Tether
+from mcp_server.guards.sandbox.planted_files import Since
 
 KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.processes.launching import Launch, Sandbox, Start
-from mcp_server.guards.processes.reach import Reach
+from mcp_server.guards.processes.spawn import Standby
 from mcp_server.guards.processes.spawning import spawn
-from mcp_server.guards.processes.standby import Standby
-from mcp_server.model.ports.processes import Limits
+from mcp_server.guards.sandbox.access import Reach
+from mcp_server.guards.sandbox.launch import Launch, Sandbox, Start
+from mcp_server.model.processes import Limits
 
 SECONDS = 10.0
 HELD = "all of it holds"

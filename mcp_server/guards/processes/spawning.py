@@ -11,9 +11,9 @@ import termios
 from collections.abc import Mapping
 
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.launching import Launch
-from mcp_server.guards.processes.standby import Standby
+from mcp_server.guards.processes.spawn import Standby
 from mcp_server.guards.processes.streams import Sink, Source
+from mcp_server.guards.sandbox.launch import Launch
 
 ROWS, COLUMNS = 40, 160
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail, Place
 from mcp_server.guards.search import ignoring
+from mcp_server.guards.search.fallback import HEAD, bad_pattern, is_binary
 from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, Unable, shortened
-from mcp_server.guards.search.plain import HEAD, bad_pattern, is_binary
-from mcp_server.guards.search.running import THREADS, Reach, Said, run
-from mcp_server.guards.search.walking import Walk, above
-from mcp_server.model.ending import Code, Problem, Refusal
-from mcp_server.model.ports.files import Search
+from mcp_server.guards.search.ripgrep_run import THREADS, Reach, Said, run
+from mcp_server.guards.search.walk import Walk, above
+from mcp_server.model.files import Search
+from mcp_server.model.results import Code, Problem, Refusal
 
 NAME = "ripgrep"
 ALWAYS = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_server.guards.index import WorkspaceIndex
+from mcp_server.guards.index.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.model.ports.index import Freshness, Hits, Symbols, Wanted
+from mcp_server.model.index import Freshness, Hits, Symbols, Wanted
 
 GENEROUS: dict[str, Any] = {"limit": 10**6, "seconds": 60.0}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.ports.words import Query, words
+from mcp_server.model.query import Query, words
+from mcp_server.model.results import Code, Refusal
 from tests.guards.index.ground import Ground, by_git, pieces, scanned
 
 WORDS = [

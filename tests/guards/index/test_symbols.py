@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.guards.index.language import defined
-from mcp_server.guards.index.language.masking import masked
-from mcp_server.guards.index.language.tongues import NAMES
-from mcp_server.model.ports.index import KINDS
+from mcp_server.guards.index.languages import NAMES
+from mcp_server.guards.index.masking import masked
+from mcp_server.guards.index.scanning import defined
+from mcp_server.model.index import KINDS
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "symbols.yaml").read_text())
 HOUSE = Path(__file__).parents[3]

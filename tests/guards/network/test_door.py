@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards.network.addresses import NOT_PUBLIC, never, unreachable
-from mcp_server.guards.network.door import Closed, Door, Streams, Unreached
+from mcp_server.guards.network.egress import Closed, Door, Streams, Unreached
 from mcp_server.model.destinations import USUAL, Destinations, destination, destinations, known_name, literal
 
 TABLES = Path(__file__).parents[2] / "tables"

@@ -12,14 +12,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_server.guards.network.door import Door
-from mcp_server.guards.network.fetching import fetch
+from mcp_server.guards.network.egress import Door
 from mcp_server.guards.network.granted import WorldWide
+from mcp_server.guards.network.http import fetch
 from mcp_server.model.destinations import destinations
-from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.ports.network import Request, Response
+from mcp_server.model.network import Request, Response
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.network.site import Site, site
 
 pytestmark = pytest.mark.anyio

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from mcp_server.guards.network.door import Door
+from mcp_server.guards.network.egress import Door
 from mcp_server.guards.network.proxy import Proxy
-from mcp_server.guards.processes import Sandbox, Workshop
-from mcp_server.guards.processes.outlet import PORT
+from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.sandbox.launch import Sandbox
+from mcp_server.guards.sandbox.proxy_socket import PORT
 from mcp_server.model.destinations import destinations
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.network.site import site
 from tests.guards.processes.conftest import box, work
 from tests.guards.processes.ground import opened, sh

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.guards.network.door import Door
-from mcp_server.guards.network.heads import Head, Unreadable, head
+from mcp_server.guards.network.egress import Door
 from mcp_server.guards.network.proxy import Proxy
+from mcp_server.guards.network.proxy_head import Head, Unreadable, head
 from mcp_server.guards.network.relay import Bounds
 from mcp_server.model.destinations import destinations
 from tests.guards.network.site import Site, shut, site

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.processes import Sandbox
+from mcp_server.guards.sandbox.launch import Sandbox
 from tests.guards.processes.ground import SANDBOXES, furnish, sandbox
 
 

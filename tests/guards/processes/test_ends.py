@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.guards.processes import Sandbox
-from mcp_server.guards.processes.reach import Ground
-from mcp_server.model.ports.processes import Command
+from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Command
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened, sh
 
 pytestmark = pytest.mark.anyio
@@ -117,9 +117,9 @@ async def test_who_prints_to_nobody_ends_without_a_word(box: Sandbox, work: Path
 STARTER = """
 import asyncio, sys
 from pathlib import Path
-from mcp_server.model.ports.processes import Command
+from mcp_server.model.processes import Command
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import sandbox, shop
 async def main(work, box, profile, line):
     made = shop(Path(work), sandbox(box))

@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.guards.processes import Sandbox
-from mcp_server.model.ports.processes import Child, Command
+from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Child, Command
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened
-from tools.shell.screen import Screen
+from tools.shell.output import Screen
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 SHELLS = 24

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.guards.processes import overflow
-from mcp_server.guards.processes.overflow import Overflow, Room
+from mcp_server.guards.processes import output_file
+from mcp_server.guards.processes.output_file import Overflow, Room
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=20), max_size=20)
 
@@ -37,7 +37,7 @@ def test_it_lies_where_nobody_finds_it_and_gives_its_room_back(tmp_path: Path) -
 def test_what_has_no_room_is_not_kept_nor_what_comes_after_it(
     monkeypatch: pytest.MonkeyPatch, most: int, room: int
 ) -> None:
-    monkeypatch.setattr(overflow, "MOST", most)
+    monkeypatch.setattr(output_file, "MOST", most)
     aside = Overflow(None, Room(room))
     for text in ("a" * 40, "b" * 20, "c"):
         aside.add(text)

@@ -9,13 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.guards.processes import Sandbox, Workshop
+from mcp_server.guards.processes.cgroup import Fence
 from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.fence import Fence
-from mcp_server.guards.processes.standby import Waiting
-from mcp_server.model.ports.processes import Command
+from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.processes.spawn import Waiting
+from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Command
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened, sandbox, sh
 from tests.guards.processes.test_ends import HERE
 
@@ -70,7 +71,7 @@ async def test_a_command_knows_nothing_of_the_socket_its_keeper_was_told_through
 
 STARTER = """
 import sys
-from mcp_server.guards.processes.standby import Waiting
+from mcp_server.guards.processes.spawn import Waiting
 waiting = Waiting.started()
 print(waiting.process.pid, flush=True)
 sys.stdin.read()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.processes import Sandbox
-from mcp_server.guards.processes.places import MOST_PLACES
-from mcp_server.guards.processes.reach import HOMES
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.processes import Command
+from mcp_server.guards.sandbox.access import HOMES
+from mcp_server.guards.sandbox.launch import Sandbox
+from mcp_server.guards.sandbox.protected import MOST_PLACES
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Effect
+from mcp_server.model.processes import Command
+from mcp_server.model.results import Refusal
+from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened, sandbox, sh
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.search import Finder
-from mcp_server.model.ports.files import Search
+from mcp_server.guards.search.search import Finder
+from mcp_server.model.files import Search
 from tests.guards.search.ground import finder
 
 

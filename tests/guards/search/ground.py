@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.search import Finder, find_ripgrep
+from mcp_server.guards.search.ripgrep_run import find_ripgrep
+from mcp_server.guards.search.search import Finder
 
 PRIVATE = ".menugate"
 

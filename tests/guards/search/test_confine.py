@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.processes import landlock
-from mcp_server.guards.processes.landlock import launcher, planned
-from mcp_server.guards.search import running
+from mcp_server.guards.sandbox import landlock
+from mcp_server.guards.sandbox.landlock import launcher, planned
+from mcp_server.guards.search import ripgrep_run
 from mcp_server.guards.search.harvest import Deadline, Unable
-from mcp_server.guards.search.running import SYSTEM, Reach, run, walls
+from mcp_server.guards.search.ripgrep_run import SYSTEM, Reach, run, walls
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
 TRY = """
@@ -96,7 +96,7 @@ def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyP
     """An older kernel answers the first system call with an error; the program must not run open."""
     old = tmp_path / "old.py"
     old.write_text(landlock.CONFINE.read_text().replace("444, 445, 446", "4444, 4445, 4446"))
-    monkeypatch.setattr(running, "CONFINE", old)
+    monkeypatch.setattr(ripgrep_run, "CONFINE", old)
     folder = start(room)
     with pytest.raises(Unable):
         run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))
@@ -106,7 +106,7 @@ def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyP
 def test_walls_that_do_not_stand_are_noticed(room: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text(landlock.CONFINE.read_text().replace("kernel(RESTRICT_SELF, self._rules, 0)", "pass"))
-    monkeypatch.setattr(running, "CONFINE", broken)
+    monkeypatch.setattr(ripgrep_run, "CONFINE", broken)
     folder = start(room)
     with pytest.raises(Unable, match="walls"):
         run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))

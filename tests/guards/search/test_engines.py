@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.ports.files import Found, Search
+from mcp_server.model.files import Found, Search
 from tests.guards.search.ground import PRIVATE, finder
 
 Tree: TypeAlias = list[tuple[list[str], str, list[str], bool]]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.search import Finder, find_ripgrep
-from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.ports.files import Search
+from mcp_server.guards.search.ripgrep_run import find_ripgrep
+from mcp_server.guards.search.search import Finder
+from mcp_server.model.files import Search
+from mcp_server.model.results import Code, Refusal
 from tests.guards.search.ground import PRIVATE
 
 Plant = Callable[[dict[str, str | bytes]], None]

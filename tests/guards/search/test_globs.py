@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.guards.search import globs, ignoring
+from mcp_server.guards.search.file_types import TYPES, globs_of, holds_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs, alternatives, compiled
 from mcp_server.guards.search.ignoring import Ignored
-from mcp_server.guards.search.kinds import TYPES, globs_of, holds_secrets
-from mcp_server.model.ending import Code, Refusal
-from mcp_server.model.ports.files import secret
+from mcp_server.model.files import secret
+from mcp_server.model.results import Code, Refusal
 
 HOUSE = Path(__file__).parents[3]
 TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "globs.yaml").read_text())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.search import Finder
-from mcp_server.model.ending import Refusal
-from mcp_server.model.ports.files import Found, Search
+from mcp_server.guards.search.search import Finder
+from mcp_server.model.files import Found, Search
+from mcp_server.model.results import Refusal
 from tests.guards.search.ground import PRIVATE
 
 CANARY = "canary-7f3a"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.law import DATA
-from mcp_server.library.words import VARIABLES, Place, Words, composed, keys_for
+from mcp_server.config.composing import composed, keys_for
+from mcp_server.config.filling import VARIABLES
+from mcp_server.config.load import DATA
+from mcp_server.config.prompts import Place, Words
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
 
 ROOT = Path(__file__).parents[3]

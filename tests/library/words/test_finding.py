@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.law import DATA
-from mcp_server.library.words import INVENTORY, VARIABLES, Place, Unspeakable, Words
-from mcp_server.library.words.finding import LARGEST
+from mcp_server.config.checking import INVENTORY
+from mcp_server.config.filling import VARIABLES
+from mcp_server.config.load import DATA
+from mcp_server.config.prompts import LARGEST, Place, Unspeakable, Words
 
 SHIPPED = Place("shipped", DATA / "prompts")
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.law import DATA
-from mcp_server.library.words import Place, Words, faults_in, objections
+from mcp_server.config.checking import faults_in
+from mcp_server.config.load import DATA
+from mcp_server.config.prompt_checks import objections
+from mcp_server.config.prompts import Place, Words
 
 ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "prompt_wording.yaml").read_text())
 SHIPPED = Words((Place("shipped", DATA / "prompts"),))

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.rules.running.thinking import ReasoningOutcome
-from mcp_server.state import Store, deeds
-from mcp_server.state.memory import Summary, of_run
-from mcp_server.state.opening import FORGOTTEN_NS
+from mcp_server.policy.reasoning import ReasoningOutcome
+from mcp_server.state import notes, runs, sessions
+from mcp_server.state.gathering import of_run
+from mcp_server.state.open import FORGOTTEN_NS
+from mcp_server.state.store import Store
+from mcp_server.state.summaries import Summary
 from tests.state.parts import SESSION, Hands, Place, intent, outcome
 
 pytestmark = pytest.mark.anyio
@@ -29,10 +31,10 @@ async def lived(store: Store, *said: tuple[str, str], thought: bool = False) -> 
     begun = await store.intend(intent())
     assert isinstance(begun, int)
     store.conclude(outcome(begun))
-    await store.write(partial(deeds.note, run=SESSION.run, seq=begun, said=said))
+    await store.write(partial(notes.note, run=SESSION.run, seq=begun, said=said))
     if thought:
         kept = ReasoningOutcome(next_action="look again", known_risks="it may be slow")
-        await store.write(partial(deeds.keep_thought, session=SESSION, outcome=kept))
+        await store.write(partial(runs.keep_thought, session=SESSION, outcome=kept))
 
 
 async def summary(store: Store) -> Summary:
@@ -65,7 +67,7 @@ async def test_it_says_what_the_ledger_has_and_that_the_rest_is_gone(tmp_path: P
         assert after.text.count(GONE) == len([lines for lines in after.sections.values() if not lines]) > 0
         assert "None was told." not in after.text and "mend the parser" not in after.text
         assert after.data["let_go"] is True
-        assert await store.read(partial(deeds.noted, run=SESSION.run)) == []
+        assert await store.read(partial(notes.noted, run=SESSION.run)) == []
 
 
 async def test_what_was_noted_since_then_stands_beside_it(tmp_path: Path, hands: Hands) -> None:
@@ -78,7 +80,7 @@ async def test_what_was_noted_since_then_stands_beside_it(tmp_path: Path, hands:
     found = await summary(store)
     assert found.let_go and found.sections["goals"] == ("the new way",)
     assert "the old way" not in found.text
-    assert await store.read(partial(deeds.noted, run=SESSION.run)) == [("goal", "the new way")]
+    assert await store.read(partial(notes.noted, run=SESSION.run)) == [("goal", "the new way")]
 
 
 async def test_a_run_that_only_thought_is_known_to_have(tmp_path: Path, hands: Hands) -> None:
@@ -102,6 +104,6 @@ async def test_one_mark_stands_for_any_number(tmp_path: Path, hands: Hands) -> N
     for _ in range(3):
         await lived(store, *(("goal", f"goal {number}") for number in range(20)))
         place.clock.now += FORGOTTEN_NS + DAY_NS
-        await store.write(partial(deeds.forget, before_ns=place.clock.now - FORGOTTEN_NS))
+        await store.write(partial(sessions.forget, before_ns=place.clock.now - FORGOTTEN_NS))
     rows = await store.read(lambda view: view.all("SELECT kind FROM notes"))
     assert [row["kind"] for row in rows] == ["let go"]

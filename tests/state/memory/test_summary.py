@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcp_server.state.memory import Note, summarised
-from mcp_server.state.memory.summary import LONGEST_LINE, MOST_LINES
-from mcp_server.state.record import Row
+from mcp_server.state.engine.rows import Row
+from mcp_server.state.summaries import LONGEST_LINE, MOST_LINES, Note, summarised
 
 ROOT = Path(__file__).parents[3]
 RUN = "p-1"

@@ -5,8 +5,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.model.ports.processes import Command, Ran
 from mcp_server.model.posture import Profile
+from mcp_server.model.processes import Command, Ran
 
 
 @dataclass

@@ -10,16 +10,18 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, ignored, own_hooks, signature, workshop
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files
-from mcp_server.model.ports.processes import Processes
+from mcp_server.guards.processes.build import workshop
+from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
+from mcp_server.guards.sandbox.access import Ground
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand, Tool
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.tools import Demand, Tool
 from tests.tools.packs import tools_of
 from tests.tools.workbench import Memory, Nowhere
 

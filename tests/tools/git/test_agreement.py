@@ -13,12 +13,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mcp_server.model.ending import Code, Done, Problem
-from mcp_server.model.ports.processes import Processes
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done, Problem
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import Bench, git
 from tests.tools.git.growing import Step, grow, steps
-from tools.git import plain, records
+from tools.git import escape, porcelain
 
 MANY = int(os.environ.get("GIT_REPOSITORIES", "0"))
 AT_RANDOM = settings(
@@ -151,12 +151,12 @@ def status(told: Any, top: Path) -> None:
     wanted: set[tuple[str, str]] = set()
     rest = iter(fields)
     for field in rest:
-        code, path = field[:2].decode(), plain.path(field[3:])
+        code, path = field[:2].decode(), escape.path(field[3:])
         if code[0] in "RC":
             next(rest)
         if code == "??":
             wanted.add(("untracked", path))
-        elif code in records.CONFLICTS:
+        elif code in porcelain.CONFLICTS:
             wanted.add(("conflict", path))
         else:
             wanted |= {(part, path) for part, sign in zip(("staged", "unstaged"), code, strict=True) if sign != " "}
@@ -174,13 +174,13 @@ def numstat(top: Path, *words: str) -> dict[str, tuple[str, str]]:
         if not path:
             next(fields)
             path = next(fields)
-        found[plain.path(path)] = (added.decode(), removed.decode())
+        found[escape.path(path)] = (added.decode(), removed.decode())
     return found
 
 
 def patch(told: Done, said: bytes, counted: dict[str, tuple[str, str]]) -> None:
     assert told.data is not None
-    lines = [plain.line(line) for line in said.split(b"\n")[:-1]]
+    lines = [escape.line(line) for line in said.split(b"\n")[:-1]]
     if lines:
         assert told.text.endswith("\n".join(lines)), told.text
     files = {one["path"]: (str(one.get("added", "-")), str(one.get("removed", "-"))) for one in told.data["files"]}
@@ -197,7 +197,7 @@ def log(told: Any, top: Path) -> None:
     said = git(top, "log", "-z", "--format=%H%x00%an%x00%aI%x00%s", "--max-count=5").split(b"\0")[:-1]
     rows = [said[start : start + 4] for start in range(0, len(said), 4)]
     assert [[one["sha"], one["author"], one["date"], one["subject"]] for one in told["commits"]] == [
-        [sha.decode(), plain.inline(name), date.decode(), plain.inline(subject, 1000)]
+        [sha.decode(), escape.inline(name), date.decode(), escape.inline(subject, 1000)]
         for sha, name, date, subject in rows
     ]
     assert told["total"] == int(git(top, "rev-list", "--count", "HEAD"))

@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
+from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
 from tests.tools.git.ground import TOOLS
 from tools.catalog import CATALOG
 

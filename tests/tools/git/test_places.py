@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_server.model.ending import Code, Done, Problem
-from mcp_server.model.ports.processes import Processes
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done, Problem
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import TOOLS, Bench, git
 from tests.tools.git.poison import CALLS, template

@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.git import plain
+from tools.git import escape
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 JOINERS = "\u200d"
@@ -15,19 +15,19 @@ JOINERS = "\u200d"
 
 def test_all_that_is_unseen_is_known() -> None:
     unseen = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in HIDDEN}
-    missed = {one for one in unseen if not plain.UNSEEN.match(one)}
+    missed = {one for one in unseen if not escape.UNSEEN.match(one)}
     assert missed == {"\t", "\n", JOINERS}
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_can_be_shown(data: bytes) -> None:
-    for shown in (plain.plain(data), plain.inline(data), plain.line(data), plain.path(data)):
+    for shown in (escape.plain(data), escape.inline(data), escape.line(data), escape.path(data)):
         shown.encode()
-        assert not plain.UNSEEN.search(shown)
-    assert "\n" not in plain.inline(data) + plain.path(data)
+        assert not escape.UNSEEN.search(shown)
+    assert "\n" not in escape.inline(data) + escape.path(data)
 
 
 def test_what_can_be_seen_stays() -> None:
     text = "Grüße, 世界! 👩‍💻 \t→ \n"
-    assert plain.plain(text) == text
-    assert plain.plain(b"caf\xe9\x1b[0m\xe2\x80\xae") == "caf\\xe9\\x1b[0m\\u{202e}"
+    assert escape.plain(text) == text
+    assert escape.plain(b"caf\xe9\x1b[0m\xe2\x80\xae") == "caf\\xe9\\x1b[0m\\u{202e}"

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_server.model.ending import Code, Done, Ending, Problem
-from mcp_server.model.ports.processes import Processes
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Effect
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.tools import Effect
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import TOOLS, Bench
 from tests.tools.git.poison import CALLS, TABLE, Den
-from tools.git import patches, program
+from tools.git import patch, program
 
 PINNED_OFF = [row for row in TABLE if not row.get("contained")]
 HELD = [row for row in TABLE if "held_by" in row]
@@ -66,8 +66,8 @@ def test_without_its_option_it_would_run(
         monkeypatch.setattr(program, "HOOKS_OFF", "core.protectNTFS=true")
     left = {key: value for key, value in program.ENVIRONMENT.items() if key not in held.get("env", ())}
     monkeypatch.setattr(program, "ENVIRONMENT", left)
-    formats = tuple(word for word in patches.FORMAT if word not in held.get("formats", ()))
-    monkeypatch.setattr(patches, "FORMAT", formats)
+    formats = tuple(word for word in patch.FORMAT if word not in held.get("formats", ()))
+    monkeypatch.setattr(patch, "FORMAT", formats)
     bench.bare = cast(Processes, Bare(den.root, tuple(held.get("words", ()))))
     den.poisoned(row, "repo")
     for tool, arguments in CALLS:

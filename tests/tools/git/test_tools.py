@@ -8,13 +8,13 @@ from typing import Any, TypeAlias, cast
 
 import pytest
 
-from mcp_server.model.ending import Code, Done
-from mcp_server.model.ports.processes import Processes
 from mcp_server.model.posture import Profile
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import TOOLS, Bench, git
 from tests.tools.git.poison import template
-from tools.git import patches, plain
+from tools.git import escape, patch
 
 Opened: TypeAlias = Callable[[Path], Bench]
 
@@ -243,7 +243,7 @@ def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: Bench
     for tool, arguments in calls.items():
         told = bench.done(tool, **arguments)
         for text in (told.text, str(told.data)):
-            assert not plain.UNSEEN.search(text), (tool, text)
+            assert not escape.UNSEEN.search(text), (tool, text)
         assert told.outside is not None
         assert "\\x1b" in told.text
     assert "\n+++ b\n" not in bench.done("git_show", revision="HEAD").text
@@ -267,7 +267,7 @@ def test_a_range_is_two_commits(bench: Bench, tool: str) -> None:
 def test_a_long_patch_comes_in_pages_that_make_the_whole(bench: Bench) -> None:
     (bench.root / "long.txt").write_text("".join(f"{number} {'x' * 60}\n" for number in range(4000)))
     git(bench.root, "add", "long.txt")
-    wanted = [plain.line(line) for line in git(bench.root, "diff", "--cached").split(b"\n")[:-1]]
+    wanted = [escape.line(line) for line in git(bench.root, "diff", "--cached").split(b"\n")[:-1]]
     got: list[str] = []
     onward: dict[str, Any] | None = {}
     while onward is not None:
@@ -312,7 +312,7 @@ def test_a_diff_of_a_hundred_megabytes_stays_small(tmp_path: Path, opened: Opene
     assert told.data is not None
     assert told.data["truncated"]
     assert told.data["files"][0]["added"] == 1_049_990
-    assert len(told.text) < patches.PAGE + 2_000
+    assert len(told.text) < patch.PAGE + 2_000
     assert grown * 1024 < 4 * (8 << 20)
 
 

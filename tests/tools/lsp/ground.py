@@ -11,20 +11,22 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from mcp_server.calls.keeping.belongings import Keeping, Owned
+from mcp_server.calls.session_objects import Keeping, Owned
+from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.placing import Trash
-from mcp_server.guards.processes import Ground, Workshop, workshop
-from mcp_server.guards.search import Finder
-from mcp_server.model.ending import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.ports.context import Context
-from mcp_server.model.ports.files import Files
-from mcp_server.model.ports.processes import Processes
+from mcp_server.guards.processes.build import workshop
+from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.search.search import Finder
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.tools import Demand
 from tests.tools.workbench import Memory
-from tools.lsp.offers import LSP
+from tools.lsp.definitions import LSP
 
 FAKE = Path(__file__).with_name("fake.py")
 
@@ -121,6 +123,6 @@ def body() -> str:
 
 
 def patient(**seconds: float) -> Any:
-    from tools.lsp.asking import PATIENCE
+    from tools.lsp.lsp import PATIENCE
 
     return replace(PATIENCE, **seconds)

@@ -3,9 +3,9 @@
 import pytest
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import ACTING, REVIEWING, WARMUP, Effect, Hints
-from tools.lsp.offers import COMMANDS, LSP, SERVERS
-from tools.lsp.questions import COMMANDS as QUESTIONS
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints
+from tools.lsp.definitions import COMMANDS, LSP, SERVERS
+from tools.lsp.queries import COMMANDS as QUESTIONS
 from tools.lsp.servers import BY_NAME
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mcp_server.guards.processes import Granted, Workshop
 from mcp_server.guards.processes.child import Running
-from mcp_server.model.ports.processes import Command
+from mcp_server.guards.processes.commands import Granted, Workshop
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import Demand
+from mcp_server.model.processes import Command
+from mcp_server.model.tools import Demand
 from tests.tools.lsp.ground import Bench, bench, server
 from tools.lsp.servers import BY_NAME
 

@@ -14,12 +14,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mcp_server.guards.processes import Workshop
-from mcp_server.model.ending import Code, Done, Problem
+from mcp_server.guards.processes.commands import Workshop
 from mcp_server.model.posture import Profile
+from mcp_server.model.results import Code, Done, Problem
 from tests.tools.lsp.ground import Bench, bench, patient, server
-from tools.lsp import asking
-from tools.lsp.questions import COMMANDS
+from tools.lsp import lsp
+from tools.lsp.queries import COMMANDS
 
 SOURCE = "def greet(name):\n    return name\n\n\ngreet(greet)\n"
 Started = Callable[..., AbstractAsyncContextManager[Bench]]
@@ -160,7 +160,7 @@ async def test_a_server_nobody_asks_any_more_is_told_goodbye(started: Started, t
 async def test_one_that_never_answers_is_stopped(
     started: Started, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(asking, "PATIENCE", patient(start=0.3, answer=0.3))
+    monkeypatch.setattr(lsp, "PATIENCE", patient(start=0.3, answer=0.3))
     async with started(on={method: [["silent"]]}) as one:
         ending = await problem(one)
         assert (ending.code, one.pids) == (Code.TIMEOUT, [])
@@ -338,7 +338,7 @@ async def test_results_of_any_shape_are_no_fault_of_ours(started: Started, hosti
 async def test_it_says_so_while_the_project_is_still_looked_through(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "PATIENCE", patient(indexing=0.1))
+    monkeypatch.setattr(lsp, "PATIENCE", patient(indexing=0.1))
     begin = ["say", "$/progress", {"token": 1, "value": {"kind": "begin", "title": "indexing"}}]
     async with started(on={"initialized": [begin]}) as one:
         assert "still indexing" in await one.text("goto_references", symbol="greet", line=1)
@@ -351,7 +351,7 @@ async def test_it_says_so_while_the_project_is_still_looked_through(
 
 
 async def test_problems_that_are_announced_are_waited_for(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "PATIENCE", patient(diagnostics=0.3))
+    monkeypatch.setattr(lsp, "PATIENCE", patient(diagnostics=0.3))
     here = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 3}}
 
     def publish(uri: str, **about: Any) -> list[Any]:

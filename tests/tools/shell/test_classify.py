@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.tool import READING, Effect
+from mcp_server.model.tools import READING, Effect
 from tools.shell.classify import Kind, kind
-from tools.shell.known import BUILDS, READS
-from tools.shell.offers import BASH
+from tools.shell.definitions import BASH
+from tools.shell.known_commands import BUILDS, READS
 
 TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "commands.yaml").read_text())
 BYPASS: dict[str, str] = TABLE["bypass"]

@@ -1,0 +1,198 @@
+"""What stands when everything is built? The house, and how it is kept open.
+
+What is behind the entrance is loaded for the first call: that is most of what there is.
+"""
+
+import asyncio
+import gc
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from mcp_server.calls.health import HealthGate
+from mcp_server.calls.pauses import Holds
+from mcp_server.calls.postures import Postures
+from mcp_server.calls.session_objects import Keeping
+from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.stops import LiveCalls
+from mcp_server.config.load import Law
+from mcp_server.installation import linked
+from mcp_server.model.policy import Shelter
+from mcp_server.model.processes import Sandboxing
+from mcp_server.model.results import Ending, Refusal
+from mcp_server.reload import Renewal
+from mcp_server.settings import Settings
+from mcp_server.state.peek import glimpse
+from mcp_server.state.servers import STOP, obeyed
+from mcp_server.state.store import Store
+from mcp_server.wire.notifications import Notices
+from mcp_server.wire.server import MenuServer
+
+if TYPE_CHECKING:
+    from mcp_server.calls.pipeline import Pipeline
+    from mcp_server.calls.request import Asked
+    from mcp_server.gate import Gate
+
+AFTER_FIRST_LIST = 0.3
+"""Seconds; hosts list at once, and what they call first waits for the state in any case."""
+
+
+@dataclass
+class Entrance:
+    """Where calls come in. What stands behind it is built for the first one: hosts start many servers, list what they
+    have, and never call most of them."""
+
+    build: Callable[[], "Gate"]
+    sandbox: Sandboxing
+    missing: Callable[[], None] = lambda: None
+    """Called when there is found to be none."""
+
+    @cached_property
+    def gate(self) -> "Gate":
+        built = self.build()
+        # Asked for when it comes to that: over a network the gate stands before anybody says who is to hear of it.
+        built.shop.ladder.missing = lambda: self.missing()
+        settle()
+        return built
+
+    def open(self) -> None:
+        """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
+        _ = self.gate
+
+    async def run(self, asked: "Asked") -> Ending:
+        return await self.gate.pipeline.run(asked)
+
+    def shelter(self) -> Shelter:
+        """As long as nobody looked, a sandbox is hoped to hold."""
+        if self.built:
+            return self.gate.shop.ladder.shelter()
+        return Shelter.MISSING if self.sandbox is Sandboxing.OFF else Shelter.THERE
+
+    def redact(self, text: str) -> str:
+        return self.gate.redactor.redact(text)
+
+    @property
+    def built(self) -> bool:
+        return "gate" in vars(self)
+
+    async def close(self) -> None:
+        if self.built:
+            await self.gate.shop.close()
+
+
+@dataclass
+class House:
+    """Everything, built and connected; `running()` opens what has to be open while it is used."""
+
+    law: Law
+    settings: Settings
+    store: Store
+    sessions: Sessions
+    postures: Postures
+    holds: Holds
+    entrance: Entrance
+    notices: Notices
+    keeping: Keeping
+    renewal: Renewal
+    live_calls: LiveCalls
+    server: MenuServer
+    health: HealthGate
+    token: str | None
+    """What a client has to show over HTTP; None where nobody is asked."""
+    last_words: Callable[[], None] | None = None
+    """What telemetry hands over at the end, where it is on."""
+
+    @property
+    def pipeline(self) -> "Pipeline":
+        return self.entrance.gate.pipeline
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        self.renewal.begin()
+        changed = asyncio.Event()
+        self.store.on_change(changed.set)
+        self.store.on_change(self.live_calls.heed)
+        if self.settings.http is None:
+            # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
+            person = self.settings.person
+            self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
+            loop.call_later(AFTER_FIRST_LIST, self.store.wake)
+            # The first call needs to know; by then it is known.
+            loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, linked))
+        else:
+            await self.store.ready()
+            self.entrance.open()
+        # Understood before anybody is told that it is.
+        self.renewal.stoppable = listens(lambda: tasks.append(loop.create_task(self._stopped())))
+        works = (self._follow(changed), self.keeping.tend(), self.renewal.follow())
+        tasks = [loop.create_task(work) for work in works]
+        self.entrance.missing = lambda: tasks.append(loop.create_task(self._seen_anew()))
+        self.renewal.tell = self._seen_anew
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await self.keeping.close()
+            await self.entrance.close()
+            # After the last child: until then each can be told whose it is.
+            self.renewal.close()
+            self.notices.close()
+            await self.live_calls.close()
+            await self.store.close()
+            if self.last_words is not None:
+                await to_thread.run_sync(self.last_words)
+
+    async def _stopped(self) -> None:
+        """By a signal, because no order could be written."""
+        if await self.live_calls.end_all():
+            obeyed(self.settings.state, os.getpid())
+
+    async def _seen_anew(self) -> None:
+        """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
+        await self.notices.elsewhere((), self.postures.everybody())
+
+    async def _follow(self, changed: asyncio.Event) -> None:
+        """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
+        await changed.wait()
+        settle()
+        await self._health()
+        while await changed.wait():
+            changed.clear()
+            await self.holds.refresh()
+            moved = await self.sessions.refresh()
+            await self.postures.refresh()
+            await self.notices.elsewhere(moved, self.postures.moved())
+
+    async def _health(self) -> None:
+        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        with suppress(Refusal):
+            condition = await self.store.ready()
+            if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
+                await self.health.failed(ill)
+
+
+def listens(deed: Callable[[], object]) -> bool:
+    """False where signals do not come, as beside the main thread."""
+    try:
+        asyncio.get_running_loop().add_signal_handler(STOP, deed)
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def settle() -> None:
+    """The house and its engine stand, and stay for good: the collector takes the rubble away and looks at them no more.
+
+    Once they are among what it looks at, it stops everything for tens of milliseconds at moments of its choosing.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, 20, 100)

@@ -1,0 +1,192 @@
+"""What does another model say about a run that is over? Asked at the operator's endpoint, and believed in nothing.
+
+What goes out is the run as the record has it, bounded and without secrets. What comes back is a stranger's text: it
+counts only in the shape that was asked for, and stands in the report as a model's words, beside what was checked.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from mcp_server.calls.reviews import Run, Seen, named
+from mcp_server.config.prompts import Unspeakable
+from mcp_server.guards.redaction import Redactor
+from mcp_server.guards.sanitizer import marked, sanitize
+from mcp_server.guards.shortening import cut
+from mcp_server.model.network import Network, Request, Response
+from mcp_server.model.policy import Reviewing
+from mcp_server.model.posture import Profile
+from mcp_server.model.reports import LISTS, Opinion
+from mcp_server.model.results import Refusal
+from mcp_server.policy.arguments import not_json
+from mcp_server.state.gathering import of_run
+from mcp_server.state.store import Store
+
+PROMPT = "qa/reviewer"
+NAME = "a model's review"
+MOST_CALLS = 200
+MOST_RECORD = 24_000
+MOST_ANSWER = 4_000
+MOST_REASON = 200
+MOST_LINE = 400
+MOST_REPLY = 256 * 1024
+OK = 200
+TEXTS = {"type": "array", "items": {"type": "string"}}
+SHAPE: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}, **dict.fromkeys(LISTS, TEXTS)},
+    "required": list(LISTS),
+}
+THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
+
+
+class Unusable(Exception):
+    """The reply is none; the message says what is wrong with it and repeats nothing of it."""
+
+
+@dataclass(frozen=True)
+class Reviewer:
+    wish: Reviewing
+    key: str
+    """Empty where the endpoint wants none, or where the variable that should hold it holds nothing."""
+    network: Network
+    """The door to the endpoint, and to nothing else."""
+    store: Store
+    redactor: Redactor
+    say: Callable[[str], str]
+
+    async def look(self, run: Run) -> Seen:
+        if why := self._unasked(run):
+            return self._failed(why)
+        try:
+            body = self._body(await self._record(run))
+        except Unspeakable as wrong:
+            return self._failed(str(wrong))
+        asked = Opinion(self.wish.model, self.wish.place, len(body))
+        try:
+            return Seen(opinion=self._read(await self._sent(body), asked))
+        except Unusable as wrong:
+            return self._failed(str(wrong), asked)
+        except Refusal as refused:
+            return self._failed(refused.problem.message, asked)
+
+    def _failed(self, why: str, asked: Opinion | None = None) -> Seen:
+        return Seen(unchecked=(f"{NAME}: {self._line(why)}",), opinion=asked)
+
+    def _unasked(self, run: Run) -> str:
+        """Why nobody is asked at all. At `restricted` the person lets nothing happen unasked but reading, and whoever
+        narrows narrows what the operator set up, too."""
+        if run.profile is Profile.RESTRICTED:
+            return "not asked, because at profile `restricted` nothing is sent out"
+        if self.wish.key and not self.key:
+            return f"not asked, because the environment variable `{self.wish.key}` holds no key"
+        if not (self.key.isascii() and self.key.isprintable()):
+            return f"not asked, because what the environment variable `{self.wish.key}` holds cannot be a key"
+        return ""
+
+    async def _record(self, run: Run) -> str:
+        """The run in words, from what is on record: no arguments, no results."""
+        told = await self.store.read(partial(of_run, run=run.session.run))
+        parts = [
+            f"The run was ended as: {run.status}",
+            "\n".join(("Its calls, the newest last:", *calls(run))),
+            *([f"What was noted of it:\n{told.text}"] if told else []),
+            f"The answer that was delivered:\n{self.redactor.cut(run.answer, MOST_ANSWER)}",
+        ]
+        return marked(self.redactor.cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
+
+    def _body(self, record: str) -> bytes:
+        """Nothing but what every such endpoint knows: further parameters are where they differ."""
+        said = [{"role": "system", "content": self.say(PROMPT)}, {"role": "user", "content": record}]
+        return json.dumps({"model": self.wish.model, "messages": said, "stream": False}).encode()
+
+    async def _sent(self, body: bytes) -> Response:
+        key = (("Authorization", f"Bearer {self.key}"),) if self.key else ()
+        headers = (("Content-Type", "application/json"), ("Accept", "application/json"), *key)
+        return await self.network.fetch(
+            Request(self.wish.endpoint, "POST", headers, body, seconds=self.wish.patience, most_bytes=MOST_REPLY)
+        )
+
+    def _read(self, response: Response, asked: Opinion) -> Opinion:
+        found = reply(response)
+        issues, missing, suggested = (self._lines(found[name]) for name in LISTS)
+        said = self._line(found.get("summary", ""))
+        return Opinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
+
+    def _lines(self, texts: Sequence[str]) -> tuple[str, ...]:
+        return named([line for text in texts if (line := self._line(text))])
+
+    def _line(self, text: str) -> str:
+        """One line, without what a terminal or a model would obey unseen, and without a secret that came back."""
+        return cut(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
+
+
+def calls(run: Run) -> Iterator[str]:
+    outcomes = {row.fields.get("intent"): row.fields for row in run.rows if row.kind == "outcome"}
+    lines: list[str] = []
+    for row in run.rows:
+        what = f"{row.fields.get('tool')} ({row.fields.get('effect')})"
+        if row.kind == "intent":
+            lines.append(f"{what}: {ended(outcomes.get(row.seq))}")
+        elif row.kind == "question":
+            lines.append(f"{what}: the person was asked first")
+        elif row.kind == "refusal":
+            reason = str(row.fields.get("reason", ""))[:MOST_REASON]
+            lines.append(f"{what}: did not run, {row.fields.get('code')}: {reason}")
+    if len(lines) > MOST_CALLS:
+        yield f"({len(lines) - MOST_CALLS} earlier ones are left out)"
+    yield from (f"- {line}" for line in lines[-MOST_CALLS:] or ("none",))
+
+
+def ended(outcome: Mapping[str, Any] | None) -> str:
+    if outcome is None:
+        return "nothing is known of how it ended"
+    parts = [outcome.get("ending"), outcome.get("code"), outcome.get("tested") and f"tests {outcome['tested']}"]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def reply(response: Response) -> Mapping[str, Any]:
+    """The object that was asked for, or why there is none."""
+    if response.status != OK:
+        raise Unusable(f"the endpoint answered with status {response.status}")
+    if response.cut:
+        raise Unusable(f"the endpoint's answer is longer than {MOST_REPLY // 1024} KB")
+    return shaped(parsed(spoken(parsed(response.body, "the endpoint's answer")), "what the model said"))
+
+
+def spoken(found: object) -> str:
+    """What the model said, out of the envelope that the endpoint puts around it."""
+    value: object = found
+    for step in ("choices", 0, "message", "content"):
+        if isinstance(step, int):
+            value = cast(Sequence[object], value)[step] if isinstance(value, list) and value else None
+        else:
+            value = cast(Mapping[str, object], value).get(step) if isinstance(value, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise Unusable("the endpoint's answer holds no message of a model")
+    text = THOUGHT.sub("", value).strip()
+    fenced = FENCE.match(text)
+    return fenced[1] if fenced else text
+
+
+def parsed(text: str | bytes, what: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Unusable(f"{what} is not JSON") from None
+
+
+def shaped(found: object) -> Mapping[str, Any]:
+    from jsonschema_rs import Draft202012Validator
+
+    if not isinstance(found, dict) or not_json(given := cast(dict[str, Any], found)):
+        raise Unusable("what the model said is no JSON object")
+    wrong = next(iter(Draft202012Validator(dict(SHAPE), offline=True).iter_errors(given)), None)
+    if wrong is not None:
+        names = ", ".join(f"`{name}`" for name in LISTS)
+        raise Unusable(f"what the model said has not the shape it was asked for: lists of texts, named {names}")
+    return given

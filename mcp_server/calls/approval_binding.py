@@ -1,0 +1,93 @@
+"""What is a yes bound to? The arguments that decide what a call does, and the places their paths lead to."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from mcp_server.calls.approval_text import FOLDERS, STANDS
+from mcp_server.calls.request import CANONICAL, Found
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import Wanted
+from mcp_server.model.results import Refusal
+from mcp_server.model.tools import Arguments, Demand, Effect, Tool
+from mcp_server.policy.arguments import normalised
+from mcp_server.state.engine.rows import Judged
+
+NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Binding:
+    jail: Jail
+    """Knows what a path means here, and where its links lead."""
+    redactor: Redactor
+
+    def destinations(self, found: Found, facts: Arguments) -> Arguments:
+        """The paths among the arguments that lead elsewhere, and where to; which folders they name; and what else the
+        call stands on."""
+        given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
+        there = {name: _apply(value, self.jail.leads) for name, value in given.items()}
+        leads = {name: there[name] for name in given if there[name] != given[name]}
+        # A folder of the same name may be another one by then.
+        known: Mapping[str, Any] = found.tool.arguments.get("properties", {})
+        named = {name: found.arguments.get(name, known.get(name, {}).get("default")) for name in found.tool.places}
+        folders = {name: _apply(value, self._folder) for name, value in named.items()}
+        return {**leads, FOLDERS: folders, **({STANDS: facts} if facts else {})}
+
+    def _folder(self, path: str) -> str:
+        found = self.jail.folder_identity(path)
+        return f"{found[0]}:{found[1]}" if found else ""
+
+    def wanted(self, found: Found, judged: Judged, leads: Arguments) -> Wanted:
+        """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
+        session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
+        demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
+        digest = self._digest(found.tool, found.arguments, leads)
+        exact = Effect.EXEC in (found.tool.effect, demand.effect)
+        asked = Wanted.by(session, judged.posture, found.tool.name, demand, digest)
+        return replace(
+            asked,
+            # Nobody says yes for longer to what they do not see all of.
+            # Nor to what stands on more than its arguments, unless it is for that alone.
+            lasting=asked.lasting and not self._holds_secret(found.arguments) and (exact or not found.tool.stands_on),
+            exact=exact,
+            loose=found.loose,
+        )
+
+    def _digest(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:
+        """The digest of what decides. An argument left out counts as its default. What a tool does not call incidental
+        decides: what nobody thought of is asked about once more, and never let through."""
+        given = {name: value for name, value in arguments.items() if name not in tool.incidental}
+        given = normalised(tool.arguments, given)
+        places = {name: _apply(given[name], self._spelling) for name in tool.places if name in given}
+        known: Mapping[str, Any] = tool.arguments.get("properties", {})
+        decides = {name: one for name, one in {**given, **places}.items() if not _is_default(known.get(name), one)}
+        canonical = CANONICAL.encode({"decides": decides, "leads": leads})
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def _spelling(self, path: str) -> str:
+        try:
+            return self.jail.relative(path)
+        except Refusal:
+            return path
+
+    def _holds_secret(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return any(secret for _, secret in self.redactor.pieces(value))
+        if isinstance(value, Mapping):
+            entries = cast(Mapping[str, Any], value)
+            return any(self._holds_secret(one) for entry in entries.items() for one in entry)
+        return isinstance(value, list) and any(map(self._holds_secret, cast(list[Any], value)))
+
+
+def _is_default(schema: Any, value: Any) -> bool:
+    default = cast(Mapping[str, Any], schema).get("default", NOTHING) if isinstance(schema, Mapping) else NOTHING
+    return type(default) is type(value) and default == value
+
+
+def _apply(value: Any, turn: Callable[[str], str]) -> Any:
+    if isinstance(value, list):
+        return [_apply(one, turn) for one in cast(list[Any], value)]
+    return turn(value) if isinstance(value, str) else value

@@ -1,0 +1,78 @@
+"""Did a person answer this form? They typed four characters that stand in its message alone, and took their time.
+
+Many clients answer by themselves: they accept an empty form within a millisecond, or cancel and decline whatever comes.
+None of that is a person's word, neither their yes nor their no. What cannot be told from a program is a program that
+reads the message and waits; against it the operator has `approvals: out_of_band`.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast
+
+from mcp_server.model.context import Client
+from mcp_server.model.results import Code, Refusal
+from mcp_server.state.engine.rows import Clock
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""Nothing that is taken for something else."""
+LENGTH = 4
+SOONEST_NS = 10**9
+"""Nobody reads a question and answers it in less."""
+
+
+class Said(StrEnum):
+    YES = "yes"
+    NO = "no"
+    UNCLEAR = "unclear"
+    """Perhaps a person, who closed the form or typed something else."""
+    NOTHING = "nothing"
+    """A program answered, or none did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    said: Said
+    why: str = ""
+    """What was wrong with the answer, after "the client"."""
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+async def ask(client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None) -> Heard:
+    """Put the question to the person through the client. Where that ends the call, the characters and the time travel
+    with it, sealed."""
+    code, _, since = client.noted(key).partition(" ")
+    if not since.isdigit():
+        code, since = new_code(), str(clock.now_ns())
+    try:
+        reply = await client.request(key, "elicitation/create", form(message, code, more or {}), f"{code} {since}")
+    except Refusal as refused:
+        late = refused.problem.code is Code.TIMEOUT
+        return Heard(Said.NOTHING, "did not answer the question in time" if late else "could not put the question")
+    if clock.now_ns() - int(since) <= SOONEST_NS:
+        return Heard(Said.NOTHING, "answered within a second, before anybody could have read the question")
+    content = cast(Mapping[str, Any], reply.get("content") or {})
+    match reply.get("action"):
+        case "accept" if "".join(str(content.get("code", "")).split()).upper() == code:
+            return Heard(Said.YES, content=content)
+        case "accept":
+            return Heard(Said.UNCLEAR, "accepted without the four characters from the question")
+        case "decline":
+            return Heard(Said.NO)
+        case _:
+            return Heard(Said.UNCLEAR, "closed the question without an answer")
+
+
+def form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Strings alone, which every client can show. The characters stand in the message and nowhere else: whoever fills
+    in a form by its fields does not find them."""
+    typed = {"type": "string", "title": "Code", "description": "The four characters at the end of the message."}
+    return {
+        "message": f"{message}\nTo allow it, type these four characters: {code}",
+        "requestedSchema": {"type": "object", "properties": {"code": typed, **more}, "required": ["code"]},
+    }
+
+
+def new_code() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))

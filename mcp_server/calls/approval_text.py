@@ -1,0 +1,108 @@
+"""What is the person shown? Who asks, which tool, what it would do, and with which arguments."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_server.calls.spelling import argument_lines, mark_secrets, spell
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import Approval, Scope
+from mcp_server.model.policy import Decision
+from mcp_server.model.results import Code, Problem
+from mcp_server.model.tools import Arguments, Tool
+
+MOST_SHOWN = 4_000
+"""Characters of a question. More of them nobody reads in a host's form, and some forms cut them off."""
+MOST_READ = 1_000_000
+"""And more than these nobody reads at all."""
+MOST_REASON = 600
+SERVER = "menugate"
+STANDS = "it stands on"
+"""Among the places that a call leads to: what else decides what it does. No argument is called so."""
+STANDS_ON = "As things stand; if that changes before it runs, you are asked again:"
+"""No argument writes a line of its own, and so none writes this one."""
+FOLDERS = "the folders"
+"""And which folders its paths name, however they are called. That is not shown: a number tells nobody anything."""
+
+
+def question(
+    tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, leads: Arguments | None = None
+) -> str:
+    """All that would happen, the part that decides first. Every character is seen, and nothing is left out but known
+    secrets, which are marked: no line of it can be written by an argument."""
+    effect = decision.demand.effect if decision.demand else tool.effect
+    lines = [
+        f"{SERVER} asks before it runs the tool `{tool.name}`.",
+        mark_secrets(decision.reason, redactor),
+        f"Effect: {effect}",
+        "Arguments:" if arguments else "Arguments: none",
+    ]
+    for name in sort_names(tool, arguments):
+        lines += argument_lines(name, arguments[name], redactor)
+        if leads and name in leads:
+            lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
+    if leads and STANDS in leads:
+        lines.append(STANDS_ON)
+        for name, fact in leads[STANDS].items():
+            lines += argument_lines(name, fact, redactor, quoted=False)
+    return "\n".join(lines)
+
+
+def sort_names(tool: Tool, arguments: Arguments) -> list[str]:
+    """What decides comes first: the subject, the places, then as the tool declares them; the incidental comes last."""
+    subject = (tool.subject[0],) if tool.subject else ()
+    declared: Mapping[str, Any] = tool.arguments.get("properties", {})
+    deciding = [name for name in (*subject, *tool.places, *declared, *sorted(arguments)) if name not in tool.incidental]
+    return [name for name in dict.fromkeys((*deciding, *tool.incidental)) if name in arguments]
+
+
+def summarise(whole: str, id: str) -> str:
+    """What stands for a question that is too long: no part of its arguments, which would pass for all of them."""
+    head, why, effect, _ = whole.split("\n", 3)
+    why = why if len(why) <= MOST_REASON else "Why is said there, too."
+    return (
+        f"{head}\n{why}\n{effect}\nArguments: too long to show here. `{SERVER} approvals show {id}` shows all "
+        f"{len(whole):,} characters of this question; it can be approved once you have seen them."
+    )
+
+
+def scopes(approval: Approval) -> Mapping[str, Any]:
+    """The further field of the form where the person may choose for how long."""
+    if not approval.wanted.lasting:
+        return {}
+    says = f"`{Scope.ONCE}`: this call alone. `{Scope.SESSION}`: this {approval.wanted.lasts_for}, in this session."
+    chosen = {"type": "string", "title": "For how long", "description": says, "enum": [str(one) for one in Scope]}
+    return {"scope": chosen}
+
+
+def missing(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
+    """Nobody can be asked through the client, or `why` it gave no answer: so how the person is reached is said."""
+    unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
+    reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.unread else ""
+    way_out = (
+        f"{unanswered}Nothing ran. The user {reads}says yes with `menugate approve {approval.id}` or no with "
+        f"`menugate deny {approval.id}`, within {minutes(seconds)}; tell them with `message_user`. "
+        "Then make the same call again."
+    )
+    data = {"layer": str(decision.layer), "rule": decision.rule, "approval": approval.id}
+    return Problem(Code.APPROVAL_REQUIRED, decision.reason, way_out, data)
+
+
+def unreadable(tool: Tool, size: int) -> Problem:
+    message = f"this call of `{tool.name}` needs the person's yes and is {size:,} characters long. Nothing ran."
+    return Problem(Code.TOO_LARGE, message, f"Make it in parts of fewer than {MOST_READ:,} characters each.")
+
+
+def lapsed(tool: Tool, why: str) -> Problem:
+    message = f"the yes to this call of `{tool.name}` does not count: {why}. Nothing ran."
+    return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again, and the person is asked anew.")
+
+
+def denied(tool: Tool, reason: str = "") -> Problem:
+    message = f"the user was asked about this call of `{tool.name}` and said no. Nothing ran."
+    said = f" They say: {reason}" if reason else ""
+    return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would rather have.{said}")
+
+
+def minutes(seconds: float) -> str:
+    whole = max(1, round(seconds / 60))
+    return f"{whole} minutes" if whole != 1 else "a minute"

@@ -1,0 +1,202 @@
+"""Did the person say yes to this call? Asked through the client where it may answer for them, and past it otherwise.
+
+Every question is written down before it goes out, every yes is used once and burnt with the record of the call it lets
+through, and whatever goes wrong on the way is no yes. Nor is it a no: the question stays open for the person.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio
+
+from mcp_server.calls import approval_form, approval_text
+from mcp_server.calls.approval_form import Heard, Said
+from mcp_server.calls.request import Found
+from mcp_server.config.operator import Config
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way
+from mcp_server.model.approvals import Approvals as Asking
+from mcp_server.model.policy import Decision
+from mcp_server.model.results import Problem, Refusal
+from mcp_server.model.tools import Arguments, Demand
+from mcp_server.state import approval_questions, approvals
+from mcp_server.state.approval_questions import STOPPED
+from mcp_server.state.engine.rows import Asked, Clock
+from mcp_server.state.engine.transaction import View
+from mcp_server.state.store import Store
+
+KEY = "approval-"
+"""What a question's name begins with where a client carries it back and forth."""
+MOST_TRIES = 3
+"""So often a client may come back with something that is no answer. From then on the person answers past it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """What lets one call through."""
+
+    approval: Approval
+    carried: bool = False
+    """The client brought the question back, or never let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom the operator lets answer."""
+
+    anybody: bool = True
+    """False where no client may answer for the person."""
+    except_for: frozenset[str] = frozenset()
+    """The effects and tools for which none may, where it may for others."""
+
+    def of_client(self, tool: str, demand: Demand) -> bool:
+        return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
+
+
+def trust(config: Config) -> Trust:
+    return Trust(config.approvals is Asking.ELICIT, config.out_of_band)
+
+
+def new_id() -> str:
+    """Short enough to be typed, and not one that anybody guesses while it is open."""
+    return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
+
+
+@dataclass(frozen=True)
+class Approvals:
+    store: Store
+    clock: Clock
+    redactor: Redactor
+    trust: Trust
+    seconds: float
+
+    async def ask(
+        self, found: Found, wanted: Wanted, decision: Decision, judged: Asked, leads: Arguments
+    ) -> Yes | Problem:
+        """A yes for this call, or why there is none. Raises where the call ends here with the question."""
+        carried = await self._carried(found, wanted)
+        if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is Answer.OPEN):
+            return self._settled(found, wanted, await self._thought_better(found, carried))
+        by_client = self._by_client(found, decision)
+        if carried is None:
+            known = await self.store.read(partial(approvals.standing, call=wanted, now=self.clock.now_ns()))
+            if known is not None and known.answer is not Answer.OPEN and self._counts(known, by_client):
+                return self._settled(found, wanted, known, carried=False)
+            whole = approval_text.question(found.tool, found.arguments, decision, self.redactor, leads)
+            if len(whole) > approval_text.MOST_READ:
+                return approval_text.unreadable(found.tool, len(whole))
+            carried = await self._open(wanted, whole, judged)
+        if not by_client or carried.whole or carried.tries >= MOST_TRIES:
+            return approval_text.missing(decision, carried, self.seconds)
+        return await self._asked(found, carried, decision)
+
+    def _by_client(self, found: Found, decision: Decision) -> bool:
+        demand = decision.demand
+        trusted = demand is not None and self.trust.of_client(found.tool.name, demand)
+        return trusted and found.asked.client.can("elicitation")
+
+    def _counts(self, known: Approval, by_client: bool) -> bool:
+        """The person's word counts; a client's only where it may still answer, and its no only for that one time."""
+        if known.way is Way.PERSON:
+            return True
+        return known.answer is Answer.YES and by_client
+
+    async def _carried(self, found: Found, wanted: Wanted) -> Approval | None:
+        """The question that the client brings back, if it was about this call."""
+        for key in found.asked.client.carried:
+            if not key.startswith(KEY):
+                continue
+            known = await self.store.read(partial(approval_questions.approval, id=key.removeprefix(KEY)))
+            if known is not None and known.wanted.arguments_sha256 == wanted.arguments_sha256:
+                return known if known.wanted.tool == wanted.tool else None
+        return None
+
+    def _settled(self, found: Found, wanted: Wanted, known: Approval, carried: bool = True) -> Yes | Problem:
+        if known.redeemable(wanted, self.clock.now_ns(), carried):
+            return Yes(known, carried)
+        if known.answer is Answer.NO:
+            return approval_text.denied(found.tool, known.reason)
+        why = known.void or "it has expired, or the posture or the stage changed since"
+        return approval_text.lapsed(found.tool, "it was used already" if known.spent else why)
+
+    async def _thought_better(self, found: Found, known: Approval) -> Approval:
+        """A no that comes with the question after a yes past the client: the later word holds."""
+        if known.answer is not Answer.YES or known.used or not found.asked.client.noted(KEY + known.id):
+            return known
+        heard = await self._said(found, known)
+        return (heard.said is Said.NO and await self._answered(known, heard)) or known
+
+    async def _open(self, wanted: Wanted, whole: str, judged: Asked) -> Approval:
+        now = self.clock.now_ns()
+        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
+        if len(whole) > approval_text.MOST_SHOWN:
+            draft = replace(draft, message=approval_text.summarise(whole, draft.id), whole=whole)
+        return await self.store.write(lambda tx: approvals.ask(tx, draft, judged))
+
+    async def _asked(self, found: Found, approval: Approval, decision: Decision) -> Yes | Problem:
+        """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
+        heard: Heard | None = None
+        with self._until_settled(approval):
+            heard = await self._said(found, approval)
+        # Past the client: what the person said there is what holds, and what the client shows is taken back.
+        settled = await (self._answered(approval, heard) if heard else self.store.read(self._look(approval)))
+        if settled is None or settled.void:
+            why = settled.void if settled else "it has expired or was used already"
+            return approval_text.lapsed(found.tool, why)
+        if settled.answer is Answer.OPEN:
+            return approval_text.missing(decision, settled, self.seconds, heard.why if heard else "")
+        if settled.answer is not Answer.YES:
+            return approval_text.denied(found.tool, settled.reason)
+        return Yes(settled, carried=True)
+
+    async def _said(self, found: Found, approval: Approval) -> Heard:
+        key, more = KEY + approval.id, approval_text.scopes(approval)
+        return await approval_form.ask(found.asked.client, self.clock, key, approval.message, more)
+
+    @contextmanager
+    def _until_settled(self, approval: Approval) -> Generator[None, None, None]:
+        """Nobody waits for a client's answer any longer than the question is open."""
+        scope, changed = anyio.CancelScope(), asyncio.Event()
+        forget = self.store.on_change(changed.set)
+
+        async def watch() -> None:
+            while True:
+                changed.clear()
+                with suppress(Refusal):
+                    if _is_settled(await self.store.read(self._look(approval))):
+                        scope.cancel()
+                        return
+                await changed.wait()
+
+        watching = asyncio.get_running_loop().create_task(watch())
+        try:
+            with scope:
+                yield
+        finally:
+            watching.cancel()
+            forget()
+
+    def _look(self, approval: Approval) -> Callable[[View], Approval | None]:
+        return partial(approval_questions.approval, id=approval.id)
+
+    async def _answered(self, approval: Approval, heard: Heard) -> Approval | None:
+        if heard.said in (Said.UNCLEAR, Said.NOTHING):
+            # Who answers by itself does so again; a person may have mistyped.
+            tries = 1 if heard.said is Said.UNCLEAR else MOST_TRIES
+            return await self.store.write(partial(approvals.leave_open, id=approval.id, tries=tries, why=heard.why))
+        answer = Answer.YES if heard.said is Said.YES else Answer.NO
+        lasting = heard.content.get("scope") == Scope.SESSION
+        reply = approvals.Reply(approval.id, answer, Way.CLIENT, Scope.SESSION if lasting else Scope.ONCE)
+        return await self.store.write(lambda tx: approvals.answer(tx, reply))
+
+
+def _is_settled(known: Approval | None) -> bool:
+    """By the person past the client, or by what makes every answer void. Who stops a call ends it by another way, and
+    is told what was ended."""
+    if known is None or known.void:
+        return known is None or known.void != STOPPED
+    return known.answer is not Answer.OPEN and known.way is Way.PERSON

@@ -1,0 +1,44 @@
+"""What has a run spent? Calls, minutes, results, and the same call failing again and again."""
+
+import time
+from dataclasses import dataclass
+
+from mcp_server.model.policy import Spent
+from mcp_server.model.results import Ending, Problem
+from mcp_server.model.tools import Tool
+
+
+@dataclass
+class Spending:
+    """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing.
+
+    A call is counted when it is let through and not when it is over: of calls made at once, each sees the others.
+    """
+
+    calls: int = 0
+    result_bytes: int = 0
+    repeated_failures: int = 0
+    begun_ns: int | None = None
+    failing: str = ""
+    """What failed last: the tool and its arguments' digest."""
+
+    def so_far(self, in_phase: int = 0) -> Spent:
+        minutes = 0.0 if self.begun_ns is None else (time.monotonic_ns() - self.begun_ns) / 60e9
+        return Spent(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
+
+    def begin(self) -> None:
+        if self.begun_ns is None:
+            self.begun_ns = time.monotonic_ns()
+
+    def take(self, tool: Tool) -> None:
+        self.calls += not tool.meta
+
+    def give_back(self, tool: Tool) -> None:
+        """The call did not run, or comes again from its top. Another run may have begun meanwhile."""
+        self.calls = max(0, self.calls - (not tool.meta))
+
+    def add(self, shown: Ending, call: str) -> None:
+        self.result_bytes += len(shown.text)
+        failed = isinstance(shown, Problem)
+        self.repeated_failures = (self.repeated_failures + 1 if call == self.failing else 1) if failed else 0
+        self.failing = call if failed else ""

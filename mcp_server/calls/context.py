@@ -1,0 +1,96 @@
+"""What is a tool given? The ports of its call, each made when it is first reached for, and nothing else."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.request import Found
+from mcp_server.model.context import Belongings, Client, Desk, Person, Progress
+from mcp_server.model.documents import Records
+from mcp_server.model.files import Files
+from mcp_server.model.index import Index
+from mcp_server.model.memory import Memory
+from mcp_server.model.network import Network
+from mcp_server.model.posture import Profile
+from mcp_server.model.processes import Processes
+from mcp_server.model.results import Ending
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Arguments, Demand
+
+if TYPE_CHECKING:
+    # A checker does not take a cached property for the property that it is to whoever reads it.
+    made_once = property
+else:
+    from functools import cached_property as made_once
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the ports of a call come from."""
+
+    files: Callable[[Session, Demand, Profile], Files]
+    processes: Callable[[Demand, Profile], Processes]
+    network: Callable[[Demand], Network]
+    belongings: Callable[[Session], Belongings]
+    person: Callable[[Session, Client], Person]
+    records: Callable[[Seat, Session, str], Records]
+    index: Index
+    memory: Callable[[Session], Memory]
+    progress: Callable[[Progress], Progress]
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    _ports: Ports
+    _found: Found
+    _profile: Profile
+    _call: Callable[[str, Arguments], Awaitable[Ending]]
+    session: Session
+    demand: Demand
+    desk: Desk
+    hides: Callable[[str], bool] | None = None
+    stands: Arguments | None = None
+
+    @property
+    def client(self) -> Client:
+        return self._found.asked.client
+
+    @made_once
+    def progress(self) -> Progress:
+        return self._ports.progress(self._found.asked.progress)
+
+    @made_once
+    def files(self) -> Files:
+        return self._ports.files(self.session, self.demand, self._profile)
+
+    @made_once
+    def processes(self) -> Processes:
+        return self._ports.processes(self.demand, self._profile)
+
+    @made_once
+    def network(self) -> Network:
+        return self._ports.network(self.demand)
+
+    @made_once
+    def belongings(self) -> Belongings:
+        return self._ports.belongings(self.session)
+
+    @made_once
+    def person(self) -> Person:
+        return self._ports.person(self.session, self.client)
+
+    @made_once
+    def records(self) -> Records:
+        return self._ports.records(self._found.seat, self.session, self._found.tool.name)
+
+    @property
+    def index(self) -> Index:
+        return self._ports.index
+
+    @made_once
+    def memory(self) -> Memory:
+        return self._ports.memory(self.session)
+
+    async def through(self, tool: str, arguments: Arguments) -> Ending:
+        return await self._call(tool, arguments)

@@ -1,0 +1,95 @@
+"""What does a pack remember, on whose behalf? The drawers of one call, in the name of the tool that writes."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.model.documents import LARGEST_DOCUMENT, MOST_DOCUMENTS, Document, Drawer, Overtaken, Tally, Why
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state import documents
+from mcp_server.state.store import Store
+
+NOBODY_COMES_BACK = Problem(
+    Code.UNKNOWN_HANDLE,
+    "this call carries no menu handle and its connection remembers nothing, so what it leaves behind would be lost.",
+    "Call `menu_enter`, and give the handle it answers with as `menu` in `menu_call`, in this call and those after it.",
+)
+
+
+def new_id() -> str:
+    return secrets.token_hex(4)
+
+
+@dataclass(frozen=True)
+class KeptIn:
+    """One drawer, for one call of one tool."""
+
+    store: Store
+    owner: str
+    actor: Mapping[str, Any]
+    lost: Problem | None = None
+    """Why nothing can be left here; None where it can."""
+    new_id: Callable[[], str] = new_id
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        return await self.store.read(partial(documents.document, owner=self.owner, kind=kind, id=id))
+
+    async def put(self, document: Document, why: Why) -> Document | Overtaken:
+        if self.lost is not None:
+            raise Refusal(self.lost)
+        size = len(documents.as_text(document.body))
+        if size > LARGEST_DOCUMENT:
+            raise Refusal(_too_large(document.kind, size))
+        writing = documents.Writing(self.owner, document, why, self.actor)
+        written = await self.store.write(partial(documents.put_document, writing=writing))
+        if isinstance(written, documents.Full):
+            raise Refusal(_full(document.kind))
+        return written
+
+    async def list(
+        self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
+    ) -> Sequence[Document]:
+        wanted = partial(documents.documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
+        return await self.store.read(wanted)
+
+    async def tally(self, kind: str) -> Mapping[str, Tally]:
+        return await self.store.read(partial(documents.tally, owner=self.owner, kind=kind))
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The drawers of the session, of the place in it, and of the person's workspace."""
+
+    session: Drawer
+    place: Drawer
+    workspace: Drawer
+
+
+def remembered(store: Store, seat: Seat, session: Session, tool: str) -> Remembered:
+    actor = {"principal": session.principal, "session": session.id, "run": session.run, "tool": tool}
+    lost = NOBODY_COMES_BACK if seat.passing else None
+    return Remembered(
+        KeptIn(store, documents.of_session(session.id), actor, lost),
+        KeptIn(store, documents.of_session(session.key), actor, lost),
+        KeptIn(store, documents.of_principal(session.principal), actor),
+    )
+
+
+def _too_large(kind: str, size: int) -> Problem:
+    return Problem(
+        Code.TOO_LARGE,
+        f"this {kind} would take {size:,} bytes, and {LARGEST_DOCUMENT:,} are kept at most.",
+        "Keep what is long in a file of the workspace, and name the file.",
+    )
+
+
+def _full(kind: str) -> Problem:
+    return Problem(
+        Code.TOO_LARGE,
+        f"{MOST_DOCUMENTS:,} of kind `{kind}` are kept here already, and no more.",
+        "Go on with those that are there.",
+    )

@@ -1,0 +1,69 @@
+"""What follows when menugate finds itself not in order? The health gate: it turns the work to repair, or asks for that.
+
+It never raises anything. What could do much harm with a house in disorder is taken down to `normal`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.calls.posture import Doors
+from mcp_server.model.posture import Change, Choice, Door, OnFailure, Posture, Profile, Value, WorkMode
+from mcp_server.model.results import Problem
+from mcp_server.state import ledger
+
+MOST_SAID = 3
+CONFIRM = "`menugate steer --confirm {}` turns the work mode to `repair`."
+
+
+@dataclass(frozen=True)
+class HealthGate:
+    doors: Doors
+    policy: OnFailure
+    principals: tuple[str, ...]
+    """Everybody whose work stands on this house."""
+
+    async def failed(self, faults: Sequence[str]) -> str:
+        """What was done about it, in words for the person."""
+        reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
+        await self.doors.store.write(partial(ledger.unhealthy, reason=reason, policy=self.policy))
+        if self.policy is OnFailure.LOG_ONLY:
+            return "It was put on record, and nothing else was done (`health: log-only`)."
+        said = [await self._turned(principal, reason) for principal in self.principals]
+        return " ".join(dict.fromkeys(said))
+
+    async def _turned(self, principal: str, reason: str) -> str:
+        now, choice = await self.doors.stands(principal)
+        if now.work_mode is WorkMode.REPAIR:
+            return "The work mode is `repair` already."
+        if (asked := asked_already(choice)) is not None:
+            return f"{CONFIRM.format(asked.id)} That was asked before."
+        asking = self.policy is not OnFailure.AUTO
+        change = Change(
+            id=self.doors.new_id(),
+            axes=repairing(now),
+            reason=f"health gate failed: {reason}",
+            door=Door.DOCTOR,
+            unconfirmed=asking,
+        )
+        answer = await self.doors.ask(principal, change, now.epoch)
+        if isinstance(answer, Problem):
+            return f"The work mode stays `{now.work_mode}`: {answer.message} {answer.way_out}"
+        if not isinstance(answer, Choice):
+            return f"The posture changed meanwhile; the work mode was left at `{now.work_mode}`."
+        if not asking:
+            return "The work mode was turned to `repair` (`health: auto`)."
+        how = CONFIRM.format(change.id)
+        text = f"menugate found itself not in order: {reason}. {how}"
+        await self.doors.store.leave_message("", text, principal=principal)
+        return how
+
+
+def asked_already(choice: Choice | None) -> Change | None:
+    waiting = choice.waiting if choice else ()
+    return next((one for one in waiting if one.unconfirmed and one.door is Door.DOCTOR), None)
+
+
+def repairing(now: Posture) -> dict[str, Value]:
+    lower: dict[str, Value] = {} if Profile.NORMAL.covers(now.profile) else {"profile": Profile.NORMAL}
+    return {"work_mode": WorkMode.REPAIR, **lower}

@@ -1,0 +1,223 @@
+"""What goes into the ledger about a call? A row before it runs, one after it, and one for every call that does not."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import anyio
+
+from mcp_server.calls.approval_binding import Binding
+from mcp_server.calls.approvals import Yes
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.policy import Ruling
+from mcp_server.calls.request import Asked, Found, measured
+from mcp_server.calls.sessions import seen_from
+from mcp_server.model.approvals import Wanted
+from mcp_server.model.policy import Decision, Layer, Verdict
+from mcp_server.model.posture import Posture, RunControl
+from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import READING, Arguments, Demand, Effect
+from mcp_server.model.verification import ending_of_tests
+from mcp_server.policy.stages import stage_now
+from mcp_server.policy.visibility import visible
+from mcp_server.state.approvals import Terms
+from mcp_server.state.engine.rows import Asked as Questioned
+from mcp_server.state.engine.rows import Begun, Intent, Judged, Origin, Outcome, Refused
+from mcp_server.state.store import Store
+
+JudgedT = TypeVar("JudgedT", bound=Judged)
+CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
+MOST_COUNTED = 1000
+LONGEST_NAME = 80
+"""A tool name that nobody registered is the caller's text; this much of it is kept."""
+LONGEST_TEXT = 10 * LONGEST_NAME
+"""And this much is looked through for secrets, so that half of one is none that nobody knows."""
+QUOTED = re.compile(r"`[^`]*`")
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
+
+    intent: int
+    run: str
+    at_ns: int
+    effect: Effect
+
+
+@dataclass(frozen=True)
+class Recorder:
+    store: Store
+    tool_count: Callable[[Session, Posture], int]
+    """How many tools the session saw when it called."""
+    conversation: str
+    redact: Callable[[str], str]
+    """Takes secrets out of what is kept beside the ledger."""
+    noticed: Callable[[Judged], None]
+    """Told of every decision; for telemetry, where that is on."""
+    binding: Binding
+    """What a yes is about."""
+
+    async def commence(
+        self, found: Found, posture: Posture, decision: Decision, yes: Yes | None, facts: Arguments
+    ) -> Begun:
+        """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
+        intent = self._judged(Intent, found, posture, decision)
+        # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
+        with anyio.CancelScope(shield=True):
+            return await self.store.intend(intent, self._terms(found, intent, yes, facts))
+        raise AssertionError("a scope that nobody cancels swallows nothing")
+
+    async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
+        await self.store.record(self._judged(Refused, found, posture, decision))
+
+    def asking(
+        self, found: Found, posture: Posture, decision: Decision, facts: Arguments
+    ) -> tuple[Wanted, Questioned, Arguments]:
+        """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
+        judged = self._judged(Questioned, found, posture, decision)
+        leads = self.binding.destinations(found, facts)
+        return self.binding.wanted(found, judged, leads), judged, leads
+
+    async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
+        digest, size = measured(asked.arguments)
+        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
+        refused = Refused(
+            session=asked.seat.session,
+            posture=posture,
+            tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
+            decision=decision,
+            origin=self._origin(asked, asked.seat),
+            tool_count=self.tool_count(asked.seat.session, posture),
+            arguments_sha256=digest,
+            arguments_bytes=size,
+        )
+        self.noticed(refused)
+        await self.store.record(refused)
+
+    def conclude(
+        self, found: Found, underway: Underway, ending: str, shown: Ending | None = None, size: int = 0
+    ) -> None:
+        """How it went. Not waited for: what the caller was promised is the row before."""
+        text = shown.text if shown is not None else ""
+        self.store.conclude(
+            Outcome(
+                intent=underway.intent,
+                ending=ending,
+                code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
+                latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
+                result_bytes=size,
+                shown_bytes=len(text),
+                session=found.seat.session.id,
+                tool=found.tool.name,
+                run=underway.run,
+                notes=tuple(self._notes(found, underway, shown)),
+                tested=ending_of_tests(found.tool, found.arguments, shown),
+            )
+        )
+
+    def _notes(self, found: Found, underway: Underway, shown: Ending | None) -> Iterator[tuple[str, str]]:
+        """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
+        if not isinstance(shown, Done):
+            return
+        said = shown.meta.get("notes")
+        if isinstance(said, Mapping):
+            yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
+        if underway.effect in CHANGING_FILES:
+            paths = (found.arguments.get(name) for name in found.tool.places)
+            yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
+
+    def _terms(self, found: Found, intent: Intent, yes: Yes | None, facts: Arguments) -> Terms | None:
+        """What the call needs besides its record; None for nearly every call."""
+        changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
+        counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
+        if yes is None and not counted:
+            return None
+        unit = ("" if found.seat.passing else intent.session.id) if counted else None
+        if yes is None:
+            return Terms(unit=unit)
+        # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
+        wanted = self.binding.wanted(found, intent, self.binding.destinations(found, facts))
+        return Terms(yes.approval.id, wanted, yes.carried, unit)
+
+    def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
+        digest, size = found.measure
+        if decision.demand is None:
+            # Refused before anybody looked at its arguments: what the tool does in general is on record then.
+            decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
+        elif why := decision.demand.confirm:
+            # The person is shown which file it is about; the record holds no arguments.
+            told = decision.reason.replace(why.rstrip("."), unnamed(why.rstrip("."), found.arguments))
+            decision = replace(decision, reason=self.redact(told))
+        if decision.code is Code.INVALID_ARGUMENTS:
+            # What the caller is told repeats their values, and any of them may be a secret.
+            decision = replace(decision, reason=MEANINGS[decision.code])
+        session = found.seat.session
+        stage = stage_now(session, posture)
+        judged = kind(
+            session=session if stage is session.stage else replace(session, stage=stage),
+            posture=posture,
+            tool=found.tool.name,
+            decision=decision,
+            origin=self._origin(found.asked, found.seat),
+            tool_count=self.tool_count(found.seat.session, posture),
+            arguments_sha256=digest,
+            arguments_bytes=size,
+            carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
+        )
+        self.noticed(judged)
+        return judged
+
+    def _origin(self, asked: Asked, seat: Seat) -> Origin:
+        return Origin(
+            conversation=self.conversation,
+            client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
+            transport=asked.transport,
+            surface=asked.surface,
+            passing=seat.passing,
+            within=asked.within.record if asked.within else None,
+        )
+
+
+def unnamed(why: str, arguments: Arguments) -> str:
+    """A question's words without what they quote of the arguments."""
+    for text in sorted(texts_in(arguments), key=len, reverse=True):
+        why = why.replace(f"`{text}`", "`…`")
+    return QUOTED.sub("`…`", why)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        entries = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else cast(list[Any], value)
+        for one in entries:
+            yield from texts_in(one)
+
+
+def counting(ruling: Ruling) -> Callable[[Session, Posture], int]:
+    """How many tools are seen from where: the same for every call from there, so counted once."""
+    known: dict[tuple[object, ...], int] = {}
+
+    judged = [ruling.policy]
+
+    def counted(session: Session, posture: Posture) -> int:
+        policy = ruling.policy
+        if policy is not judged[0]:
+            known.clear()
+            judged[0] = policy
+        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
+        if key not in known:
+            if len(known) > MOST_COUNTED:
+                known.clear()
+            known[key] = len(visible(session, posture, policy))
+        return known[key]
+
+    return counted
+
+
+def _code(ending: Ending | None) -> Code | None:
+    return ending.code if isinstance(ending, Problem) else None

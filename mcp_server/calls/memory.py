@@ -1,0 +1,65 @@
+"""What is known of this project from before? Looked up in the name of one principal, and written on success alone."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.calls.distilling import distilled
+from mcp_server.calls.documents import new_id
+from mcp_server.model.memory import Entry, Found, Tier
+from mcp_server.model.query import Query, words
+from mcp_server.model.results import Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state import memory
+from mcp_server.state import notes as state_notes
+from mcp_server.state.store import Store
+
+
+@dataclass(frozen=True)
+class ProjectMemory:
+    store: Store
+    redact: Callable[[str], str]
+
+    def of(self, session: Session) -> "Lookup":
+        return Lookup(self.store, session.principal)
+
+    async def learn(self, session: Session, answer: str) -> str:
+        """A run of this session succeeded with that answer: what was remembered of it, in words for its model."""
+        try:
+            notes = await self.store.read(partial(state_notes.noted, run=session.run))
+            # Redacted before it is cut, so that no half of a secret slips through; notes were when they were kept.
+            said = distilled(self.redact(answer), notes)
+            actor = {"session": session.id, "run": session.run}
+            learned = memory.Learned(session.principal, said, "run", actor)
+            kept = await self.store.write(partial(memory.remember, learned=learned, new_id=new_id))
+        except Refusal as refused:
+            # The run is over and on record all the same; what could not be remembered is said, not failed.
+            return f" Nothing was remembered: {refused.problem.message}"
+        counted = Counter(one.tier for one in kept)
+        parts = [f"{count} {tier}{'s' * (count != 1)}" for tier in Tier if (count := counted[tier])]
+        return f" Remembered for later runs: {', '.join(parts)}." if parts else ""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The `Memory` port for one principal: nobody reads what another one's runs left behind."""
+
+    store: Store
+    principal: str
+
+    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> Found:
+        every = await self.store.read(partial(memory.memory, principal=self.principal))
+        found = ranked([one for one in every if tier in (None, one.tier)], query)
+        return Found(found[offset : offset + limit], len(found))
+
+
+def ranked(entries: list[Entry], query: str) -> list[Entry]:
+    """Those that hold a term of the query, the most terms first, then by tier, then the newest; all without a query."""
+    tiers = {tier: place for place, tier in enumerate(Tier)}
+    if not query.strip():
+        return sorted(entries, key=lambda one: (-one.at, tiers[one.tier], one.id))
+    terms = Query.read(query).terms
+    scores = {one.id: sum(term.on(words(one.text), one.text.casefold()) for term in terms) for one in entries}
+    fitting = [one for one in entries if scores[one.id]]
+    return sorted(fitting, key=lambda one: (-scores[one.id], tiers[one.tier], -one.at, one.id))

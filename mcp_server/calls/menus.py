@@ -1,0 +1,230 @@
+"""What do the menus answer? The texts of `menu_list`, `menu_enter`, `menu_exit` and `complete`.
+
+Everything is said twice, in the text and in the structured part: half of the hosts show the model only one of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_server.calls.carriers import example
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.runs import Course
+from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, place, seen_from
+from mcp_server.model.menus import META_TOOLS, Mode
+from mcp_server.model.policy import Policy
+from mcp_server.model.posture import Posture
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.schema import brief
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Tool
+from mcp_server.policy.router import Choice, Hit, route
+from mcp_server.policy.visibility import visible
+
+MOST_EARLIER = 5
+"""Places that are named to who gets a further one."""
+
+
+@dataclass
+class MenuDesk:
+    seat: Seat
+    sessions: Sessions
+    policy: Policy
+    posture: Callable[[], Posture]
+    course: Course
+    named: bool = False
+    """The call showed a menu handle: it is about that place, and makes no other."""
+    fixed: bool = False
+    """The client's list stays as it is."""
+    carriers: bool = True
+    """The carriers are in that list."""
+    stood: Session | None = None
+    """Where the session was before this desk moved it; None where it did not."""
+    arrived: bool = False
+    """The connection is to stand at this desk's seat, which may be another one than the call came from."""
+
+    def overview(self) -> Ending:
+        mode = self.policy.menus.get(self.seat.session.mode)
+        return self._at_root() if mode is None else self._in_mode(mode)
+
+    async def enter(self, wish: str) -> Ending:
+        mode = self.enterable(wish)
+        if isinstance(mode, Problem):
+            return mode
+        if not self.named:
+            # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
+            self.seat = await self.sessions.claim(self.seat)
+        # The handle first: from then on there is a session, and its way into the mode is on record.
+        handle = await self.sessions.handle(self.seat)
+        problem = await self._went(mode.name, f"menu_enter {mode.name}")
+        if problem is not None:
+            return problem
+        self.arrived = True
+        return self._entered(mode, handle)
+
+    async def go(self, mode: Mode) -> Problem | None:
+        """Move to that mode, saying nothing about it."""
+        return await self._elsewhere(mode.name, f"menu_enter {mode.name}")
+
+    def enterable(self, wish: str) -> Mode | Problem:
+        mode = self._wanted(wish)
+        if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
+            return pinned(self.seat.session.mode)
+        return mode
+
+    async def _elsewhere(self, mode: str | None, reason: str) -> Problem | None:
+        """Move, but never a place whose handle somebody was given, unless the call shows that handle."""
+        if not self.named:
+            self.seat = await self.sessions.other(self.seat, mode)
+        problem = await self._went(mode, reason)
+        self.arrived = problem is None and not self.named
+        return problem
+
+    async def _went(self, mode: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.move(self.seat, mode, reason)
+        if isinstance(moved, Session):
+            self.stood = moved
+            return None
+        return moved
+
+    async def leave(self) -> Ending:
+        before = self.policy.menus.get(self.seat.session.mode)
+        if before is None:
+            return Problem(
+                Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
+            )
+        if self.seat.session.pinned:
+            return pinned(before.name)
+        return await self._elsewhere(None, "menu_exit") or Done(
+            f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
+            {"mode": None, "left": before.name},
+        )
+
+    async def complete(self, answer: str, status: str) -> Ending:
+        if not answer.strip():
+            return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
+        before = self.seat.session
+        ending = await self.course.complete(self.seat, answer, status)
+        self._stood(before)
+        return ending
+
+    async def think(self, content: str) -> Ending:
+        before = self.seat.session
+        ending = await self.course.think(self.seat, content)
+        self._stood(before)
+        return ending
+
+    def _stood(self, before: Session) -> None:
+        if seen_from(before) != seen_from(self.seat.session):
+            self.stood = before
+
+    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.proceed(self.seat, before, after, reason)
+        if isinstance(moved, Session):
+            self.stood = moved
+        return moved if isinstance(moved, Problem) else None
+
+    def _wanted(self, wish: str) -> Mode | Problem:
+        names = ", ".join(mode.name for mode in self.policy.menus)
+        match route(wish, self.policy.menus):
+            case Hit(mode=name):
+                mode = self.policy.menus.get(name)
+                assert mode is not None, "the router answers with modes of the menus it was given"
+                return mode
+            case Choice(candidates=candidates):
+                lines = "\n".join(f"{number}. {label}" for number, label in candidates)
+                return Problem(
+                    Code.AMBIGUOUS_MODE,
+                    f"`{shortened(wish)}` does not name one mode.",
+                    f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
+                    {"candidates": [{"number": number, "label": label} for number, label in candidates]},
+                )
+            case _:
+                return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shortened(wish)}`.", f"Modes: {names}.")
+
+    def _tools(self, mode: Mode) -> list[Tool]:
+        """What the mode offers under the person's posture: what would be refused is not offered."""
+        session = self.seat.session
+        shown = set(visible(session, self.posture(), self.policy)) if session.mode == mode.name else set(mode.tools)
+        return [self.policy.tools[name] for name in mode.tools if name in shown]
+
+    def _at_root(self) -> Ending:
+        modes = [
+            {"number": number, "mode": mode.name, "title": mode.title, "when": mode.when, "tools": len(mode.tools)}
+            for number, mode in enumerate(self.policy.menus, 1)
+        ]
+        lines = [f"{one['number']}. {one['mode']}: {one['title']}. Use it {one['when']}" for one in modes]
+        text = "You are at ROOT. Enter a mode with `menu_enter` to get its tools:\n" + "\n".join(lines)
+        return Done(text, {"mode": None, "modes": modes})
+
+    def _in_mode(self, mode: Mode) -> Ending:
+        tools = self._tools(mode)
+        leave = "" if self.seat.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
+        text = (
+            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
+            f"{listed(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
+        )
+        data = {"mode": mode.name, "title": mode.title, "description": mode.description, "tools": described(tools)}
+        return Done(text, data | {"meta": list(META_TOOLS)})
+
+    def _entered(self, mode: Mode, handle: str) -> Ending:
+        tools, earlier = self._tools(mode), self._earlier()
+        call = example(tools[0], menu=handle) if self.fixed and tools else ""
+        how = "If a tool is not in your list, call it with menu_read or menu_call"
+        lines = [
+            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}",
+            listed(tools),
+            *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
+            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
+        ]
+        if earlier:
+            back = ", ".join(f"`{name}` {other}" for name, other in earlier)
+            lines.append(
+                "This place is new: nothing has been read or planned in it yet. To go back to an earlier one on this "
+                f"connection, call `menu_enter` with its handle as `menu`: {back}."
+            )
+        data = {
+            "mode": mode.name,
+            "title": mode.title,
+            "description": mode.description,
+            "menu": handle,
+            "menu_lives": HANDLE_LIFE,
+            "tools": described(tools),
+        }
+        more: dict[str, Any] = {"call": call, "earlier": dict(earlier)}
+        return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
+
+    def _earlier(self) -> list[tuple[str, str]]:
+        """The mode and handle of this session's other places, the newest last, for who was given another one now."""
+        if self.named:
+            return []
+        told = [one for one in self.seat.common.seats if one.told and one is not self.seat]
+        return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
+
+
+def listed(tools: list[Tool]) -> str:
+    return "\n".join(f"- {tool.name}({brief(tool.arguments)}): {first_sentence(tool.description)}" for tool in tools)
+
+
+def described(tools: list[Tool]) -> list[dict[str, Any]]:
+    return [
+        {"name": tool.name, "arguments": brief(tool.arguments), "description": first_sentence(tool.description)}
+        for tool in tools
+    ]
+
+
+def first_sentence(text: str) -> str:
+    head, dot, _ = text.partition(". ")
+    return head + dot.strip()
+
+
+def shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def pinned(mode: str | None) -> Problem:
+    return Problem(
+        Code.WRONG_MODE,
+        f"this endpoint serves {place(mode)} alone; its mode cannot be left or changed.",
+        "Use the tools that are listed. Other modes are on other endpoints, which the user connects.",
+    )

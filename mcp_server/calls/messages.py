@@ -1,0 +1,54 @@
+"""How is the person reached? Through the client where it can ask, and always through the outbox."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio.to_thread
+
+from mcp_server.model.context import Client
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.state.store import Store
+
+FREE_ANSWER = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "title": "Your answer"}},
+    "required": ["answer"],
+}
+
+
+@dataclass(frozen=True)
+class Reached:
+    store: Store
+    signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
+    unwanted: Callable[[str], str]
+    hooked: Callable[[str], str]
+    session: Session
+    client: Client
+
+    async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
+        return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
+
+    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+        return await anyio.to_thread.run_sync(self.signed, repository)
+
+    async def ignored(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.unwanted, repository)
+
+    async def own_hooks(self, repository: str) -> str:
+        return await anyio.to_thread.run_sync(self.hooked, repository)
+
+    def reachable(self) -> bool:
+        return self.client.can("elicitation")
+
+    async def ask(self, key: str, message: str) -> tuple[str, str | None]:
+        params = {"message": message, "requestedSchema": FREE_ANSWER}
+        try:
+            reply = await self.client.request(key, "elicitation/create", params)
+        except Refusal as refused:
+            # A client that does not answer is not an answer; the message is kept either way.
+            return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
+        content = cast(Mapping[str, Any], reply.get("content") or {})
+        answer = content.get("answer")
+        return str(reply.get("action", "cancel")), None if answer is None else str(answer)

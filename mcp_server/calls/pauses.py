@@ -1,0 +1,38 @@
+"""Is this run paused? What the person, a finished unit or a spent budget holds, in memory and as the state has it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.model.sessions import Hold, Session
+from mcp_server.state import runs
+from mcp_server.state.store import Store
+
+
+@dataclass
+class Holds:
+    store: Store
+    _known: dict[tuple[str, str], Hold] | None = None
+    """None until the state was asked."""
+
+    @property
+    def known(self) -> bool:
+        return self._known is not None
+
+    async def refresh(self) -> None:
+        self._known = await self.store.read(runs.holds)
+
+    def take(self, known: dict[tuple[str, str], Hold]) -> None:
+        """What somebody read who asked for more than that."""
+        self._known = known
+
+    def of(self, session: Session) -> Hold | None:
+        """What holds this session: what is about all of its person's sessions first."""
+        if not self._known:
+            return None
+        everywhere = self._known.get((session.principal, ""))
+        return everywhere or self._known.get((session.principal, session.id))
+
+    async def pause(self, session: Session, hold: Hold) -> None:
+        pausing = partial(runs.pause, principal=session.principal, session=session.id, hold=hold)
+        await self.store.write(pausing)
+        await self.refresh()

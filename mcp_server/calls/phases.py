@@ -1,0 +1,84 @@
+"""How far is a run in its phases? What its calls took from the budget and proved, kept where a restart finds it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_server.calls.documents import remembered
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.request import Found
+from mcp_server.model.documents import Document, Overtaken, Why
+from mcp_server.model.phases import KIND, Log
+from mcp_server.model.policy import Policy
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.tools import Demand
+from mcp_server.policy.phases import begun, changing, counting, ended, proving
+from mcp_server.policy.refusals import phase_spent
+from mcp_server.state.store import Store
+
+ATTEMPTS = 50
+"""So often a count is begun anew because another call of the session counted first."""
+
+
+@dataclass(frozen=True)
+class PhaseLogs:
+    store: Store
+    policy: Policy
+
+    async def spent(self, seat: Seat) -> int:
+        session = seat.session
+        if session.phase is None:
+            return 0
+        kept = await remembered(self.store, seat, session, "").session.get(KIND, session.run)
+        return Log.of(kept.body).spent.get(session.phase, 0) if kept else 0
+
+    async def begin(self, found: Found, demand: Demand) -> None:
+        """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
+        if found.seat.session.phase is None or found.tool.meta:
+            return
+        within = _within(found)
+        changes = changing(found.tool, demand.effect, within)
+        step = counting(found.seat.session, found.tool, self.policy.menus, within)
+
+        def change(log: Log) -> Log:
+            if step is not None and not log.left(step):
+                spent = phase_spent(step)
+                raise Refusal(Problem(Code.PHASE_SPENT, spent.reason, spent.way_out))
+            return begun(log, step, changes)
+
+        await self._change(found, change, "begun")
+
+    async def witness(self, found: Found, ending: Ending) -> None:
+        """What the call has proved by running. Where that cannot be kept, nothing is proved."""
+        if found.seat.session.phase is None or not proving(found.tool, found.arguments, _within(found)):
+            return
+        code = facts_of(ending).get("exit_code")
+        with suppress(Refusal):
+            await self._change(found, lambda log: ended(log, code), "tests ran")
+
+    async def _change(self, found: Found, change: Callable[[Log], Log], event: str) -> None:
+        session = found.seat.session
+        drawer = remembered(self.store, found.seat, session, found.tool.name).session
+        kept = await drawer.get(KIND, session.run)
+        for _ in range(ATTEMPTS):
+            kept = kept or Document(KIND, session.run, Log().body, str(session.phase))
+            log = change(Log.of(kept.body))
+            if log.body == kept.body:
+                return
+            written = await drawer.put(replace(kept, body=log.body), Why(event))
+            if not isinstance(written, Overtaken):
+                return
+            kept = written.current
+        raise Refusal(Problem(Code.BUSY, "too many calls of this session run at once; this one did not run."))
+
+
+def _within(found: Found) -> str | None:
+    return found.asked.within.tool if found.asked.within else None
+
+
+def facts_of(ending: Ending) -> Mapping[str, Any]:
+    """What a tool says for programs; how a command ended is among it."""
+    if isinstance(ending, Done):
+        return {**(ending.data or {}), **ending.meta}
+    return (ending.data or {}) if isinstance(ending, Problem) else {}

@@ -1,0 +1,72 @@
+"""Through which doors does the person's word come in, and what is refused at them?
+
+Nobody else calls `ask`: no tool, no menu, no answer of a client. The terminal may raise the profile up to the ceiling.
+A prompt may widen what holds too, once the person has said yes: to a question that they must have read, or at a
+terminal where the client cannot ask, the question was not answered, or the operator does not trust the client to ask
+(`approvals: out_of_band`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from mcp_server.calls.postures import Postures
+from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl
+from mcp_server.model.results import Code, Problem
+from mcp_server.policy.pending import in_words, paused, unanswered
+from mcp_server.policy.posture import Turn, ahead
+from mcp_server.policy.posture_width import narrower
+from mcp_server.state import approval_questions, posture, posture_changes, runs
+from mcp_server.state.engine.rows import Changed
+from mcp_server.state.store import Store
+
+
+@dataclass(frozen=True)
+class Doors:
+    store: Store
+    postures: Postures
+    new_id: Callable[[], str]
+    ceiling_set_by: str
+    """Who says how high the profile may go, in words for the person."""
+
+    async def ask(self, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed | Problem:
+        """`epoch`: what it was weighed against; where that is no longer what holds, nothing is changed."""
+        wished = change.axes.get("profile")
+        ceiling = self.postures.ceiling_of(principal)
+        if isinstance(wished, Profile) and not ceiling.covers(wished):
+            return self.too_high(principal, wished, ceiling)
+        return await self.store.write(partial(posture_changes.steer, principal=principal, change=change, epoch=epoch))
+
+    async def stands(self, principal: str) -> tuple[Posture, Choice | None]:
+        """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
+        choice = await self.store.read(partial(posture.choice, principal=principal))
+        return self.postures.under(principal, choice), choice
+
+    def least(self, principal: str, now: Posture, choice: Choice | None, change: Change) -> Posture:
+        """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
+        for later in ahead(choice, change) if choice else ():
+            now = narrower(now, self.postures.under(principal, later))
+        return now
+
+    async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
+        """What of this principal's alone waits for the person, in words."""
+        held = await self.store.read(runs.paused)
+        asked = await self.store.read(approval_questions.approvals)
+        mine = {key: hold for key, hold in held.items() if key[0] == principal}
+        questions = [one for one in asked if one.wanted.principal == principal]
+        return list(in_words(paused(mine, lambda _: control), unanswered(questions, now), now))
+
+    async def confirm(self, principal: str, id: str) -> Choice | None:
+        return await self.store.write(partial(posture_changes.confirm, principal=principal, id=id))
+
+    async def drop(self, principal: str, ids: Iterable[str]) -> list[Turn]:
+        return await self.store.write(partial(posture_changes.drop, principal=principal, ids=tuple(ids)))
+
+    def too_high(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
+        own = ceiling is not self.postures.ceiling
+        by = f"the token of {principal} in the operator's configuration" if own else self.ceiling_set_by
+        return Problem(
+            Code.PROFILE_TOO_LOW,
+            f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
+            "Nothing was changed. Whoever set the ceiling can raise it there; a running server follows its file.",
+        )

@@ -1,0 +1,264 @@
+"""Which tool is meant, and where is it judged? Handles and carriers are resolved here, before anything is decided."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, cast
+
+from anyio import to_thread
+
+from mcp_server.calls.carriers import example, fitted, handle_in, straightened, takes, without
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.menus import MenuDesk, shortened
+from mcp_server.calls.policy import Ruling
+from mcp_server.calls.request import Asked, Found
+from mcp_server.calls.sessions import Sessions
+from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
+from mcp_server.model.policy import Kind, Policy
+from mcp_server.model.results import Code, Ending, Problem
+from mcp_server.model.sessions import Session
+from mcp_server.model.text import listed
+from mcp_server.model.tools import Arguments, Tool
+from mcp_server.policy.refusals import entering, mode_with
+from mcp_server.policy.rule_trees import beneath, concerned
+
+
+@dataclass(frozen=True)
+class Finding:
+    ruling: Ruling
+    sessions: Sessions
+    desk: Callable[[Seat], MenuDesk]
+    root: str
+    """The workspace, as a caller may write it in front of every path."""
+    leads: Callable[[str], str]
+    """Where the links of a path lead."""
+    holds: Callable[[str, int], tuple[str, ...] | None]
+    """What lies in a folder; None where that is more than so many entries."""
+
+    @property
+    def policy(self) -> Policy:
+        return self.ruling.policy
+
+    async def find(self, asked: Asked) -> Found | Problem:
+        tool = self.policy.tools.get(asked.tool)
+        if tool is None:
+            return unknown(asked.tool, self.policy)
+        meant = self.policy.meant(tool.name, asked.arguments)
+        if meant != asked.arguments:
+            asked = replace(asked, arguments=meant)
+        if tool.name in CARRIERS:
+            asked = replace(asked, arguments=straightened(asked.arguments, self.policy))
+        handle = None if asked.within else handle_in(tool, asked.arguments)
+        seat = await self._seat(asked, handle)
+        if isinstance(seat, Problem):
+            return seat
+        if handle is not None and not takes(tool, "menu"):
+            asked = replace(asked, arguments=without(asked.arguments, "menu"), seat=seat)
+        if not tool.meta:
+            arguments = tool.located(asked.arguments, self.root)
+            there = self.led(tool, arguments)
+            return Found(asked, tool, arguments, seat, led=there, handle=handle)
+        if tool.name in CARRIERS:
+            opened = unpacked(tool, asked.arguments, self.policy, self.root)
+            if isinstance(opened, Problem):
+                return opened
+            carried, arguments = opened
+            return Found(
+                replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments), handle
+            )
+        return Found(asked, tool, asked.arguments, seat, handle=handle)
+
+    def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
+        return led(tool, arguments, self.policy, self.leads, self.root)
+
+    async def looked_through(self, found: Found) -> Found:
+        """The call with what rules say of the tree that it takes whole, as that is now."""
+        if not concerned(found.tool, self.policy):
+            return found
+        says = await to_thread.run_sync(beneath, found.tool, found.readings, self.policy, self.holds)
+        return replace(found, beneath=says)
+
+    async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:
+        if handle is None:
+            return asked.seat
+        found = await self.sessions.found(handle, asked.principal)
+        here = asked.seat.session
+        if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
+            # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
+            return asked.seat
+        return found
+
+    def wished(self, found: Found) -> Mode | Problem | None:
+        """The mode that a carrier is to enter first; None where there is nowhere to go."""
+        wish = found.asked.arguments.get("mode") if found.carrier else None
+        if wish is None or wish == found.asked.seat.session.mode:
+            return None
+        return self.desk(found.asked.seat).enterable(str(wish))
+
+    async def enter(self, found: Found, mode: Mode) -> Found | Problem:
+        """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
+        asked = found.asked
+        desk = self.desk(asked.seat)
+        desk.named = found.handle is not None
+        went = await desk.go(mode)
+        await announce(asked, desk)
+        if isinstance(went, Problem):
+            return went
+        return replace(found, asked=replace(asked, seat=desk.seat), seat=desk.seat)
+
+
+async def announce(asked: Asked, desk: MenuDesk, before: Session | None = None) -> None:
+    """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
+    the run on."""
+    left = asked.turn(desk.seat) if desk.arrived else None
+    stood = left or desk.stood or before
+    if stood is not None:
+        await asked.moved(desk.seat, stood)
+
+
+def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
+    """What a carrier carries, with its arguments, if it may carry that at all."""
+    # Checked here and not by the decision, which will see the carried tool and its arguments alone.
+    if wrong := policy.unfit(carrier.name, given):
+        return Problem(Code.INVALID_ARGUMENTS, wrong, _carried_so(carrier, given, policy))
+    name = str(given["tool"])
+    tool = policy.tools.get(name)
+    if name in (*META_TOOLS, *CARRIERS):
+        return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
+    if tool is None:
+        return unknown(name, policy)
+    if carrier.name == "menu_read" and not tool.hints.read_only:
+        return Problem(
+            Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
+        )
+    return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
+
+
+def _carried_so(carrier: Tool, given: Arguments, policy: Policy) -> str:
+    """What to call instead: with the tool's own arguments where they belong, which many put beside its name."""
+    tool = policy.tools.get(str(given.get("tool")))
+    if tool is None or tool.name in (*META_TOOLS, *CARRIERS):
+        return f"Call `{carrier.name}` again with arguments that fit."
+    inner = given.get("arguments")
+    beside = {name: value for name, value in given.items() if not takes(carrier, name)}
+    own = {**beside, **(cast(Arguments, inner) if isinstance(inner, Mapping) else {})}
+    where = {name: value for name in ("mode", "menu") if isinstance(value := given.get(name), str) and value}
+    return (
+        f"The tool's own arguments go into `arguments`, like this: {example(tool, fitted(tool, own, policy), **where)}"
+    )
+
+
+def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
+    """What rules about places are asked about as well: a link would be a name that no rule knows."""
+    if not any(policy.rules.shelf(tool.name, kind) for kind in Kind) and not concerned(tool, policy):
+        return None
+
+    def leading(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [leading(name, one) for one in cast(list[Any], value)]
+        if not isinstance(value, str):
+            return value
+        asked = tool.joined(name, value, given)
+        there = leads(asked)
+        # What is relative to another argument cannot say so any more once it leads elsewhere.
+        return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
+
+    there = {name: leading(name, given[name]) for name in tool.places if name in given}
+    return {**given, **there} if any(there[name] != given[name] for name in there) else None
+
+
+READING = re.compile(r'Read\(file_path="(.+)"\)')
+
+
+def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
+    """Reading first helps in the place of this call alone, so the call to make names that place. A carried call without
+    a handle may share nothing with the one before."""
+    if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
+        return ending
+    if found.seat.passing and (said := READING.search(ending.way_out or "")):
+        return replace(ending, way_out=_read_by_handle(found, said, policy))
+    first = READING.sub(lambda said: _read_here(found, said, policy), ending.way_out or "")
+    if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
+        mode = found.seat.session.mode
+        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
+        first += " in both."
+    return replace(ending, way_out=first)
+
+
+SOME_HANDLE = "menu_..."
+
+
+def _read_by_handle(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+    """Where nothing is remembered without a handle, reading first would never help."""
+    here = mode_with(("Read", found.tool.name), found.seat.session, policy)
+    enter = entering(here) if here else "`menu_enter`"
+    read = _read_here(found, said, policy, SOME_HANDLE)
+    return (
+        f"What you read without a handle is forgotten at once. Call {enter} once, and give the handle it answers with "
+        f'in both calls: {read}, then this call with the same `"menu"`.'
+    )
+
+
+def _read_here(found: Found, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
+    """As this client has to call it, to be in the place where the refused call was."""
+    read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
+    where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
+    if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
+        mode = found.seat.session.mode
+        return example(read, arguments, **(where or ({"mode": mode} if mode else {})))
+    return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
+
+
+def alone(found: Found, problem: Problem) -> Problem:
+    """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
+    if problem.code is Code.WRONG_STAGE and found.handle:
+        return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
+    if problem.code is not Code.WRONG_STAGE or not found.seat.passing:
+        return problem
+    how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."
+    return replace(problem, way_out=f"{problem.way_out} {how}")
+
+
+def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
+    """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
+    that it can make. Who showed a handle is told to move that place, and not to begin another one."""
+    modes = policy.menus.holding(found.tool.name)
+    if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
+        return problem
+    misled = found.carrier is not None and found.asked.arguments.get("mode") is not None
+    if not (found.asked.fixed or misled):
+        if found.handle is None:
+            return problem
+        return replace(problem, way_out=f"Call {entering(modes[0], found.handle)}, then make this call again.")
+    here = mode_with((found.tool.name,), found.seat.session, policy) or modes[0]
+    where = {"mode": here.name} | ({"menu": found.handle} if found.handle else {})
+    call = example(found.tool, fitted(found.tool, found.arguments, policy), **where)
+    if misled:
+        return replace(problem, way_out=f"Call it in its own mode: {call}")
+    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
+
+
+def route_instead(found: Found, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+    """The tools that do it, called as this client has to call them."""
+    mode = mode_with(tools, found.seat.session, policy)
+    there = mode is not None and mode.name == found.seat.session.mode
+    if mode is None or not (found.asked.fixed or (found.handle and not there)):
+        return problem
+    if not found.asked.fixed:
+        way_out = (problem.way_out or "").replace(entering(mode), entering(mode, found.handle))
+        return replace(problem, way_out=way_out)
+    where = {} if there and found.handle else {"mode": mode.name}
+    call = example(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
+    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
+    first = "" if len(tools) == 1 else "the first of them: "
+    return replace(problem, way_out=f"Nothing ran. {listed(tools, 'and')} {does}: {first}{call}")
+
+
+def unknown(name: str, policy: Policy) -> Problem:
+    near = get_close_matches(name, policy.tools, n=1, cutoff=0.7)
+    hint = f" Did you mean `{near[0]}`?" if near else ""
+    return Problem(
+        Code.UNKNOWN_TOOL, f"there is no tool `{shortened(name)}`.{hint}", "`menu_list` shows what there is, by mode."
+    )

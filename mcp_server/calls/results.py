@@ -1,0 +1,93 @@
+"""What of an ending is shown? No secret, nothing from outside unmarked, and never more than a client can take."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import anyio
+
+from mcp_server.guards.redaction import Redactor
+from mcp_server.guards.sanitizer import marked, sanitize
+from mcp_server.guards.spill import Spill, limit
+from mcp_server.model.context import Progress
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw
+from mcp_server.model.tools import Tool
+
+MOST_PROBLEM_CHARS = 4_000
+MOST_TOLD_CHARS = 500
+
+
+class Unsound(TypeError):
+    """A tool returned what no client can be shown."""
+
+
+def checked(ending: object) -> Ending:
+    """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
+    said: list[object]
+    match ending:
+        case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
+            said = [data, *map(_said, blocks)]
+        case Problem(code=Code(), message=str(), way_out=str(), data=data):
+            said = [data]
+        case Question(text=str()):
+            said = []
+        case _:
+            raise Unsound(f"{ending!r} is no ending")
+    if any(part is not None for part in said):
+        json.dumps(said, allow_nan=False)
+    return ending
+
+
+def _said(block: object) -> object:
+    """What JSON has to say of a block; a picture's bytes are written by us."""
+    match block:
+        case Picture(data=bytes(), media_type=str()):
+            return None
+        case Raw(block=Mapping() as raw):
+            return raw
+        case _:
+            raise Unsound(f"{block!r} is no block")
+
+
+def telling(redactor: Redactor, progress: Progress) -> Progress:
+    """How far a call is, told with no more than its ending would show."""
+
+    async def tell(done: float, /, total: float | None = None, message: str | None = None) -> None:
+        shown = None if message is None else redactor.cut(sanitize(message), MOST_TOLD_CHARS)
+        await progress(done, total, shown)
+
+    return tell
+
+
+@dataclass(frozen=True)
+class Showing:
+    redactor: Redactor
+    spill: Spill
+
+    async def shown(self, ending: Ending, tool: Tool) -> Ending:
+        match ending:
+            case Done():
+                return await self._done(ending, tool)
+            case Problem():
+                return self.problem(ending)
+            case _:
+                return ending
+
+    def problem(self, problem: Problem) -> Problem:
+        """Messages repeat what a caller sent, or what a program said; both can hold a secret."""
+        cut = self.redactor.cut
+        return replace(
+            problem, message=cut(problem.message, MOST_PROBLEM_CHARS), way_out=cut(problem.way_out, MOST_PROBLEM_CHARS)
+        )
+
+    async def _done(self, done: Done, tool: Tool) -> Done:
+        text = sanitize(done.text) if done.printed else done.text
+        text = marked(text, done.outside) if done.outside is not None else text
+        text = self.redactor.exactly(text) if done.verbatim else self.redactor.redact(text)
+        if len(text) > tool.max_result_chars:
+            text, _ = await anyio.to_thread.run_sync(limit, text, tool.max_result_chars, self.spill, tool.name)
+            # What was cut out of the text must not come back through the other door.
+            return replace(done, text=text, data=None)
+        if done.data is None:
+            return done if text == done.text else replace(done, text=text)
+        return replace(done, text=text, data=self.redactor.redact_value(done.data))

@@ -1,0 +1,203 @@
+"""What is to be said about a run that is over? Checks that always find the same in the same run, and only look.
+
+A check is one function; a model that the operator lets be asked is one more, whose words stand apart. What one of them
+cannot do is said in the report and keeps no other from looking, and none of them has anything to do with the answer.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import anyio
+
+from mcp_server.model.documents import MOST_DOCUMENTS, Document
+from mcp_server.model.menus import META_TOOLS
+from mcp_server.model.posture import Profile
+from mcp_server.model.processes import Command, Processes
+from mcp_server.model.reports import Opinion, Report
+from mcp_server.model.results import Refusal
+from mcp_server.model.sessions import Session
+from mcp_server.model.todos import KIND, State
+from mcp_server.model.tools import Demand, Effect
+from mcp_server.model.verification import FAILED
+from mcp_server.state import documents, runs, sessions
+from mcp_server.state.engine.rows import Row
+from mcp_server.state.store import Store
+
+MOST_NAMED = 10
+PATIENCE = 10.0
+"""Seconds for everything a check does."""
+UNFINISHED = frozenset({"refusal", "question"})
+NO_GIT = 128
+UNHEARD = "a model's review: taken back while it was asked for"
+LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run as the record has it."""
+
+    session: Session
+    status: str
+    rows: Sequence[Row]
+    answer: str = ""
+    profile: Profile = Profile.RESTRICTED
+    """What the person allows when it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    issues: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    suggested: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    opinion: Opinion | None = None
+
+
+Check: TypeAlias = Callable[[Run], Awaitable[Seen]]
+
+
+@dataclass(frozen=True)
+class Review:
+    store: Store
+    processes: Callable[[Demand, Profile], Processes]
+    """The door to processes, for who asks for no more than that."""
+    asking: Check | None = None
+    """A model, where the operator configured one. It keeps to a patience of its own."""
+
+    @property
+    def checks(self) -> tuple[tuple[str, Check], ...]:
+        """Each with its name, in the order in which their findings stand."""
+        return (
+            ("refused and failed calls", unanswered),
+            ("tests", last_tests),
+            ("todos", open_todos(self.store)),
+            ("git", uncommitted(partial(self.processes, LOOKING, LOOKING.profile))),
+            ("risks", risks(self.store)),
+        )
+
+    async def of(self, run: Run) -> Report:
+        session, rows = run.session, run.rows
+        seen = [await self._seen(name, check, run) for name, check in self.checks]
+        ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
+        not_run = len([row for row in rows if row.kind in UNFINISHED])
+        count = sum(len(one.issues) + len(one.missing) for one in seen)
+        return Report(
+            run=session.run,
+            principal=session.principal,
+            session=session.id,
+            status=run.status,
+            summary=f"Ended as {run.status} after {ran} calls that ran and {not_run} that did not; {count} findings.",
+            issues=tuple(text for one in seen for text in one.issues),
+            missing_steps=tuple(text for one in seen for text in one.missing),
+            suggested_next_actions=tuple(text for one in seen for text in one.suggested),
+            unchecked=tuple(text for one in seen for text in one.unchecked),
+        )
+
+    async def heard(self, run: Run, report: Report) -> Report:
+        """With what a model has to say, where one is asked."""
+        if self.asking is None:
+            return report
+        seen = await self.asking(run)
+        return replace(report, unchecked=(*report.unchecked, *seen.unchecked), opinion=seen.opinion)
+
+    def unheard(self, report: Report) -> Report:
+        return replace(report, unchecked=(*report.unchecked, UNHEARD))
+
+    async def _seen(self, name: str, check: Check, run: Run) -> Seen:
+        try:
+            with anyio.fail_after(PATIENCE):
+                return await check(run)
+        except TimeoutError:
+            return Seen(unchecked=(f"{name}: it took too long",))
+        except Refusal as refused:
+            return Seen(unchecked=(f"{name}: {refused.problem.message}",))
+
+
+async def unanswered(run: Run) -> Seen:
+    """Calls that were refused or failed, and that nothing made up for: the same tool never went through afterwards."""
+    open_calls: dict[str, tuple[str, str]] = {}
+    for row in run.rows:
+        tool = str(row.fields.get("tool", ""))
+        if row.kind in UNFINISHED:
+            open_calls[tool] = ("was refused", str(row.fields.get("code", "")))
+        elif row.kind == "outcome":
+            ending = row.fields.get("ending")
+            if ending == "done":
+                open_calls.pop(tool, None)
+            elif ending in ("problem", "cancelled"):
+                open_calls[tool] = ("failed", str(row.fields.get("code", "")))
+    lines = [f"`{tool}` {how} ({code}), and was not made up for" for tool, (how, code) in open_calls.items()]
+    return Seen(issues=named(lines), suggested=("Look at the calls that did not go through.",) if lines else ())
+
+
+async def last_tests(run: Run) -> Seen:
+    """The newest test run decides; none at all is no finding."""
+    ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
+    if not ran or ran[-1] != FAILED:
+        return Seen()
+    return Seen(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
+
+
+def risks(store: Store) -> Check:
+    """What the agent itself thought could go wrong, where the person wanted it to think."""
+
+    async def check(run: Run) -> Seen:
+        kept = await store.read(partial(runs.thoughts, session=run.session.id, run=run.session.run))
+        named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
+        return Seen(suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks]))
+
+    return check
+
+
+def uncommitted(processes: Callable[[], Processes]) -> Check:
+    """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
+
+    async def check(_run: Run) -> Seen:
+        door = processes()
+        program = door.find("git")
+        if program is None:
+            return Seen(unchecked=("uncommitted changes: git is not at hand",))
+        quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
+        argv = (program, *quiet, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
+        ran = await door.run(Command(argv, seconds=PATIENCE / 2, read_only=True))
+        if ran.code == NO_GIT:
+            return Seen()
+        if ran.code != 0 or ran.timed_out:
+            return Seen(unchecked=("uncommitted changes: git did not say",))
+        paths = [
+            part[3:] for part in ran.out.decode("utf-8", "replace").split("\0") if len(part) > 3 and part[2] == " "
+        ]
+        if not paths:
+            return Seen()
+        shown = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
+        more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        return Seen(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
+
+    return check
+
+
+def open_todos(store: Store) -> Check:
+    """What the agent set out to do and nobody found done."""
+
+    async def check(run: Run) -> Seen:
+        places = await store.read(partial(sessions.places, id=run.session.id))
+        keys = dict.fromkeys([run.session.key, *(kept.session.key for kept in places)])
+        left = [one for key in keys for one in await _todos(store, key) if one.mark != State.VERIFIED]
+        lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
+        return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
+
+    return check
+
+
+async def _todos(store: Store, place: str) -> Sequence[Document]:
+    owner = documents.of_session(place)
+    return await store.read(
+        partial(documents.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
+    )
+
+
+def named(lines: Sequence[str]) -> tuple[str, ...]:
+    more = len(lines) - MOST_NAMED
+    return (*lines[:MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))

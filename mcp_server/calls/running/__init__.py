@@ -1,1 +1,0 @@
-"""How does a run go on, stop for the person, and end? From its first call to the report about it."""

@@ -1,0 +1,264 @@
+"""What runs at this moment, and how does it end when the person says so? Calls, and the processes they left running."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from mcp_server.calls.board import Board
+from mcp_server.calls.pauses import Holds
+from mcp_server.calls.request import Found
+from mcp_server.calls.running_calls import CURRENT, GO_ON, Live
+from mcp_server.model.processes import Child
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.state import runs, sessions, stops
+from mcp_server.state.engine.rows import Kept
+from mcp_server.state.engine.transaction import Transaction
+from mcp_server.state.processes import born, gone
+from mcp_server.state.stops import Answer, Given, Order
+from mcp_server.state.store import Store
+
+PATIENCE = 2.0
+"""Seconds whoever gave an order waits for its answers."""
+ENDING = 1.2
+"""Seconds a server gives what it ends, which leaves time to hear of the order and to answer it."""
+GRACE = 0.3
+"""Seconds of it in which a process may end by itself."""
+LOOK = 0.02
+AGAIN = 0.2
+MOST_READ = 10_000
+"""Characters of what a call is about that are looked through for secrets."""
+MOST_NAMED = 50
+STOPPED = "the person stopped it"
+UNRECORDED = "the person stopped every run, which could not be put on record yet."
+
+
+@dataclass
+class LiveCalls:
+    store: Store
+    holds: Holds
+    redact: Callable[[str], str]
+    new_run: Callable[[], str]
+    everybody: Callable[[], frozenset[str]]
+    """Who ever called here."""
+    state: Path
+    _live: set[Live] = field(default_factory=set[Live])
+    """Calls that go on, and those that are over and left a process running."""
+    _left: set[Live] = field(default_factory=set[Live])
+    """Those that are over, to be forgotten once nothing of them runs."""
+    _obeyed: frozenset[str] | None = None
+    """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
+    _shut: bool = False
+    """Everything was ended, and that is not on record yet: until it is, nothing begins."""
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    @cached_property
+    def board(self) -> Board:
+        return Board(self.state, self.redact, lambda: self._live)
+
+    async def enlist(self) -> None:
+        """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
+        if self._obeyed is not None:
+            return
+        async with self._lock:
+            if self._obeyed is None:
+                # What was ordered before is not obeyed any more, so what it holds has to be known.
+                self._obeyed, held = await self.store.write(lambda tx: (stops.enlist(tx), runs.holds(tx)))
+                self.holds.take(held)
+
+    def enter(self, found: Found) -> Live:
+        """From here on the person's word ends this call; whoever enters it also leaves it."""
+        if self._shut:
+            raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
+        session, client = found.seat.session, found.asked.client.name
+        live = Live(session.principal, session.id, found.tool.name, subject(found))
+        live.client, live.changed = client, self.board.tell
+        self.board.meet(found.seat.common, session.id, session.principal, client)
+        if self._left:
+            ended = {one for one in self._left if not one.runs}
+            self._left -= ended
+            self._live -= ended
+        self._live.add(live)
+        live.within = CURRENT.set(live)
+        return live
+
+    def leave(self, live: Live) -> None:
+        if live.within is not None:
+            CURRENT.reset(live.within)
+        live.over = True
+        self._left.add(live)
+        self.board.tell()
+
+    def heed(self) -> None:
+        """Something changed; maybe an order was given."""
+        if self._obeyed is not None:
+            self._keep(self._obey_new())
+
+    async def end_all(self) -> bool:
+        """Whoever started it, and without the state: no order could be written. False where something goes on."""
+        if not self._shut:
+            self._shut = True
+            self._keep(self._put_on_record())
+        mine = list(self._live)
+        await self._end(mine, STOPPED)
+        return not any(one.runs for one in mine)
+
+    async def _put_on_record(self) -> None:
+        """As soon as there is room; from then on the record holds everybody."""
+        run, seen = self.new_run(), self.everybody()
+
+        def stopping(tx: Transaction) -> tuple[Kept, ...]:
+            held = {principal for (principal, session), hold in runs.holds(tx).items() if hold.stopped and not session}
+            whose = {*seen, *(kept.session.principal for kept in sessions.sessions(tx))} - held
+            return tuple(kept for one in sorted(whose) for kept in runs.stop(tx, one, None, run, STOPPED))
+
+        await stubbornly(lambda: self.store.write(stopping))
+        await stubbornly(self.holds.refresh)
+        self._shut = False
+
+    async def close(self) -> None:
+        with anyio.move_on_after(ENDING):
+            # Whoever gave an order hears what came of it, also where the process ends with what it ended.
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        for task in list(self._tasks):
+            task.cancel()
+        self.board.close()
+        if self._obeyed is not None:
+            with suppress(Refusal):
+                await self.store.write(stops.discharge)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _obey_new(self) -> None:
+        orders = await stubbornly(partial(self.store.read, stops.orders))
+        # Who comes through the gate from here on is held, and who came before is among what lives.
+        await stubbornly(self.holds.refresh)
+        assert self._obeyed is not None
+        new = [order for order in orders if order.id not in self._obeyed]
+        self._obeyed |= {order.id for order in new}
+        for order in new:
+            self._keep(self._obey(order))
+
+    async def _obey(self, order: Order) -> None:
+        mine = [one for one in self._live if order.covers(one.principal, one.session)]
+        others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
+        names = {one: one.described(self.redact) for one in mine if one.runs or one.waits}
+        if order.ends:
+            await self._end(mine, order.reason)
+        running = [name for one, name in names.items() if one.runs]
+        ended = [name for one, name in names.items() if not one.runs and order.ends]
+        of_others = [f"{one.described(self.redact)} of {one.principal}" for one in others]
+        said = Answer(shortened(ended), shortened(running), shortened(of_others))
+        await stubbornly(lambda: self.store.write(partial(stops.answer, id=order.id, said=said)))
+
+    async def _end(self, mine: list[Live], reason: str) -> None:
+        for one in mine:
+            if not one.over:
+                one.stopped = reason
+                one.scope.cancel()
+        told: set[Child] = set()
+        with anyio.move_on_after(ENDING):
+            while any(not one.over or one.runs for one in mine):
+                for one in mine:
+                    # A call's own processes end with it; one that it left running gets a moment to end by itself.
+                    for child in set(one.processes()) - told:
+                        told.add(child)
+                        self._keep(child.kill(GRACE if one.over else 0.0))
+                await anyio.sleep(LOOK)
+
+
+def shortened(words: list[str]) -> tuple[str, ...]:
+    return (*words[:MOST_NAMED], *([f"and {len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []))
+
+
+def act() -> None:
+    """This call was let through."""
+    if (live := CURRENT.get()) is not None:
+        live.acting = True
+        live.changed()
+
+
+@contextmanager
+def asking() -> Generator[None, None, None]:
+    """This call waits for the person's answer."""
+    live = CURRENT.get()
+    if live is None:
+        yield
+        return
+    live.asks = True
+    try:
+        yield
+    finally:
+        live.asks = False
+
+
+def start(child: Child) -> None:
+    """This call started a process, which may outlive it."""
+    if (live := CURRENT.get()) is not None:
+        live.children.append(child)
+        live.changed()
+
+
+def subject(found: Found) -> str:
+    value = found.arguments.get(found.tool.subject[0]) if found.tool.subject else None
+    return value[:MOST_READ] if isinstance(value, str) else ""
+
+
+async def stubbornly(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Until the state can be used again: an order is not lost because a disk was full or a file was held."""
+    while True:
+        try:
+            return await work()
+        except Refusal:
+            await anyio.sleep(AGAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came of an order, in all servers."""
+
+    ended: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    of_others: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    """The servers that did not answer in time."""
+    unwritten: Problem | None = None
+    """Why nothing can be written now, and so nobody could answer."""
+
+
+async def hear(store: Store, given: Given, patience: float = PATIENCE) -> Heard:
+    """Wait for every server that is still there."""
+    waiting: set[str] = set(given.servers)
+    births = {one: born(pid_of(one)) for one in waiting}
+    found: dict[str, Answer] = {}
+    with anyio.move_on_after(patience):
+        while waiting:
+            with suppress(Refusal):
+                found = await store.read(partial(stops.answers, id=given.order.id))
+            waiting = {one for one in waiting - found.keys() if not gone(pid_of(one), births[one])}
+            await anyio.sleep(LOOK if waiting else 0)
+    unwritten = None
+    try:
+        await store.write(partial(stops.forget_answers, id=given.order.id))
+    except Refusal as refused:
+        unwritten = refused.problem
+
+    def every(what: str) -> tuple[str, ...]:
+        return tuple(name for one in found.values() for name in getattr(one, what))
+
+    pids = tuple(sorted(str(pid_of(one)) for one in waiting if not gone(pid_of(one), births[one])))
+    return Heard(every("ended"), every("running"), every("of_others"), pids, unwritten)
+
+
+def pid_of(process: str) -> int:
+    return int(process.partition("-")[0])

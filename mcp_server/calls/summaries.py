@@ -1,0 +1,66 @@
+"""When has a run grown so long that its beginning is put together? After so many messages, or so many tokens.
+
+A call and its answer are two messages; a token is taken to be four characters, which needs no tokenizer and is the
+same everywhere. The newest messages stay out: who goes on with the run still has them before its eyes.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+
+from mcp_server.model.policy import Folding
+from mcp_server.model.results import Refusal
+from mcp_server.state import notes
+from mcp_server.state.notes import Folded
+from mcp_server.state.store import Store
+
+CHARACTERS_PER_TOKEN = 4
+PER_CALL = 2
+MOST_RUNS = 1000
+
+
+@dataclass(slots=True)
+class _Grown:
+    """How much a run has grown since its beginning was put together last."""
+
+    calls: deque[int]
+    """The newest calls, by the number of their intent: those that stay out, and one more."""
+    messages: int = 0
+    characters: int = 0
+    times: int = 1
+    """How many times as much as at first it takes until the next time. Putting a run together means reading all of it;
+    done each time it has doubled, that costs every call the same, however long the run gets."""
+
+
+@dataclass
+class RunMemory:
+    store: Store
+    limits: Folding
+    _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
+
+    async def turned(self, run: str, intent: int, characters: int) -> Folded | None:
+        """One call more. What was put together, where it was time for that."""
+        grown = self._of(run)
+        grown.calls.append(intent)
+        grown.messages += PER_CALL
+        grown.characters += characters
+        tokens = grown.characters // CHARACTERS_PER_TOKEN
+        if grown.messages <= grown.times * self.limits.messages and tokens <= grown.times * self.limits.tokens:
+            return None
+        if len(grown.calls) < (grown.calls.maxlen or 0):
+            return None
+        why = {"messages": grown.messages, "tokens": tokens}
+        grown.messages, grown.characters, grown.times = self.limits.keep, 0, 2 * grown.times
+        try:
+            return await self.store.write(partial(notes.fold, run=run, upto=grown.calls[0], why=why))
+        except Refusal:
+            # The call it follows is done and on record; what could not be written now can be put together later.
+            return None
+
+    def _of(self, run: str) -> _Grown:
+        found = self._runs.get(run)
+        if found is None:
+            if len(self._runs) >= MOST_RUNS:
+                del self._runs[next(iter(self._runs))]
+            found = self._runs[run] = _Grown(deque(maxlen=self.limits.keep // PER_CALL + 1))
+        return found

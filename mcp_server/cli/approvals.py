@@ -1,0 +1,209 @@
+"""`menugate approvals`, `approve` and `deny`: which calls wait for a yes, and what does the person say to them?"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.output import Trouble, as_json, one_line, say, when
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
+from mcp_server.cli.target import refuse_others, written
+from mcp_server.views.posture import remembering
+
+if TYPE_CHECKING:
+    from mcp_server.model.approvals import Approval
+    from mcp_server.settings import Settings
+
+LISTING = """
+menugate approvals                          what waits for your yes here
+menugate approvals show k7f392qa            one of them, whole; what is too long for the list is shown here
+menugate approvals --all                    what you were asked in the last day as well
+menugate approvals --json                   for a program
+"""
+YES = """
+menugate approve k7f392qa                   this call may run, once, when it is made again
+menugate approve k7f392qa --for-session     this tool, or of `bash` this command, may as long as the session lasts
+"""
+NO = """
+menugate deny k7f392qa                      it may not
+menugate deny k7f392qa --reason "keep it"   and the model is told why
+"""
+LONGEST_REASON = 500
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("approvals", "show which calls wait for your yes", LISTING, run)
+    one.add_argument("deed", nargs="?", choices=("show",), metavar="show", help="show one question whole")
+    one.add_argument("id", nargs="?", metavar="ID", help="as the refused call named it")
+    one.add_argument("--all", action="store_true", help="those that are answered, used or expired as well")
+    add_place(one)
+    add_json(one)
+    one = commands.add("approve", "let a call run that waits for your yes", YES, run_approve)
+    one.add_argument("id", metavar="ID", help="as the refused call named it")
+    one.add_argument("--for-session", action="store_true", help="this tool, or of what runs commands this command")
+    add_place(one)
+    one = commands.add("deny", "say no to a call that waits for your yes", NO, run_deny)
+    one.add_argument("id", metavar="ID", help="as the refused call named it")
+    one.add_argument("--reason", metavar="TEXT", default="", help="what the model is told")
+    add_place(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    if arguments.deed is not None:
+        return show_one(settings, arguments.id, arguments.json)
+    with remembering(settings) as state:
+        every = state.approvals() if state else ()
+    now = time.time_ns()
+    found = [one for one in every if arguments.all or standing(one, now) == "waits"]
+    if arguments.json:
+        as_json([in_json(one, now) for one in found])
+    else:
+        show(found, now, arguments.all)
+    return 0
+
+
+def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
+    if not found:
+        say("Nothing was asked in the last day." if every else "Nothing waits for your yes; --all shows what did.")
+    for one in found:
+        show_question(one, one.message, now)
+
+
+def show_question(one: "Approval", text: str, now: int) -> None:
+    how = standing(one, now)
+    how = f"{how}, because {one_line(one.void)}" if how == "void" else how
+    say((one.id, "bold"), f"  {how}, asked {when(one.asked)}, expires {when(one.expires)}")
+    for line in text.split("\n"):
+        say(f"  {line}")
+    say()
+
+
+def show_one(settings: "Settings", id: str | None, json: bool) -> int:
+    """All of it, also where it is too long for a list; from then on it may be approved."""
+    from mcp_server.state import approvals
+
+    if id is None:
+        raise Trouble("which question? `menugate approvals` shows their ids.", 2)
+    one, now = find_question(settings, id), time.time_ns()
+    if json:
+        as_json(in_json(one, now) | {"message": one.whole or one.message})
+    else:
+        show_question(one, one.whole or one.message, now)
+    # Who closed the pipe has not read it.
+    sys.stdout.flush()
+    if one.unread:
+        written(settings, partial(approvals.mark_shown, id=id))
+    return 0
+
+
+def standing(one: "Approval", now: int) -> str:
+    """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
+    from mcp_server.model.approvals import Answer
+
+    if one.spent and one.answer is Answer.YES:
+        return "used"
+    if one.void:
+        return "no" if one.answer is Answer.NO else "void"
+    if one.lapsed(now):
+        return "expired"
+    return "waits" if one.waits(now) else str(one.answer)
+
+
+def in_json(one: "Approval", now: int) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "standing": standing(one, now),
+        "tool": one.wanted.tool,
+        "effect": one.wanted.effect,
+        "principal": one.wanted.principal,
+        "session": one.wanted.session or None,
+        "run": one.wanted.run or None,
+        "step": one.wanted.step,
+        "message": one.message,
+        "too_long": bool(one.whole),
+        "shown": one.shown or not one.whole,
+        "asked": when(one.asked),
+        "expires": when(one.expires),
+        "scope": one.scope,
+        "may_be_for_session": one.wanted.lasting,
+        "reason": one.reason or None,
+        "void": one.void or None,
+    }
+
+
+def run_approve(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.approval_text import STANDS_ON
+    from mcp_server.model.approvals import Answer, Scope
+
+    settings = settings_of(arguments)
+    refuse_others(settings)
+    scope = Scope.SESSION if arguments.for_session else Scope.ONCE
+    asked = find_question(settings, arguments.id)
+    refuse_void(asked)
+    if scope is Scope.SESSION and not asked.wanted.lasting:
+        why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
+        raise Trouble(f"{why} is approved one at a time; leave out --for-session.")
+    if asked.unread and not asked.lapsed(time.time_ns()):
+        raise Trouble(
+            f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
+            f"`menugate approvals show {asked.id}` shows it. Then approve it."
+        )
+    settled = answered(settings, arguments.id, Answer.YES, scope)
+    lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
+    what = lasting if settled.scope is Scope.SESSION else "this call, once"
+    say(f"Approved: `{one_line(settled.wanted.tool)}`, {what}.")
+    stands = STANDS_ON in (asked.whole or asked.message).splitlines()
+    still = ", if what the question shows still stands," if stands else ","
+    say(
+        f"It runs at once if it waits for your answer, else when it is made again{still} until {when(settled.expires)}."
+    )
+    return 0
+
+
+def run_deny(arguments: argparse.Namespace) -> int:
+    from mcp_server.model.approvals import Answer
+
+    reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
+    settings = settings_of(arguments)
+    refuse_others(settings)
+    settled = answered(settings, arguments.id, Answer.NO, reason=reason)
+    if settled.used:
+        say(f"Taken back: `{one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
+    else:
+        told = "The model is told at once if the call waits, else when it is made again."
+        say(f"Denied: `{one_line(settled.wanted.tool)}`. {told}")
+    return 0
+
+
+def find_question(settings: "Settings", id: str) -> "Approval":
+    with remembering(settings) as state:
+        found = next((one for one in state.approvals() if one.id == id), None) if state else None
+    if found is None:
+        raise Trouble(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
+    return found
+
+
+def refuse_void(asked: "Approval") -> None:
+    if asked.void and not asked.spent:
+        raise Trouble(
+            f"an answer to the question `{asked.id}` opens nothing any more: {asked.void}. "
+            "The call, made again, asks anew."
+        )
+
+
+def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
+    from mcp_server.model.approvals import Scope, Way
+    from mcp_server.state import approvals
+
+    asked = find_question(settings, id)
+    reply = approvals.Reply(id, answer, Way.PERSON, scope or Scope.ONCE, reason)
+    settled = written(settings, partial(approvals.answer, reply=reply))
+    if settled is None:
+        asked = find_question(settings, id)
+        refuse_void(asked)
+        word = standing(asked, time.time_ns())
+        raise Trouble(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
+    return settled

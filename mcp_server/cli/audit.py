@@ -1,0 +1,194 @@
+"""`menugate audit`: what happened, and is the record of it what it was?"""
+
+import argparse
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli import why
+from mcp_server.cli.choosing import add_filters, wanted, whole
+from mcp_server.cli.exporting import FORMATS, export
+from mcp_server.cli.ledger import flat, in_short, line_of, partner, tell
+from mcp_server.cli.output import Trouble, as_json, note, progress, say, table
+from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
+from mcp_server.cli.why import answered, tell_why
+
+if TYPE_CHECKING:
+    from mcp_server.settings import Settings
+    from mcp_server.state.engine.rows import Row
+    from mcp_server.state.reader import Reader
+    from mcp_server.state.verify import Report
+
+EXAMPLES = """
+menugate audit tail -n 50                     the last fifty rows
+menugate audit show 117                       one call, with how it ended
+menugate audit why 117                        why it was refused, or who allowed it
+menugate audit verify                         exits 1 where a row was changed, taken away or added
+menugate audit export --output ledger.jsonl   all of it, a line per row
+"""
+TAIL = """
+menugate audit tail                                the last twenty rows
+menugate audit tail --follow                       and what comes, until Ctrl-C
+menugate audit tail --kind refusal --since 2h      what was refused in the last two hours
+menugate audit tail --verdict deny --layer rules   what your rules refused
+menugate audit tail --tool Write --json            for a program, a line per row
+"""
+SHOW = """
+menugate audit show 117           everything on record about row 117, with the outcome of the call
+menugate audit show 117 --json    for a program
+"""
+WHY = """
+menugate audit why 117           which layer, rule and posture decided the call of row 117, and who chose them
+menugate audit why 117 --json    for a program, with the rows it was read from
+"""
+VERIFY = """
+menugate audit verify           every row against the chain, the chain against anchor and checkpoints
+menugate audit verify --json    the faults for a program
+"""
+EXPORT = """
+menugate audit export > ledger.jsonl            a line per row, oldest first
+menugate audit export --output ledger.jsonl     into a new file that only you can read
+menugate audit export --since 2026-11-01        from that day on
+menugate audit export --format ocsf             as events of the Open Cybersecurity Schema Framework
+"""
+
+FORMATTED = "jsonl: one JSON object per row; ocsf: one event per call, for a SIEM"
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("audit", "read the ledger of every decision, and check that nobody changed it", EXAMPLES, None)
+    deeds = Commands(
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+    )
+    tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)
+    tail.add_argument("-n", type=whole, default=20, metavar="N", dest="count", help="so many rows (default: 20)")
+    tail.add_argument("-f", "--follow", action="store_true", help="and then what comes, until Ctrl-C")
+    add_filters(tail)
+    show = deeds.add("show", "show one row whole, and the other row of its call", SHOW, run_show)
+    show.add_argument("seq", type=whole, metavar="SEQ", help="the row's number")
+    reason = deeds.add("why", "say why a call was refused, or who allowed it", WHY, run_why)
+    reason.add_argument("seq", type=whole, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it")
+    verify = deeds.add("verify", "check every row; exits 1 where the record was tampered with", VERIFY, run_verify)
+    writing = deeds.add("export", "write rows out, each with its hash", EXPORT, run_export)
+    writing.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMATTED)
+    writing.add_argument("--output", metavar="FILE", help="a file that is not there yet, instead of stdout")
+    add_filters(writing)
+    for deed in (tail, show, reason, verify, writing):
+        add_place(deed)
+    add_json(tail, "one JSON object per line")
+    add_json(show)
+    add_json(reason)
+    add_json(verify)
+
+
+@contextmanager
+def ledger(settings: "Settings") -> Generator["Reader", None, None]:
+    from mcp_server.model.results import Refusal
+    from mcp_server.state.reader import Reader
+
+    url = settings.url
+    if settings.foreign and settings.foreign.exists() and not settings.database.exists():
+        note("This account has not worked in this workspace; the record is another account's.")
+        url = f"sqlite:///{settings.foreign}"
+    try:
+        with Reader.open(url, secrets=settings.secrets) as state:
+            yield state
+    except Refusal as refused:
+        if taken_away(settings):
+            raise Trouble("the state file is gone, and its anchor is still there: the ledger was taken away.") from None
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+
+
+def taken_away(settings: "Settings") -> bool:
+    return not (settings.state / "state.db").exists() and (settings.state / "ledger.anchor").exists()
+
+
+def run_tail(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state:
+        chosen = wanted(arguments, tail=arguments.count)
+        for row in state.follow(chosen) if arguments.follow else state.rows(chosen):
+            if arguments.json:
+                print(line_of(row))
+            else:
+                say(*in_short(row))
+            if arguments.follow:
+                sys.stdout.flush()
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state:
+        row = asked_for(state, arguments.seq)
+        other = partner(state, row)
+    if arguments.json:
+        as_json({"row": flat(row), "other": flat(other) if other else None})
+        return 0
+    tell(row)
+    if other:
+        say()
+        tell(other)
+    elif row.kind == "intent":
+        say("\nThere is no outcome: the call still runs, or its process ended before it did.")
+    return 0
+
+
+def run_why(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state:
+        row = asked_for(state, arguments.seq)
+        answer = answered(state, row)
+    if answer is None:
+        raise Trouble(f"row {row.seq} is a {row.kind}, about which nothing was decided; `menugate audit show` has it.")
+    if arguments.json:
+        as_json(why.in_json(answer))
+    else:
+        tell_why(answer)
+    return 0
+
+
+def asked_for(state: "Reader", seq: int) -> "Row":
+    row = state.row(seq)
+    if row is None:
+        raise Trouble(f"there is no row {seq}; the newest is {state.head()}.")
+    return row
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state, progress("rows checked") as told:
+        report = state.verify(told)
+    if arguments.json:
+        as_json(in_json(report))
+    else:
+        judged(report)
+    return 0 if report.ok else 1
+
+
+def judged(report: "Report") -> None:
+    if report.ok:
+        say(("The record is whole: ", "green"), f"{report.rows:,} rows, {report.checkpoints} signed checkpoints.")
+        if report.unanchored:
+            say(f"The last {report.unanchored} are not anchored yet, as after a kill; the next start does it.")
+        for line in report.notes:
+            say((line, "yellow"))
+        return
+    count = len(report.faults)
+    say((f"The record was tampered with, or damaged: {count} fault{'s' if count != 1 else ''}.", "red"))
+    table([(f"row {seq}" if seq else "", message) for seq, message in report.faults])
+    for line in report.notes:
+        say((line, "yellow"))
+
+
+def in_json(report: "Report") -> dict[str, Any]:
+    return {
+        "ok": report.ok,
+        "rows": report.rows,
+        "checkpoints": report.checkpoints,
+        "not_anchored": report.unanchored,
+        "notes": report.notes,
+        "faults": [{"row": seq or None, "message": message} for seq, message in report.faults],
+    }
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state:
+        return export(state, arguments)

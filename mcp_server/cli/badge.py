@@ -1,0 +1,86 @@
+"""How is the posture shown at a terminal? The badge in its colours, the terminal's title, and what is to come."""
+
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_server.cli.output import clean, say
+from mcp_server.model.posture import AXES
+from mcp_server.settings import colours_wanted
+
+if TYPE_CHECKING:
+    from mcp_server.model.posture import Posture
+    from mcp_server.views.posture import Holding
+
+COLOURS: Mapping[str, str] = {
+    "chat": "dim",
+    "plan": "blue",
+    "build": "green",
+    "review": "yellow",
+    "repair": "red",
+    "research": "cyan",
+    "manual": "dim",
+    "assisted": "yellow",
+    "autonomous": "green",
+    "restricted": "green",
+    "normal": "dim",
+    "trusted": "yellow",
+    "unrestricted": "red",
+}
+WIDE = 80
+
+
+def columns() -> int:
+    """As wide as the terminal; wide enough where there is none."""
+    return shutil.get_terminal_size((WIDE, 24)).columns if sys.stdout.isatty() else WIDE
+
+
+def painted(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
+    from mcp_server.model.posture import word_of
+    from mcp_server.policy.badge import CODES, narrow, values
+
+    short, parts = narrow(posture, width), list[str | tuple[str, str]]()
+    for number, value in enumerate(values(posture)):
+        word = f"[{CODES[value]}]" if short else word_of(value)
+        if number and not short:
+            parts.append(" | ")
+        name = COLOURS.get(word_of(value))
+        parts.append((word, name) if name else word)
+    return parts
+
+
+def show_badge(posture: "Posture") -> None:
+    say(*painted(posture, columns()))
+
+
+def entitle(posture: "Posture", project: str) -> None:
+    """Into the terminal's title, where there is a terminal that takes one."""
+    from mcp_server.policy.badge import title
+
+    if sys.stdout.isatty() and colours_wanted():
+        print(f"\x1b]0;{clean(title(posture, project))}\x07", end="", flush=True)
+
+
+def show_to_come(stands: "Holding") -> None:
+    from mcp_server.policy.badge import to_come
+
+    for change, words in to_come(stands.choice):
+        how = "confirm it with `menugate steer --confirm" if change.unconfirmed else "take it back with `menugate steer"
+        say("to come: ", words, (f"  ({how} {'' if change.unconfirmed else '--cancel '}{change.id}`)", "dim"))
+
+
+def transition(fields: Mapping[str, Any]) -> str:
+    """What is other than it was, of a session's place or of the posture, as the ledger has it."""
+    before, after = (cast(dict[str, Any], fields.get(key) or {}) for key in ("from", "to"))
+    # What was taken back, or waits no longer, is not in the row any more.
+    keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
+    steps = [f"{key} {_word(key, before.get(key))} -> {_word(key, after.get(key))}" for key in keys]
+    return ", ".join(steps) or "a new run"
+
+
+def _word(key: str, value: object) -> str:
+    """What has no value: no mode is ROOT, nothing waits, and an axis nobody chose stands where it usually does."""
+    if value is None or value == []:
+        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")
+    return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

@@ -1,0 +1,155 @@
+"""What is a row of the ledger in the Open Cybersecurity Schema Framework, version 1.8?
+
+A call is API Activity (6003) under the profile `security_control`, which says allowed or denied; the life of a server
+is Application Lifecycle (6002), a change of posture, place or trust Entity Management (3004), an alarm a Detection
+Finding (2004). What the framework has no place for stands under `unmapped`, the row's number and hash among it: its
+own `attestation` is computed over the event, and ours over the row.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp_server import __version__
+from mcp_server.model.tools import Effect
+
+if TYPE_CHECKING:
+    from mcp_server.state.engine.rows import Row
+
+VERSION = "1.8.0"
+CREATE, READ, UPDATE, DELETE, OTHER = 1, 2, 3, 4, 99
+START, STOP = 3, 4
+UNKNOWN, SUCCESS, FAILURE = 0, 1, 2
+INFORMATIONAL, LOW, HIGH = 1, 2, 4
+ALLOWED, DENIED = 1, 2
+PASSED, BLOCKED = 1, 2
+ACTIVITY: dict[str, int] = {
+    Effect.NONE: READ,
+    Effect.SESSION: UPDATE,
+    Effect.READ_LOCAL: READ,
+    Effect.READ_REMOTE: READ,
+    Effect.WRITE_LOCAL: UPDATE,
+    Effect.DESTROY_LOCAL: DELETE,
+    Effect.VCS_LOCAL: UPDATE,
+    Effect.REMOTE_WRITE: UPDATE,
+    Effect.PRODUCTION_MUTATION: UPDATE,
+}
+"""Running a program, spending and handing on are none of the framework's four."""
+CAPTIONS = {
+    6003: {CREATE: "Create", READ: "Read", UPDATE: "Update", DELETE: "Delete", OTHER: "Other"},
+    6002: {START: "Start", STOP: "Stop"},
+    3004: {UPDATE: "Update"},
+    2004: {CREATE: "Create"},
+}
+STATUS = {UNKNOWN: "Unknown", SUCCESS: "Success", FAILURE: "Failure"}
+MAPPED = frozenset({"at", "kind", "principal", "client", "tool", "transport", "reason"})
+
+
+def event(row: "Row", other: "Row | None" = None) -> dict[str, Any]:
+    """`other` is the intent of an outcome, and the outcome of an intent."""
+    match row.kind:
+        case "intent" | "outcome" | "refusal" | "question":
+            return _call(row, other)
+        case "start" | "stop":
+            return _life(row)
+        case "alarm" | "attempt":
+            return _alarm(row)
+        case _:
+            return _change(row)
+
+
+def _event(row: "Row", uid: int, activity: int, severity: int) -> dict[str, Any]:
+    names = CAPTIONS[uid]
+    return {
+        "activity_id": activity,
+        "activity_name": names[activity],
+        "category_uid": uid // 1000,
+        "class_uid": uid,
+        "type_uid": uid * 100 + activity,
+        "severity_id": severity,
+        "time": row.at // 1_000_000,
+        "metadata": {
+            "version": VERSION,
+            "product": {"name": "menugate", "vendor_name": "menugate", "version": __version__},
+            "uid": row.hash,
+            "sequence": row.seq,
+            "log_name": "ledger",
+        },
+    }
+
+
+def _call(row: "Row", other: "Row | None") -> dict[str, Any]:
+    call = other.fields if row.kind == "outcome" and other is not None else row.fields
+    denied = row.kind in ("refusal", "question")
+    tool = str(call.get("tool") or "unknown")
+    server, colon, operation = tool.rpartition(":")
+    activity = ACTIVITY.get(call.get("effect", ""), OTHER)
+    made = _event(row, 6003, activity, LOW if denied else INFORMATIONAL)
+    made["metadata"] |= {"profiles": ["security_control"], "correlation_uid": str(call.get("run") or "")}
+    status = _status(row)
+    return made | {
+        "status_id": status,
+        "status": STATUS[status],
+        **({"status_code": row.fields["code"]} if row.fields.get("code") else {}),
+        **({"status_detail": row.fields["reason"]} if row.fields.get("reason") else {}),
+        **({"duration": row.fields.get("latency_us", 0) // 1000} if row.kind == "outcome" else {}),
+        "action_id": DENIED if denied else ALLOWED,
+        "disposition_id": BLOCKED if denied else PASSED,
+        "actor": _actor(call),
+        "api": {
+            "operation": f"tools/call {operation}",
+            "service": {"name": server if colon else "menugate"},
+            "request": {"uid": str(row.fields.get("intent") or row.seq)},
+        },
+        "resources": [{"name": tool, "type": "tool"}],
+        "src_endpoint": {"svc_name": str(call.get("transport") or "unknown")},
+        **({"policy": {"name": call["rule"]}} if call.get("rule") else {}),
+        "unmapped": _unmapped(row, call),
+    }
+
+
+def _status(row: "Row") -> int:
+    if row.kind == "outcome":
+        return SUCCESS if row.fields.get("ending") == "done" else FAILURE
+    return UNKNOWN if row.kind == "intent" else FAILURE
+
+
+def _actor(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The client's name is its own word, and proves nothing; the principal was proved."""
+    who = str(fields.get("principal") or "unknown")
+    session = {"session": {"uid": str(fields["session"])}} if fields.get("session") else {}
+    client = {"app_name": str(fields["client"])} if fields.get("client") else {}
+    return {"user": {"name": who, "uid": who}, **session, **client}
+
+
+def _unmapped(row: "Row", more: Mapping[str, Any]) -> dict[str, Any]:
+    left = {key: value for key, value in {**more, **row.fields}.items() if key not in MAPPED}
+    return {"menugate": {"kind": row.kind, "seq": row.seq, "hash": row.hash, **left}}
+
+
+def _life(row: "Row") -> dict[str, Any]:
+    version = str(row.fields.get("version") or __version__)
+    return _event(row, 6002, START if row.kind == "start" else STOP, INFORMATIONAL) | {
+        "app": {"name": "menugate", "vendor_name": "menugate", "version": version},
+        "unmapped": _unmapped(row, {}),
+    }
+
+
+def _change(row: "Row") -> dict[str, Any]:
+    fields = row.fields
+    placed = fields.get("session") and "profile" not in (fields.get("to") or {})
+    kind = row.kind if row.kind != "transition" else "session" if placed else "posture"
+    name = str(fields.get("session") if placed else fields.get("folder") or fields.get("principal") or "workspace")
+    return _event(row, 3004, UPDATE, INFORMATIONAL) | {
+        "entity": {"name": name, "type": kind},
+        "actor": _actor(fields),
+        "comment": str(fields.get("reason") or row.kind),
+        "unmapped": _unmapped(row, {}),
+    }
+
+
+def _alarm(row: "Row") -> dict[str, Any]:
+    title = str(row.fields.get("reason") or "the ledger did not fit its anchor")
+    return _event(row, 2004, CREATE, HIGH) | {
+        "finding_info": {"title": title, "uid": row.hash},
+        "unmapped": _unmapped(row, {}),
+    }

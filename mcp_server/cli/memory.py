@@ -1,0 +1,176 @@
+"""`menugate memory`: what is remembered of this project, and what of it shall not be?"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_server.cli.output import Trouble, as_json, say, table, when
+from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
+from mcp_server.model.memory import LONGEST, Entry, Tier
+from mcp_server.views.posture import remembering
+
+if TYPE_CHECKING:
+    from mcp_server.settings import Settings
+    from mcp_server.state.engine.transaction import Transaction
+
+T = TypeVar("T")
+EXAMPLES = """
+menugate memory list                          what runs that succeeded left behind, and what you added
+menugate memory show 3f9a01bc                 one entry whole, with the run it comes from
+menugate memory add --tier decision "SQLite, because one file is easy to move"
+menugate memory forget 3f9a01bc               take it away for good
+"""
+LIST = """
+menugate memory list                     all of it, the newest last
+menugate memory list --tier decision     decisions alone
+menugate memory list --json              for a program
+"""
+SHOW = """
+menugate memory show 3f9a01bc            everything about one entry
+menugate memory show 3f9a01bc --json     for a program
+"""
+ADD = """
+menugate memory add "Tests run with make test"                        a fact
+menugate memory add --tier decision "No ORM: queries stay readable"   a decision
+"""
+FORGET = """
+menugate memory forget 3f9a01bc          one entry; an entry's id is in `menugate memory list`
+menugate memory forget 3f9a01bc 77aa01ff
+menugate memory forget --all             everything that is remembered here
+"""
+TIERS = tuple(map(str, Tier))
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("memory", "see and change what is remembered of this project from run to run", EXAMPLES, None)
+    deeds = Commands(
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+    )
+    shown = deeds.add("list", "list what is remembered", LIST, run_list)
+    shown.add_argument("--tier", choices=TIERS, help="one kind alone: fact, decision or outcome")
+    show = deeds.add("show", "show one entry, whole", SHOW, run_show)
+    show.add_argument("id", metavar="ID", help="the entry's id")
+    new = deeds.add("add", "remember something that you say", ADD, run_add)
+    new.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
+    new.add_argument("--tier", choices=("fact", "decision"), default="fact", help="fact (default) or decision")
+    gone = deeds.add("forget", "take entries away for good", FORGET, run_forget)
+    gone.add_argument("ids", metavar="ID", nargs="*", help="the entries' ids")
+    gone.add_argument("--all", action="store_true", help="everything that is remembered here")
+    for deed in (shown, show, new, gone):
+        add_place(deed)
+    add_json(shown)
+    add_json(show)
+
+
+def everything(settings: "Settings") -> Sequence[Entry]:
+    """Of every principal: whose machine this is may see what lies on it."""
+    with remembering(settings) as state:
+        return state.memories() if state else ()
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    found = [one for one in everything(settings) if arguments.tier in (None, str(one.tier))]
+    if arguments.json:
+        as_json([fields_of(one) for one in found])
+    elif not found:
+        say("Nothing is remembered yet; a run that is completed with success, or `menugate memory add`, begins it.")
+    else:
+        table([in_short(one, settings.person) for one in found], head=("id", "tier", "when", "what"))
+    return 0
+
+
+def in_short(one: Entry, reader: str) -> tuple[str, str, str, str]:
+    whose = f"[{one.principal}] " if one.principal != reader else ""
+    text = one.text if len(one.text) <= 100 else f"{one.text[:99]}…"
+    return one.id, str(one.tier), when(one.at), f"{whose}{text}"
+
+
+def fields_of(one: Entry) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "tier": one.tier,
+        "at": when(one.at),
+        "text": one.text,
+        "by": one.by,
+        "principal": one.principal,
+        "session": one.session or None,
+        "run": one.run or None,
+    }
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    one = chosen(everything(settings_of(arguments)), arguments.id)
+    if arguments.json:
+        as_json(fields_of(one))
+        return 0
+    say((f"{one.tier} {one.id}", "bold"), f"  {when(one.at)}")
+    source = "you said it" if one.by == "person" else f"run {one.run} of session {one.session}"
+    table([("  from", source), ("  principal", one.principal)])
+    say(f"\n{one.text}")
+    return 0
+
+
+def chosen(every: Sequence[Entry], id: str) -> Entry:
+    found = next((one for one in every if one.id == id), None)
+    if found is None:
+        raise Trouble(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
+    return found
+
+
+def run_add(arguments: argparse.Namespace) -> int:
+    from functools import partial
+
+    from mcp_server.calls.distilling import short
+    from mcp_server.calls.documents import new_id
+    from mcp_server.compose import prepare_folders
+    from mcp_server.guards.redaction import Redactor
+    from mcp_server.state.memory import Learned, remember
+
+    settings = settings_of(arguments)
+    text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
+    if not text:
+        raise Trouble("there is nothing in it to remember; write what it is, in quotes.", code=2)
+    if text != short(text):
+        raise Trouble(f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2)
+    prepare_folders(settings)
+    learned = Learned(settings.person, [(Tier(arguments.tier), text)], "person")
+    (one,) = changed(settings, partial(remember, learned=learned, new_id=new_id))
+    say(f"Remembered as {one.tier} {one.id}.")
+    return 0
+
+
+def run_forget(arguments: argparse.Namespace) -> int:
+    from mcp_server.state.memory import forget_entry
+
+    settings = settings_of(arguments)
+    if bool(arguments.ids) == arguments.all:
+        raise Trouble("name the entries to forget, or say --all.", code=2)
+    every = everything(settings)
+    wanted = list(every) if arguments.all else [chosen(every, id) for id in dict.fromkeys(arguments.ids)]
+
+    def forget(tx: "Transaction") -> None:
+        for one in wanted:
+            forget_entry(tx, one)
+
+    if wanted:
+        changed(settings, forget)
+    say(f"{len(wanted)} {'entry is' if len(wanted) == 1 else 'entries are'} forgotten.")
+    return 0
+
+
+def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
+    """What a deed answers, once it is durable."""
+    import asyncio
+
+    from mcp_server.model.results import Refusal
+    from mcp_server.person import opened_for_person
+
+    async def done() -> T:
+        async with opened_for_person(settings) as store:
+            return await store.write(deed)
+
+    try:
+        return asyncio.run(done())
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None

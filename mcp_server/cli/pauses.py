@@ -1,0 +1,218 @@
+"""`menugate pause`, `next` and `stop`: shall the runs of this workspace wait, go on, or be cleared away?"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mcp_server.cli.output import Trouble, one_line, say
+from mcp_server.cli.parser import Commands, add_place, settings_of
+from mcp_server.cli.servers import judging_to_choose
+from mcp_server.cli.target import Unwritten, add_whom, halted, refuse_started, whom, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp_server.calls.stops import Heard
+    from mcp_server.model.sessions import Hold
+    from mcp_server.settings import Settings
+    from mcp_server.state.engine.rows import Kept
+    from mcp_server.state.engine.transaction import Transaction
+    from mcp_server.state.running_calls import Work
+
+PAUSE = """
+menugate pause                              every run of yours waits; it keeps its state
+menugate pause --reason "back at two"       and whoever calls is told why
+menugate pause --session SESSION            one alone; `menugate summary` names it
+"""
+NEXT = """
+menugate next                               go on; in `assisted`, for one unit
+menugate next 5                             in `assisted`, for five units
+"""
+STOP = """
+menugate stop                               end everybody's runs and all they started, forget what they came to, wait
+menugate stop --session SESSION             one alone
+menugate stop --principal NAME              those of one principal
+"""
+UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
+"""What is said where nothing can be written, and does not hold of `stop`."""
+MOST_UNITS = 1000
+LONGEST_REASON = 200
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("pause", "let runs wait, with all they have come to", PAUSE, run_pause)
+    one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
+    add_whom(one)
+    add_place(one)
+    one = commands.add("next", "let runs go on that wait; in `assisted`, for one unit", NEXT, run_next)
+    one.add_argument("units", nargs="?", type=int, default=1, metavar="UNITS", help="how many units, in `assisted`")
+    add_whom(one, "yours, and all that `stop` ended")
+    add_place(one)
+    one = commands.add("stop", "end runs and clear what they have come to", STOP, run_stop)
+    one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
+    add_whom(one, "everybody's")
+    add_place(one)
+
+
+def run_pause(arguments: argparse.Namespace) -> int:
+    from mcp_server.model.sessions import Hold, Holder
+    from mcp_server.person import numbered
+    from mcp_server.state import runs, stops
+
+    settings = settings_of(arguments)
+    principal, session = whom(arguments, settings)
+    hold = Hold(Holder.PERSON, reason_of(arguments, "the person paused it"))
+    pausing = partial(runs.pause, principal=principal, session=session or "", hold=hold)
+    order = stops.Order(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
+    held, heard = halted(settings, lambda tx: (pausing(tx), stops.give(tx, order)))
+    say(f"{which(session)} wait: {one_line(held.reason)}. `menugate next` lets them go on.")
+    beside = tuple(words for _, words in works_of(states_beside(settings)))
+    return tell(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends it")
+
+
+def run_next(arguments: argparse.Namespace) -> int:
+    from mcp_server.state import runs
+
+    if not 1 <= arguments.units <= MOST_UNITS:
+        raise Trouble(f"the number of units is from 1 to {MOST_UNITS}, not {arguments.units}.", code=2)
+    settings = settings_of(arguments)
+    principal, session = whom(arguments, settings)
+
+    def going(tx: "Transaction") -> "list[Hold]":
+        lifted = runs.go_on(tx, principal, session, arguments.units)
+        if means_everybody(arguments):
+            # What `stop` stopped goes on with everybody it stopped; a pause of somebody else's stays theirs.
+            others = {key[0] for key, hold in runs.holds(tx).items() if hold.stopped}
+            lifted += [hold for other in sorted(others) for hold in runs.go_on(tx, other, None)]
+        return lifted
+
+    lifted = written(settings, going)
+    waited = one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
+    say(f"{which(session)} go on." + (f" They waited because: {waited}." if waited else " Nothing was waiting."))
+    return 0
+
+
+def run_stop(arguments: argparse.Namespace) -> int:
+    from mcp_server.person import numbered
+    from mcp_server.state import runs, sessions, stops
+
+    settings = settings_of(arguments)
+    principal, session = whom(arguments, settings)
+    reason, run = reason_of(arguments, "the person stopped it"), numbered()()
+    names = token_principals(arguments, settings) if means_everybody(arguments) else frozenset[str]()
+    order_for = "" if means_everybody(arguments) else principal
+    order = stops.Order(numbered()(), order_for, session, ends=True, reason=reason, everybody=True)
+
+    def stopping(tx: "Transaction") -> "list[Kept]":
+        known = {kept.session.principal for kept in sessions.sessions(tx)} if means_everybody(arguments) else set[str]()
+        whose = sorted({principal, *names, *known})
+        return [kept for one in whose for kept in runs.stop(tx, one, session, run, reason)]
+
+    try:
+        moved, heard = halted(settings, lambda tx: (stopping(tx), stops.give(tx, order)))
+    except Unwritten as wrong:
+        if not means_everybody(arguments):
+            raise Trouble(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
+        return end_unwritten(settings, str(wrong))
+    if heard.unwritten and heard.silent and means_everybody(arguments):
+        return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
+    count = len({kept.session.id for kept in moved})
+    cleared = f"{count} with a memory that is cleared"
+    say(f"{which(session)} are stopped, {cleared}. `menugate next` lets new ones begin.")
+    did, silent, names = end_by_signal(states_beside(settings) if means_everybody(arguments) else ())
+    if not (heard.ended or heard.running or heard.silent or did or silent):
+        say("Nothing of them was running.")
+    code = tell(replace(heard, ended=(*heard.ended, *names)), "Told to end, and still running")
+    if did:
+        say(f"These servers have other keys; told by a signal, they ended everything they ran: {listed(did)}.")
+        say("They refuse new calls until you type `menugate next` with the MENUGATE_STATE_HOME they were started with.")
+    return 1 if say_silent(silent) else code
+
+
+def end_unwritten(settings: "Settings", why: str) -> int:
+    """What runs is ended, on record or not: by a signal to each server."""
+    from mcp_server.calls.stops import Heard
+    from mcp_server.state.account import STOPS
+
+    refuse_started(settings)
+    did, silent, names = end_by_signal(settings.every_state)
+    for words in (*UNTRUE, STOPS):
+        why = why.replace(words, "")
+    say(f"It could not be put on record: {why}")
+    tell(Heard(ended=tuple(names)), "")
+    if did:
+        say(f"Told by a signal, these servers ended everything they ran: {listed(did)}.")
+        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
+    if not (say_silent(silent) or did):
+        say("No server runs here.")
+    return 1
+
+
+def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
+    """This account's servers that ended what they ran, those that did not answer, and what it was that ended."""
+    from mcp_server.calls.stops import PATIENCE
+    from mcp_server.state.servers import stop_unwritten
+
+    works = works_of(states)
+    did, silent = stop_unwritten(states, PATIENCE)
+    return did, silent, [words for one, words in works if one.server in did]
+
+
+def states_beside(settings: "Settings") -> "list[Path]":
+    """Where servers of this account are that have other keys: no order reaches them, and a signal does."""
+    return [one for one in settings.every_state if one != settings.state]
+
+
+def works_of(states: "Sequence[Path]") -> "list[tuple[Work, str]]":
+    """What runs there, in words."""
+    from mcp_server.cli.status import work_in_words
+    from mcp_server.state.running_calls import at_work
+    from mcp_server.views.status import work_in_json
+
+    return [(one, work_in_words(work_in_json(one))) for one in at_work(states)[1]]
+
+
+def listed(pids: list[int]) -> str:
+    return ", ".join(map(str, pids))
+
+
+def say_silent(pids: "Iterable[object]") -> bool:
+    for pid in (found := list(pids)):
+        say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
+    return bool(found)
+
+
+def means_everybody(arguments: argparse.Namespace) -> bool:
+    """Typed without a name, `stop` is about everything that runs here, whoever started it."""
+    return arguments.principal is None and arguments.session is None
+
+
+def token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
+    """Who may connect with a token. Beside a file with faults `stop` works without it."""
+    try:
+        found = judging_to_choose(arguments, settings).law
+    except Trouble:
+        return frozenset()
+    return frozenset(token.principal for token in found.library.config.tokens)
+
+
+def tell(heard: "Heard", running: str) -> int:
+    """What was ended and what runs, one to a line; 1 where a server did not answer."""
+    of_others = "Still running for others; `--principal NAME` names whose runs are meant"
+    for what, names in (("Ended", heard.ended), (running, heard.running), (of_others, heard.of_others)):
+        if names:
+            say(f"{what}:")
+            for name in names:
+                say(f"  {one_line(name)}")
+    return 1 if say_silent(heard.silent) else 0
+
+
+def which(session: str | None) -> str:
+    return "The runs" if session is None else f"The runs of session {session}"
+
+
+def reason_of(arguments: argparse.Namespace, otherwise: str) -> str:
+    said = " ".join(arguments.reason.split())[:LONGEST_REASON].rstrip(".")
+    return f"{otherwise}: {said}" if said else otherwise

@@ -1,1 +1,0 @@
-"""What a person types about the project itself: its memory, and the index of its files."""

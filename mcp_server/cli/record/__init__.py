@@ -1,1 +1,0 @@
-"""What a person types to read the record: the ledger, and the summary of a run."""

@@ -1,0 +1,37 @@
+"""`menugate report`: what was found when a run was over?"""
+
+import argparse
+
+from mcp_server.cli.output import Trouble, as_json, say, when
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
+from mcp_server.views.posture import remembering
+
+EXAMPLES = """
+menugate report                             about the run that ended last
+menugate report RUN                         about that one; `menugate summary --list` names them
+menugate report --json                      for a program
+"""
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("report", "show what was found when a run was over", EXAMPLES, run)
+    one.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
+    add_place(one)
+    add_json(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    with remembering(settings) as state:
+        found = state.report(arguments.of) if state else None
+    if found is None:
+        which = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
+        raise Trouble(f"{which}; a run ends when `complete` is called.")
+    if arguments.json:
+        from dataclasses import asdict
+
+        as_json(asdict(found) | {"at": when(found.at)})
+        return 0
+    say((f"run {found.run}", "bold"), f"  {found.status}, {when(found.at)}")
+    say(found.as_text())
+    return 0

@@ -1,0 +1,121 @@
+"""`menugate steer`: change one axis now or later, take a change back, or say yes to one that waits for that."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from mcp_server.cli.badge import show_badge, show_to_come
+from mcp_server.cli.output import Trouble, as_json, say
+from mcp_server.cli.parser import Commands, settings_of
+from mcp_server.cli.posture import add_whom, changed
+from mcp_server.cli.servers import judging_to_choose
+from mcp_server.model.posture import AXES, Scope, words_of
+from mcp_server.views.posture import holding, in_json, principal_meant, remembering
+
+if TYPE_CHECKING:
+    from mcp_server.calls.posture import Doors
+    from mcp_server.config.load import Law
+    from mcp_server.settings import Settings
+
+T = TypeVar("T")
+EXAMPLES = """
+menugate steer mode repair                         now
+menugate steer mode review after-current-unit      once what runs now is done
+menugate steer profile trusted for-next-unit       for one unit of work; then back by itself
+menugate steer                                     what is still to come
+menugate steer --cancel 3fa1c2                     take it back; `--cancel all` takes back everything
+menugate steer --confirm 3fa1c2                    say yes to what a prompt or the doctor asked for
+"""
+EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in words_of(kind)))
+
+
+def add(commands: Commands) -> None:
+    from mcp_server.policy.phrases import BY_NAME
+
+    one = commands.add("steer", "change one axis now or later, take back or confirm a change", EXAMPLES, run)
+    one.add_argument("axis", nargs="?", metavar="AXIS", choices=tuple(BY_NAME), help=", ".join(BY_NAME))
+    one.add_argument("value", nargs="?", metavar="VALUE", choices=EVERY, help="what it becomes")
+    scopes = tuple(map(str, Scope))
+    one.add_argument("scope", nargs="?", metavar="WHEN", choices=scopes, help=", ".join(scopes))
+    one.add_argument("--cancel", metavar="ID", action="append", help="take this change back, or `all`")
+    one.add_argument("--confirm", metavar="ID", help="say yes to this change")
+    add_whom(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    judged = judging_to_choose(arguments, settings_of(arguments))
+    settings, found = judged.settings, judged.law
+    wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
+    if sum(wishes) > 1:
+        raise Trouble("steer, cancel or confirm: one at a time.", code=2)
+    if arguments.cancel:
+        return cancelled(arguments, settings, found)
+    if arguments.confirm is not None:
+        return confirmed(arguments, settings, found)
+    if arguments.axis is not None:
+        return steered(arguments, settings, found)
+    return shown(arguments, settings, found, principal_meant(arguments.whom, settings, found))
+
+
+def steered(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+    from mcp_server.policy.phrases import Unclear, axis_named, valued
+
+    if arguments.value is None:
+        raise Trouble(f"say what `{arguments.axis}` becomes; `menugate steer --help` shows how.", code=2)
+    axis = axis_named(arguments.axis)
+    try:
+        axes = {axis: valued(axis, arguments.value)}
+    except Unclear as unclear:
+        raise Trouble(str(unclear), code=2) from None
+    return changed(arguments, axes, Scope(arguments.scope or Scope.NOW), settings, found)
+
+
+def cancelled(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+    whose = principal_meant(arguments.whom, settings, found)
+    with remembering(settings) as state:
+        choice = state.choices().get(whose) if state else None
+    known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
+    ids = known if "all" in arguments.cancel else arguments.cancel
+    if missing := [id for id in ids if id not in known]:
+        raise Trouble(f"there is nothing to come by the name {', '.join(missing)}; `menugate steer` shows what is.")
+    at_the_doors(settings, found, lambda doors: doors.drop(whose, ids))
+    return shown(arguments, settings, found, whose)
+
+
+def confirmed(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+    whose = principal_meant(arguments.whom, settings, found)
+    if at_the_doors(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
+        raise Trouble(
+            f"nothing waits for a yes by the name {arguments.confirm}, or it waited for more than an hour. "
+            "`menugate steer` shows what waits; with --for where somebody else asked."
+        )
+    return shown(arguments, settings, found, whose)
+
+
+def at_the_doors(settings: "Settings", found: "Law", work: "Callable[[Doors], Awaitable[T]]") -> T:
+    import asyncio
+
+    from mcp_server.model.results import Refusal
+    from mcp_server.person import doors_open
+
+    async def done() -> T:
+        async with doors_open(found, settings) as doors:
+            return await work(doors)
+
+    try:
+        return asyncio.run(done())
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+
+
+def shown(arguments: argparse.Namespace, settings: "Settings", found: "Law", whose: str) -> int:
+    with remembering(settings) as state:
+        stands = holding(settings, found, state, False, whose)
+    if arguments.json:
+        as_json(in_json(stands))
+        return 0
+    show_badge(stands.posture)
+    show_to_come(stands)
+    if not stands.choice or not stands.choice.unsettled:
+        say("nothing is to come")
+    return 0

@@ -1,0 +1,61 @@
+"""`menugate summary`: what did a run come to?"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mcp_server.cli.audit import ledger
+from mcp_server.cli.choosing import whole
+from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
+
+if TYPE_CHECKING:
+    from mcp_server.state.reader import Reader
+
+EXAMPLES = """
+menugate summary                      the run used last: goals, decisions, plan, open issues, outputs
+menugate summary --list               the runs there are, the newest first
+menugate summary 4f1c-2 --upto 117    as it was put together when row 117 was the last that counted
+menugate summary --json               for a program
+"""
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("summary", "show what a run came to, from what is on record of it", EXAMPLES, run)
+    one.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
+    one.add_argument("--list", action="store_true", help="name the runs there are")
+    one.add_argument("--upto", type=whole, metavar="SEQ", help="leave out the calls after this row")
+    add_place(one)
+    add_json(one)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with ledger(settings_of(arguments)) as state:
+        return listed(state, arguments.json) if arguments.list else shown(state, arguments)
+
+
+def listed(state: "Reader", as_data: bool) -> int:
+    found = [one for one in map(state.summary, state.runs()) if one is not None]
+    if as_data:
+        as_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
+    elif not found:
+        say("No run is on record.")
+    else:
+        rows = [(one.run, str(one.facts.get("from", "")), str(one.facts["calls"]), one.principal) for one in found]
+        table(rows, head=("run", "from", "calls", "whose"), right=(2,))
+    return 0
+
+
+def shown(state: "Reader", arguments: argparse.Namespace) -> int:
+    run = arguments.run_id or next(iter(state.runs()), None)
+    if run is None:
+        raise Trouble("no run is on record yet.")
+    found = state.summary(run, arguments.upto)
+    if found is None:
+        raise Trouble(f"there is no run `{run}` on record; `menugate summary --list` names them.")
+    if arguments.json:
+        as_json(found.data)
+    else:
+        say(found.text.rstrip("\n"))
+        if arguments.run_id is None:
+            note(f"The newest run; the others: menugate summary --list. As a resource: menugate://run/{run}/summary")
+    return 0

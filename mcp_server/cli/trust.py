@@ -1,0 +1,128 @@
+"""`menugate trust` and `menugate untrust`: does what this folder says about itself count?"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.parser import Commands, add_json, add_place, law_of, settings_of
+from mcp_server.cli.servers import judging, note_servers
+
+if TYPE_CHECKING:
+    from mcp_server.config.load import Law
+    from mcp_server.settings import Settings
+
+TRUST = """
+menugate trust --show    what would count if you trusted this folder; nothing is changed
+menugate trust           its allow rules count from now on, its prompts from the next start, as they are now
+"""
+UNTRUST = """
+menugate untrust    its allow rules and its prompts are set aside again; what narrows goes on to hold
+"""
+
+
+def add(commands: Commands) -> None:
+    one = commands.add("trust", "let what this folder says about itself count, as it is now", TRUST, run)
+    one.add_argument("--show", action="store_true", help="only show what would count")
+    add_place(one)
+    add_json(one)
+    other = commands.add("untrust", "set aside again what this folder allows itself", UNTRUST, run_untrust)
+    add_place(other)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.show:
+        judged = judging(arguments)
+        show(arguments, judged.law, judged.settings)
+        note_servers(judged)
+        return 0
+    settings = settings_of(arguments)
+    # What is trusted is what is on disk: with a fault in it, it is not.
+    found = law_of(arguments, settings)
+    if not found.own.texts:
+        raise Trouble("there is nothing to trust: this folder says nothing about itself.")
+    from mcp_server.model.results import Refusal
+    from mcp_server.state.trust import Trusted
+
+    trusted, digest = Trusted(settings.secrets), found.own.digest
+    try:
+        recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
+    except Refusal as refused:
+        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+    show(arguments, replace(found, trusted=True), settings)
+    note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
+    return 0
+
+
+def run_untrust(arguments: argparse.Namespace) -> int:
+    from mcp_server.state.trust import Trusted
+
+    settings = settings_of(arguments)
+    trusted = Trusted(settings.secrets)
+    if trusted.given(settings.workspace) is None:
+        say("This folder was not trusted.")
+        return 0
+    recorded(settings, False, "", lambda: trusted.take(settings.workspace))
+    say("Not trusted any more. Running servers follow within half a second.")
+    return 0
+
+
+def show(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> None:
+    if arguments.json:
+        as_json(facts(found, settings))
+    else:
+        tell(found, settings)
+
+
+def facts(found: "Law", settings: "Settings") -> dict[str, object]:
+    own = found.own
+    return {
+        "folder": settings.workspace,
+        "trusted": found.trusted,
+        "sha256": own.digest,
+        "files": list(own.texts),
+        "allow": [rule.text for rule in own.widening],
+        "narrowing": [f"{rule.kind}: {rule.text}" for rule in own.narrowing],
+        "prompts": list(own.prompts),
+    }
+
+
+def tell(found: "Law", settings: "Settings") -> None:
+    own = found.own
+    state = ("trusted", "green") if found.trusted else ("not trusted", "yellow")
+    say(f"{settings.workspace}: ", state)
+    if not own.texts:
+        say("This folder says nothing about itself: it has no menugate.yaml and no menugate.prompts/.")
+        return
+    rows = [("files", name) for name in own.texts]
+    rows += [("holds in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing]
+    by_trust = "counts by trust" if found.trusted else "counts if trusted"
+    rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening]
+    rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
+    table(rows)
+
+
+def recorded(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
+    """Done, and put on record who changed it and to what; the ledger is where a person looks it up later."""
+    import asyncio
+
+    from mcp_server.model.results import Refusal
+    from mcp_server.person import opened_for_person
+    from mcp_server.state import ledger
+
+    done = False
+
+    async def put() -> None:
+        nonlocal done
+        async with opened_for_person(settings) as store:
+            deed()
+            done = True
+            await store.write(lambda tx: ledger.trust(tx, str(settings.workspace), settings.person, trusted, digest))
+
+    try:
+        asyncio.run(put())
+    except Refusal as refused:
+        problem = refused.problem
+        told = f"it is done, and could not be put on record: {problem.message}" if done else problem.text
+        raise Trouble(told) from None

@@ -1,0 +1,144 @@
+"""Why was this call refused, or who allowed it? Told from the record alone: rules may have changed since."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.cli.badge import transition
+from mcp_server.cli.ledger import partner
+from mcp_server.cli.output import say, table, when
+
+if TYPE_CHECKING:
+    from mcp_server.state.engine.rows import Row
+    from mcp_server.state.reader import Reader
+
+VERDICTS = {"intent": "ran", "refusal": "was refused", "question": "waited for the person's yes"}
+AXES = ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "surface", "reasoning")
+LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "the ask rule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A call, and every row of the ledger that says something about why it went as it did."""
+
+    call: "Row"
+    outcome: "Row | None"
+    chosen: "Row | None"
+    """The newest choice of a posture before the call."""
+    questions: tuple["Row", ...]
+    """The same call, asked about earlier in the same session."""
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        fields = self.call.fields
+        yield "decided", self._decided()
+        yield "because", self._because()
+        if fields.get("rule"):
+            kind = LISTS.get(str(fields.get("layer")), "the allow rule")
+            yield "rule", f"{kind} {fields['rule']}"
+        if fields.get("effect"):
+            yield "would do" if self.call.kind != "intent" else "did", _effect(fields)
+        yield "called by", _caller(fields)
+        yield "stood in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
+        yield "posture", " | ".join(_axis(fields, axis) for axis in AXES)
+        yield "chosen by", self._chosen()
+        for row in self.questions:
+            yield "asked", f"in row {row.seq}, {when(row.at)}: {row.fields.get('reason') or 'no reason recorded'}"
+        if self.call.kind == "intent":
+            yield "ended", self._ended()
+
+    def _decided(self) -> str:
+        fields = self.call.fields
+        where = f" at the layer {fields['layer']}" if fields.get("layer") else ""
+        code = f" with {fields['code']}" if fields.get("code") else ""
+        return f"`{fields.get('tool')}` {VERDICTS.get(self.call.kind, self.call.kind)}{where}{code}"
+
+    def _because(self) -> str:
+        fields = self.call.fields
+        if self.call.kind != "intent":
+            return str(fields.get("reason") or "no reason was recorded")
+        if fields.get("rule"):
+            return "an allow rule answers the question that would have been asked"
+        if self.questions:
+            return "the person was asked about exactly this call before, and no layer objected to it any more"
+        return "no layer objected: mode, stage and profile cover it, and no rule speaks against it"
+
+    def _chosen(self) -> str:
+        if self.chosen is None:
+            return "nobody yet: what the operator's file says, or else the default"
+        fields = self.chosen.fields
+        return (
+            f"{fields.get('principal')}, in row {self.chosen.seq}, {when(self.chosen.at)}:"
+            f" {transition(fields)} ({fields.get('reason') or 'no reason given'})"
+        )
+
+    def _ended(self) -> str:
+        if self.outcome is None:
+            return "not yet: the call still runs, or its process ended before it did"
+        fields = self.outcome.fields
+        code = f" with {fields['code']}" if fields.get("code") else ""
+        return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
+
+
+def answered(state: "Reader", row: "Row") -> Answer | None:
+    """What the ledger knows of the call that `row` belongs to; None where the row is about no call."""
+    other = partner(state, row)
+    call, outcome = (other, row) if row.kind == "outcome" else (row, other)
+    if call is None or call.kind not in VERDICTS:
+        return None
+    return Answer(call, outcome, _chosen(state, call), tuple(_questions(state, call)))
+
+
+def _chosen(state: "Reader", call: "Row") -> "Row | None":
+    from mcp_server.state.engine.rows import Wanted
+
+    wish = Wanted(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
+    # Sessions move by transitions too; those of a posture have no session's place in them.
+    moves = [row for row in state.rows(wish) if "profile" in (row.fields.get("to") or {})]
+    return moves[-1] if moves else None
+
+
+def _questions(state: "Reader", call: "Row") -> Iterator["Row"]:
+    from mcp_server.state.engine.rows import Wanted
+
+    fields = call.fields
+    wish = Wanted(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
+    for row in state.rows(wish):
+        # The call that used the yes may have been put in other words than the one that was asked about.
+        used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
+        if used or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
+            yield row
+
+
+def _caller(fields: Any) -> str:
+    client = fields.get("client") or "a client without a name"
+    carried = f", through {fields['carrier']}" if fields.get("carrier") else ""
+    return (
+        f"{client} over {fields.get('transport') or 'an unknown transport'}{carried}, for {fields.get('principal')};"
+        f" session {fields.get('session')}, run {fields.get('run')}, step {fields.get('step')}"
+    )
+
+
+def _effect(fields: Any) -> str:
+    return f"{fields['effect']}, which needs profile {fields.get('needs')}"
+
+
+def _axis(fields: Any, axis: str) -> str:
+    value = fields.get(axis)
+    return f"reasoning {'on' if value else 'off'}" if axis == "reasoning" else str(value)
+
+
+def tell_why(answer: Answer) -> None:
+    say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {when(answer.call.at)}")
+    table([(f"  {name}", text) for name, text in answer.lines()])
+
+
+def in_json(answer: Answer) -> dict[str, Any]:
+    from mcp_server.cli.ledger import flat
+
+    return {
+        "call": flat(answer.call),
+        "outcome": flat(answer.outcome) if answer.outcome else None,
+        "posture_chosen": flat(answer.chosen) if answer.chosen else None,
+        "questions": [flat(row) for row in answer.questions],
+        "says": [{"about": name, "text": text} for name, text in answer.lines()],
+    }

@@ -1,1 +1,0 @@
-"""What a person types about the work itself."""

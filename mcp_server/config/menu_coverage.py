@@ -1,0 +1,161 @@
+"""Do the menus and the registry fit together? Every tool on a menu, every menu entry a tool, every mode reachable.
+
+Checked in all directions at start, by `menugate check` and in the tests, with everything that is wrong told at once.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+from unicodedata import normalize
+
+from mcp_server.config.faults import Fault, Findings, Place, quoted
+from mcp_server.config.menus import Draft, Drafts
+from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
+from mcp_server.model.tools import READING, Effect, Hints, Later, Tool
+
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+# The smallest of what hosts allow: some cut names off, some drop the tool without a word.
+LONGEST_NAME = 40
+ALWAYS_THERE = frozenset({*META_TOOLS, *CARRIERS})
+LONGEST_DESCRIPTION = 1024
+CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
+"""What no tool may do that says it only reads. Running a program may be reading: a language server's answer is."""
+
+
+def validate_tool_coverage(
+    registered: Mapping[str, Tool], drafts: Drafts, longest_name: int = LONGEST_NAME
+) -> list[Fault]:
+    findings = Findings()
+    placed = {entry.text for draft in drafts.modes for entry in draft.tools}
+    for draft in drafts.modes:
+        _check_entries(draft, registered, findings)
+    if drafts.complete:
+        _check_all_placed(registered, placed, findings)
+        _check_none_empty(drafts.modes, findings)
+    _check_reachable(drafts.modes, findings)
+    _check_names(registered, longest_name, findings)
+    for tool in registered.values():
+        for message in _flaws(tool):
+            findings.add(home(tool), message)
+    return list(findings.faults())
+
+
+def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[str]]:
+    """The same question in its plainest form: is every tool in at least one mode, and which are not?"""
+    unmapped = sorted(set(registered) - ALWAYS_THERE - {tool for mode in menus for tool in mode.tools})
+    return not unmapped, unmapped
+
+
+def home(tool: Tool) -> Place:
+    """Where the tool is written, for messages."""
+    if isinstance(tool.run, Later):
+        return Place(tool.run.where.partition(":")[0], key=tool.name)
+    code = getattr(tool.run, "__code__", None)
+    if code is None:
+        return Place(f"the pack of {type(tool.run).__module__}", key=tool.name)
+    return Place(code.co_filename, code.co_firstlineno, 1, tool.name)
+
+
+def _check_entries(draft: Draft, registered: Mapping[str, Tool], findings: Findings) -> None:
+    first: dict[str, Place] = {}
+    choosable = [name for name, tool in registered.items() if not _is_always_there(tool)]
+    for entry in draft.tools:
+        name, tool = entry.text, registered.get(entry.text)
+        if name in ALWAYS_THERE or (tool is not None and tool.meta):
+            findings.add(entry.place, f"`{name}` is there in every mode; take it out of the menu `{draft.name.text}`")
+        elif tool is None:
+            findings.add(entry.place, f"no tool {quoted(name)} is registered", name, choosable)
+        elif name in first:
+            findings.add(entry.place, f"`{name}` is on this menu already, by {first[name].source}")
+        first.setdefault(name, entry.place)
+
+
+def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], findings: Findings) -> None:
+    strangers = [name for name in placed if name not in registered]
+    for name, tool in registered.items():
+        if name not in placed and not _is_always_there(tool):
+            message = f"the tool `{name}` is on no menu; add it to the `tools` of at least one mode"
+            findings.add(home(tool), message, name, strangers)
+
+
+def _check_none_empty(drafts: Collection[Draft], findings: Findings) -> None:
+    for draft in drafts:
+        if not draft.tools:
+            findings.add(draft.name.place, f"the mode `{draft.name.text}` has no tools; give it some or take it away")
+
+
+def _check_reachable(drafts: Collection[Draft], findings: Findings) -> None:
+    """Two modes that answer to the same word can neither of them be entered by it."""
+    owners: dict[str, Draft] = {}
+    for draft in drafts:
+        for word in (draft.name, *filter(None, [draft.texts.get("title")]), *draft.triggers):
+            spoken = _as_typed(word.text)
+            owner = owners.setdefault(spoken, draft)
+            if owner is not draft:
+                message = (
+                    f"{quoted(word.text)} already leads to the mode `{owner.name.text}`, by {owner.name.place.source}"
+                )
+                findings.add(word.place, message)
+            if spoken.isdecimal():
+                findings.add(word.place, f"{quoted(word.text)} is a number, and numbers stand for places on the menu")
+
+
+def _as_typed(word: str) -> str:
+    return " ".join(normalize("NFKC", word).casefold().split())
+
+
+def _check_names(registered: Mapping[str, Tool], longest: int, findings: Findings) -> None:
+    sounding: dict[str, str] = {_sound(name): name for name in sorted(ALWAYS_THERE)}
+    for key, tool in registered.items():
+        name = tool.name
+        if key != name:
+            findings.add(
+                home(tool), f"the tool {quoted(name)} is registered as {quoted(key)}; the two have to be the same"
+            )
+        if not NAME.fullmatch(name) or "__" in name or len(name) > longest:
+            wants = f"1 to {longest} letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
+            findings.add(home(tool), f"hosts cannot carry the name {quoted(name)}; it has to be {wants}")
+        other = sounding.setdefault(_sound(name), name)
+        if other != name:
+            findings.add(
+                home(tool), f"{quoted(name)} and `{other}` differ too little; hosts that guess would mix them up"
+            )
+
+
+def _sound(name: str) -> str:
+    return re.sub("[-_]", "", name.casefold())
+
+
+def _is_always_there(tool: Tool) -> bool:
+    return tool.meta or tool.name in ALWAYS_THERE
+
+
+def _flaws(tool: Tool) -> Iterator[str]:
+    if tool.meta and tool.name not in ALWAYS_THERE:
+        yield "only menugate's own meta-tools may be `meta`, because nothing but the blocklist holds those back"
+    length = len(tool.description.encode("utf-8", "replace"))
+    if length > LONGEST_DESCRIPTION:
+        yield f"the description has {length} bytes; {LONGEST_DESCRIPTION} is the most"
+    if not tool.description.strip():
+        yield "the description is empty; nothing else tells a model when to use the tool"
+    yield from _hint_flaws(tool)
+    if not _is_object(tool.arguments):
+        yield "the arguments' schema has to be of `type: object` at its root"
+    if tool.result is not None and not _is_object(tool.result):
+        yield "the result's schema has to be of `type: object` at its root"
+
+
+def _hint_flaws(tool: Tool) -> Iterator[str]:
+    hints: Any = tool.hints
+    if not isinstance(hints, Hints):
+        yield "the four hints are missing; a host takes a hint left out for the worst one"
+        return
+    left_out = [name for name in Hints.__slots__ if not isinstance(getattr(hints, name), bool)]
+    if left_out:
+        yield f"each hint is True or False; {', '.join(left_out)} is neither"
+    if hints.read_only and (hints.destructive or tool.effect in CHANGING):
+        yield "the hints say that it only reads, which its effect or the destructive hint denies; hosts rely on them"
+
+
+def _is_object(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type") == "object"  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # a pack may hand over anything

@@ -1,0 +1,248 @@
+"""Which modes do the menu files make, and in which order? A new mode, or a change to one, is one more YAML file.
+
+A file without `extends` is a mode. With `extends` and a `name` it is a new mode that begins with what the other has.
+With `extends` alone it changes the other. Files are read folder by folder, in each by name, so that the same files
+always make the same menu.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_server.config.faults import Fault, Findings, Place, quoted
+from mcp_server.config.reader import Fields, Leaf, read
+from mcp_server.config.shapes import Key, ListOf, Record, Whole, Words, fit, leaf, leaves, number
+from mcp_server.model.menus import Mode
+
+TABLES = ("stages.yaml", "hosts.yaml")
+"""What lies beside the shipped modes and is none. In any other folder these names are refused."""
+MOST_FILES = 200
+LONGEST_DESCRIPTION = 600
+LAST = 1000
+CARRYING = ("", "name", "extends", "tools", "add")
+"""The keys without which a file's tools are not where they belong."""
+OWN = ("title", "when")
+"""What a mode never takes from the one it extends: nobody could tell the two apart."""
+
+NAME = Words(
+    40, r"(?!root$)[a-z][a-z0-9]*([_-][a-z0-9]+)*", "lower-case letters, digits, single `-` or `_`, not `root`"
+)
+TOOL = Words(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
+TITLE = Words(40, r".*[^0-9].*", "more than a number")
+SENTENCE = Words(240, r".*\.", "a sentence that ends with a full stop")
+CLAUSE = Words(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")
+TRIGGERS = ListOf(Words(40, r".*[^0-9].*", "more than a number"), most=20)
+TOOLS = ListOf(TOOL, least=1, most=1000)
+
+TEXTS = {
+    "title": Key(TITLE, "what people see instead of the name", required=True),
+    "role": Key(SENTENCE, "one sentence: who the reader is in this mode", required=True),
+    "goal": Key(SENTENCE, "one sentence: what is to be reached", required=True),
+    "offers": Key(SENTENCE, "one sentence: what the tools can do", required=True),
+    "when": Key(CLAUSE, "when to use it, as what follows `Use it`; shown beside the name at ROOT", required=True),
+    "remember": Key(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
+}
+ORDER = Key(Whole(1, LAST), f"where the mode stands on the menu, smaller first; {LAST} if left out")
+MORE = Key(TRIGGERS, "further words that enter the mode")
+CHANGES = {
+    "add": Key(TOOLS, "tools put after those that are there"),
+    "remove": Key(TOOLS, "tools taken away"),
+}
+
+WHOLE = Record(
+    {
+        "name": Key(NAME, "what `menu_enter` is called with", required=True),
+        **TEXTS,
+        "order": ORDER,
+        "triggers": MORE,
+        "tools": Key(TOOLS, "the tools, in the order they are listed", required=True),
+    },
+    "A mode.",
+)
+DERIVED = Record(
+    {
+        "name": Key(NAME, "the new mode's name", required=True),
+        "extends": Key(NAME, "the mode whose tools and texts this one begins with", required=True),
+        **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
+        "order": ORDER,
+        "triggers": MORE,
+        **CHANGES,
+    },
+    "A new mode that begins with another's tools and texts.",
+)
+CHANGE = Record(
+    {
+        "extends": Key(NAME, "the mode that is changed", required=True),
+        "triggers": MORE,
+        **CHANGES,
+    },
+    "A change to a mode that another file defines.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A mode as the files have it, every word with its place."""
+
+    name: Leaf
+    texts: dict[str, Leaf]
+    triggers: tuple[Leaf, ...]
+    tools: tuple[Leaf, ...]
+    order: int
+
+    @property
+    def finished(self) -> Mode | None:
+        """None where a text is missing, which has been reported."""
+        if self.texts.keys() != TEXTS.keys():
+            return None
+        words = {name: word.text for name, word in self.texts.items()}
+        tools = tuple(tool.text for tool in self.tools)
+        return Mode(self.name.text, tools=tools, triggers=tuple(word.text for word in self.triggers), **words)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    modes: tuple[Draft, ...]
+    complete: bool
+    """False when a file lost tools to a fault, so that a tool in no menu may only seem to be in none."""
+
+
+def drafts_in(folders: Sequence[Path], findings: Findings) -> Drafts:
+    """The modes of all folders, in menu order. The first folder is the shipped one."""
+    before = findings.mark()
+    pages = [
+        page for number, folder in enumerate(folders) for page in _pages(folder, shipped=number == 0, findings=findings)
+    ]
+    shelf = _Shelf(findings)
+    for page in pages:
+        shelf.put(page)
+    drafts = shelf.resolved()
+    complete = not any(_cost_tools(fault) for fault in findings.since(before))
+    for draft in drafts:
+        _measure(draft, findings)
+    return Drafts(tuple(sorted(drafts, key=lambda draft: draft.order)), complete)
+
+
+def _cost_tools(fault: Fault) -> bool:
+    """Could this fault have taken tools off a menu? One without a key is about the whole file."""
+    return fault.key.split("[")[0] in CARRYING or fault.nearest in CARRYING[1:]
+
+
+def _pages(folder: Path, shipped: bool, findings: Findings) -> list[Fields]:
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    except OSError as error:
+        reason = (error.strerror or "no reason given").lower()
+        findings.add(Place(str(folder)), f"the menus folder cannot be read: {reason}")
+        return []
+    files = [name for name in names if not name.startswith(".") and not (shipped and name in TABLES)]
+    if len(files) > MOST_FILES:
+        findings.add(Place(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
+    return [page for name in files[:MOST_FILES] if (page := _page(folder / name, findings)) is not None]
+
+
+def _page(path: Path, findings: Findings) -> Fields | None:
+    if path.name in TABLES:
+        findings.add(
+            Place(str(path)), "this table is menugate's own; hosts are added under `hosts` in the configuration"
+        )
+        return None
+    node = read(path, findings)
+    if not isinstance(node, Fields):
+        return None if node is None else _no_mode(node.place, findings)
+    shape = WHOLE if "extends" not in node.keys else DERIVED if "name" in node.keys else CHANGE
+    fitting = fit(node, shape, findings)
+    return fitting if isinstance(fitting, Fields) else None
+
+
+def _no_mode(place: Place, findings: Findings) -> None:
+    findings.add(place, "a mode is written as `key: value` lines, beginning with `name: ...`")
+
+
+class _Shelf:
+    """The pages by the mode they are about."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._pages: dict[str, Fields] = {}
+        self._changes: dict[str, list[Fields]] = {}
+        self._drafts: dict[str, Draft | None] = {}
+
+    def put(self, page: Fields) -> None:
+        name, parent = leaf(page, "name"), leaf(page, "extends")
+        if name is None:
+            if parent is not None and "name" not in page.keys:
+                self._changes.setdefault(parent.text, []).append(page)
+            return
+        if name.text in self._pages:
+            first = self._pages[name.text].place.file
+            hint = f"; to change that one, write `extends: {name.text}` and no name" if parent is None else ""
+            self._findings.add(name.place, f"there is a mode `{name.text}` already, in {first}{hint}")
+            return
+        self._pages[name.text] = page
+
+    def resolved(self) -> list[Draft]:
+        for name, changes in self._changes.items():
+            if name not in self._pages:
+                for change in changes:
+                    self._unknown(change)
+        drafts = [self._resolve(name, ()) for name in self._pages]
+        return [draft for draft in drafts if draft is not None]
+
+    def _unknown(self, page: Fields) -> None:
+        parent = leaf(page, "extends")
+        if parent is not None:
+            message = f"there is no mode {quoted(parent.text)} to extend"
+            self._findings.add(parent.place, message, parent.text, self._pages)
+
+    def _resolve(self, name: str, way: tuple[str, ...]) -> Draft | None:
+        if name not in self._drafts:
+            draft = self._begin(self._pages[name], (*way, name))
+            for change in self._changes.get(name, ()) if draft else ():
+                draft = draft and self._changed(draft, change)
+            self._drafts[name] = draft
+        return self._drafts[name]
+
+    def _begin(self, page: Fields, way: tuple[str, ...]) -> Draft | None:
+        name, parent = leaf(page, "name"), leaf(page, "extends")
+        if name is None or ("extends" in page.keys and parent is None):
+            return None
+        texts = {text: word for text in TEXTS if (word := leaf(page, text)) is not None}
+        order = number(page, "order") or LAST
+        if parent is None:
+            return Draft(name, texts, leaves(page, "triggers"), leaves(page, "tools"), order)
+        if parent.text in way:
+            circle = " -> ".join((*way[way.index(parent.text) :], parent.text))
+            self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
+            return None
+        if parent.text not in self._pages:
+            self._unknown(page)
+            return None
+        begun = self._resolve(parent.text, way)
+        if begun is None:
+            return None
+        taken = {text: word for text, word in begun.texts.items() if text not in OWN}
+        return self._changed(Draft(name, taken | texts, (), begun.tools, order), page)
+
+    def _changed(self, draft: Draft, page: Fields) -> Draft:
+        there = {tool.text for tool in draft.tools}
+        gone: set[str] = set()
+        for tool in leaves(page, "remove"):
+            if tool.text not in there:
+                message = f"the mode `{draft.name.text}` has no tool {quoted(tool.text)} to remove"
+                self._findings.add(tool.place, message, tool.text, there)
+            gone.add(tool.text)
+        kept = tuple(tool for tool in draft.tools if tool.text not in gone)
+        return replace(
+            draft,
+            tools=kept + leaves(page, "add"),
+            triggers=draft.triggers + leaves(page, "triggers"),
+        )
+
+
+def _measure(draft: Draft, findings: Findings) -> None:
+    mode = draft.finished
+    if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
+        length = len(mode.description)
+        message = f"the mode's sentences make {length} characters together; {LONGEST_DESCRIPTION} is the most"
+        findings.add(draft.name.place, message)

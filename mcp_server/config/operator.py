@@ -1,0 +1,196 @@
+"""What does menugate.yaml say? What the operator decided, as values."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_server.config.faults import Findings, Place, quoted
+from mcp_server.config.hosts import rows
+from mcp_server.config.operator_schema import CONFIG, MEGABYTE
+from mcp_server.config.reader import Fields, Leaf, parse, read
+from mcp_server.config.review import reviewing_in
+from mcp_server.config.shapes import fit, flag, items, leaf, leaves, number, records, text
+from mcp_server.model.approvals import Approvals
+from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
+from mcp_server.model.menus import Host, Listing
+from mcp_server.model.policy import Budget, Folding, Kind, Reviewing, RuleText
+from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.processes import Limits, Sandboxing
+from mcp_server.model.tools import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token that proves who somebody is, kept as its SHA-256 so that the file opens nobody's door."""
+
+    principal: str
+    sha256: str
+    max_profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    rules: tuple[RuleText, ...] = ()
+    max_profile: Profile = Profile.UNRESTRICTED
+    posture: Posture = field(default_factory=Posture)
+    """Where a person starts who has chosen nothing yet; never above `max_profile`."""
+    budget: Budget = field(default_factory=Budget)
+    menus: tuple[Path, ...] = ()
+    prompts: Path | None = None
+    hosts: tuple[Host, ...] = ()
+    listing: Listing | None = None
+    """None leaves the choice to era, transport and host."""
+    approvals: Approvals = Approvals.ELICIT
+    folding: Folding = field(default_factory=Folding)
+    out_of_band: frozenset[str] = frozenset()
+    """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
+    sandbox: Sandboxing = Sandboxing.PREFERRED
+    limits: Limits = field(default_factory=Limits)
+    network: Destinations = field(default_factory=lambda: destinations(USUAL))
+    """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
+    review: Reviewing | None = None
+    """None where no model is asked about a run that is over."""
+    tokens: tuple[Token, ...] = ()
+    health: OnFailure = OnFailure.ASK
+
+
+def config_in(path: Path, findings: Findings, tools: Collection[str], said: str | None = None) -> Config:
+    """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
+    is taken for what the file says, where somebody has read it before."""
+    node = read(path, findings) if said is None else parse(said, str(path), findings)
+    fields = fit(node, CONFIG, findings) if node is not None else None
+    if not isinstance(fields, Fields):
+        return Config()
+    ceiling = Profile(text(fields, "max_profile") or Profile.UNRESTRICTED)
+    listing = text(fields, "listing")
+    return Config(
+        rules=rules_in(fields),
+        max_profile=ceiling,
+        posture=_posture(fields, ceiling, findings),
+        budget=budget_in(fields),
+        menus=tuple(path.parent / folder.text for folder in leaves(fields, "menus")),
+        prompts=_prompts(path, fields, findings),
+        hosts=rows(records(fields, "hosts"), findings),
+        listing=Listing(listing) if listing not in ("", "auto") else None,
+        health=OnFailure(text(fields, "health") or OnFailure.ASK),
+        approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        folding=_folding(fields),
+        out_of_band=_out_of_band(fields, tools, findings),
+        sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
+        limits=_limits(fields),
+        network=_network(fields, findings),
+        review=reviewing_in(fields, findings),
+        tokens=tuple(
+            Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
+            for one in records(fields, "tokens")
+        ),
+    )
+
+
+def _network(fields: Fields, findings: Findings) -> Destinations:
+    found = fields.fields.get("network")
+    if not isinstance(found, Fields) or "allow" not in found.fields:
+        return destinations(USUAL)
+    good: list[Destination] = []
+    for entry in leaves(found, "allow"):
+        try:
+            good.append(destination(entry.text))
+        except ValueError as wrong:
+            findings.add(entry.place, f"`{entry.text}` {wrong}")
+    return Destinations(tuple(good))
+
+
+def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
+    chosen = fields.fields.get("approvals")
+    named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
+    known = (*(effect.value for effect in Effect), *tools)
+    for one in named:
+        if one.text not in known:
+            findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)
+    return frozenset(one.text for one in named)
+
+
+def _prompts(path: Path, fields: Fields, findings: Findings) -> Path | None:
+    named = leaf(fields, "prompts")
+    if named is None:
+        return None
+    folder = path.parent / named.text
+    if not folder.is_dir():
+        findings.add(named.place, f"there is no folder {quoted(str(folder))}")
+    return folder
+
+
+def rules_in(fields: Fields) -> tuple[RuleText, ...]:
+    lists = fields.fields.get("rules")
+    if not isinstance(lists, Fields):
+        return ()
+    found = [_rule(kind, entry) for kind in Kind for entry in items(lists, kind.value)]
+    return tuple(rule for rule in found if rule is not None)
+
+
+def _rule(kind: Kind, entry: object) -> RuleText | None:
+    match entry:
+        case Leaf():
+            return RuleText(kind, entry.text, entry.place.source)
+        case Fields():
+            rule = leaf(entry, "rule")
+            return rule and RuleText(
+                kind,
+                rule.text,
+                rule.place.source,
+                match=tuple(example.text for example in leaves(entry, "match")),
+                not_match=tuple(example.text for example in leaves(entry, "not_match")),
+                reason=text(entry, "reason"),
+            )
+        case _:
+            return None
+
+
+def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
+    usual = Posture()
+    chosen = leaf(fields, "profile")
+    profile = Profile(chosen.text) if chosen else usual.profile
+    if chosen and not ceiling.covers(profile):
+        findings.add(chosen.place, f"`{profile}` is above `max_profile`, which is `{ceiling}`; lower it or raise that")
+    return Posture(
+        work_mode=WorkMode(text(fields, "work_mode") or usual.work_mode),
+        run_control=RunControl(text(fields, "run_control") or usual.run_control),
+        profile=profile,
+        model_mode=ModelMode(text(fields, "model_mode") or usual.model_mode),
+        ai_mode=AiMode(text(fields, "ai_mode") or usual.ai_mode),
+        reasoning=flag(fields, "reasoning", usual.reasoning),
+    ).capped(ceiling)
+
+
+def _below(fields: Fields, key: str) -> Fields:
+    found = fields.fields.get(key)
+    return found if isinstance(found, Fields) else Fields(Place(""))
+
+
+def _limits(fields: Fields) -> Limits:
+    given, usual = _below(fields, "limits"), Limits()
+    memory, file = number(given, "memory_mb"), number(given, "file_mb")
+    return Limits(
+        processes=number(given, "processes") or usual.processes,
+        memory=memory * MEGABYTE if memory else usual.memory,
+        file=file * MEGABYTE if file else usual.file,
+    )
+
+
+def _folding(fields: Fields) -> Folding:
+    given, usual = _below(fields, "summary"), Folding()
+    return Folding(
+        messages=number(given, "messages") or usual.messages,
+        tokens=number(given, "tokens") or usual.tokens,
+        keep=number(given, "keep") or usual.keep,
+    )
+
+
+def budget_in(fields: Fields) -> Budget:
+    limits = _below(fields, "budget")
+    return Budget(
+        calls=number(limits, "calls"),
+        minutes=number(limits, "minutes"),
+        result_bytes=number(limits, "result_bytes"),
+        repeated_failures=number(limits, "repeated_failures"),
+    )

@@ -1,0 +1,269 @@
+"""What does a YAML file say, and where? Strictly: no tags, anchors, duplicate keys, or values that merely look alike.
+
+Built from the parser's events and not from its documents: the parser needs no stack for them, so a file that nests
+itself a hundred thousand deep, or grows a billion laughs from ten lines, is refused at its seventeenth level or first
+anchor and costs nothing. A plain `yes` is a text in YAML 1.2 and a boolean in 1.1; here it is neither, and refused.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from mcp_server.config.faults import Findings, Place, quoted
+
+if TYPE_CHECKING:
+    from yaml import Event
+
+LARGEST = 256 * 1024
+DEEPEST = 16
+# What neither YAML nor a terminal should meet: controls, halves of characters, what turns the writing direction
+# around, and the invisible letters that only a model reads.
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff\U000e0000-\U000e007f]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    text: str
+    plain: bool
+    """Not in quotes, so that `true` is a boolean and `5` a number."""
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    items: tuple["Node", ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    place: Place
+    fields: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
+    keys: dict[str, Place] = field(default_factory=dict[str, Place])
+    """Where each key stands, which is where a fault about the key is reported."""
+
+
+Node: TypeAlias = Leaf | Items | Fields
+
+
+class Kind(Enum):
+    """What a plain value is, named as a person would."""
+
+    TEXT = "a text"
+    NOTHING = "nothing"
+    YES_OR_NO = "true or false"
+    WHOLE = "a whole number"
+    NUMBER = "a number"
+    UNSURE = "a word that some programs read as true or false"
+
+
+PLAIN: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (Kind.NOTHING, re.compile(r"~|null|Null|NULL|")),
+    (Kind.YES_OR_NO, re.compile(r"true|True|TRUE|false|False|FALSE")),
+    (Kind.UNSURE, re.compile(r"(?i:y|n|yes|no|on|off)")),
+    (Kind.WHOLE, re.compile(r"[-+]?[0-9]+")),
+    (
+        Kind.NUMBER,
+        re.compile(
+            r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|0o[0-7]+|0x[0-9a-fA-F]+"
+        ),
+    ),
+)
+
+
+def kind(leaf: Leaf) -> Kind:
+    if not leaf.plain:
+        return Kind.TEXT
+    return next((kind for kind, pattern in PLAIN if pattern.fullmatch(leaf.text)), Kind.TEXT)
+
+
+def read(path: Path, findings: Findings) -> Node | None:
+    """The one document in the file. None after a fault that leaves nothing to go on with."""
+    text = contents(path, findings)
+    return None if text is None else parse(text, str(path), findings)
+
+
+def contents(path: Path, findings: Findings) -> str | None:
+    """The text of the file. None after a fault that leaves nothing to go on with."""
+    nowhere = Place(str(path))
+    try:
+        data = _bytes(path)
+    except OSError as error:
+        findings.add(nowhere, f"the file cannot be read: {(error.strerror or 'no reason given').lower()}")
+        return None
+    if data is None:
+        findings.add(nowhere, "this is not a plain file")
+        return None
+    if len(data) > LARGEST:
+        findings.add(nowhere, f"the file is larger than {LARGEST // 1024} KB; divide it into several")
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        findings.add(Place(str(path), line), "this is not UTF-8 text; save the file as UTF-8")
+        return None
+
+
+def _bytes(path: Path) -> bytes | None:
+    """Everything up to the limit and one byte more; None for what is no file. Never waits for a pipe's other end."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb") as file:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return None
+        return file.read(LARGEST + 1)
+
+
+def parse(text: str, file: str, findings: Findings, pure: bool = False) -> Node | None:
+    """What `text` says. `pure` takes the parser that is there where libyaml is not."""
+    import yaml
+
+    if found := UNSEEN.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        findings.add(Place(file, line), f"there is an unseen character ({ord(found.group()):#06x}); take it out")
+        return None
+    loader = yaml.SafeLoader if pure else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    events = cast("Iterator[Event]", yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType]  # the stub leaves out what a stream is
+    builder = _Builder(events, file, findings)
+    try:
+        return builder.document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
+        began = error.context_mark.line + 1 if error.context_mark else place.line
+        findings.add(place, _in_words(error.problem or "", text, place.line, began))
+    except (yaml.YAMLError, ValueError, OverflowError):
+        # The second and third: what the pure parser lets through from `chr` and `int` on absurd escapes.
+        findings.add(Place(file), "this is not YAML: it contains a character that cannot be")
+    except _Hopeless:
+        pass
+    return None
+
+
+def _in_words(problem: str, text: str, number: int, began: int) -> str:
+    lines = text.splitlines()
+    line = lines[number - 1] if number <= len(lines) else ""
+    if line.lstrip(" ").startswith("\t"):
+        return "the line is indented with a tab; YAML is indented with spaces"
+    where = "here" if began == number else f"here and where it began in line {began}"
+    return (
+        f"this is not YAML: {problem or 'it cannot be understood'}; look at the quotes, colons and indentation {where}"
+    )
+
+
+class _Hopeless(Exception):
+    """What follows in this file would only confuse; the fault is already written down."""
+
+
+class _Builder:
+    def __init__(self, events: Iterator["Event"], file: str, findings: Findings) -> None:
+        self._events = events
+        self._file = file
+        self._findings = findings
+
+    def document(self) -> Node | None:
+        import yaml
+
+        node: Node | None = Fields(Place(self._file, 1, 1))
+        seen = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                seen += 1
+                self._check_start(event, seen)
+            elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentEndEvent):
+                node = self._node(event, "", 1)
+        return node
+
+    def _check_start(self, event: "Event", number: int) -> None:
+        if number > 1:
+            self._stop(event, "a second document begins here (`---`); one file holds one document")
+        if getattr(event, "version", None) or getattr(event, "tags", None):
+            self._findings.add(self._at(event), "directives are not read here; take the line with `%` out")
+
+    def _node(self, event: "Event", key: str, depth: int) -> Node | None:
+        import yaml
+
+        place = self._at(event, key)
+        if isinstance(event, yaml.AliasEvent):
+            self._findings.add(place, f"aliases are not read here; write out what `*{event.anchor}` stands for")
+            return None
+        self._refuse_decoration(event, place)
+        if depth > DEEPEST:
+            self._stop(event, f"this is nested more than {DEEPEST} deep", key)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._leaf(str(event.value), event.style in (None, ""), place)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._items(place, depth)
+        return self._fields(place, depth)
+
+    def _leaf(self, text: str, plain: bool, place: Place) -> Leaf | None:
+        if "\r" in text or UNSEEN.search(text):
+            self._findings.add(place, "the value contains an unseen character, written as an escape; take it out")
+            return None
+        return Leaf(text, plain, place)
+
+    def _items(self, place: Place, depth: int) -> Items:
+        import yaml
+
+        items: list[Node] = []
+        for number, event in enumerate(self._until(yaml.SequenceEndEvent)):
+            node = self._node(event, f"{place.key}[{number}]", depth + 1)
+            if node is not None:
+                items.append(node)
+        return Items(tuple(items), place)
+
+    def _fields(self, place: Place, depth: int) -> Fields:
+        import yaml
+
+        found = Fields(place)
+        for event in self._until(yaml.MappingEndEvent):
+            name = self._key(event, place.key, depth)
+            key = f"{place.key}.{name}" if place.key and name else name or place.key
+            node = self._node(next(self._events), key, depth + 1)
+            if name is None:
+                continue
+            if name in found.fields or name in found.keys:
+                first = found.keys[name].line
+                self._findings.add(self._at(event, key), f"the key is written twice, first in line {first}")
+                continue
+            found.keys[name] = self._at(event, key)
+            if node is not None:
+                found.fields[name] = node
+        return found
+
+    def _key(self, event: "Event", parent: str, depth: int) -> str | None:
+        node = self._node(event, parent, depth + 1)
+        if isinstance(node, Leaf):
+            if kind(node) is Kind.TEXT:
+                return node.text
+            shown = quoted(node.text) if node.text else "nothing"
+            self._findings.add(node.place, f"a key is a text, and {shown} is {kind(node).value}; put it in quotes")
+        elif node is not None:
+            self._findings.add(node.place, "a key is a text, not a list or a mapping; a value with braces needs quotes")
+        return None
+
+    def _until(self, end: "type[Event]") -> Iterator["Event"]:
+        while not isinstance(event := next(self._events), end):
+            yield event
+
+    def _refuse_decoration(self, event: "Event", place: Place) -> None:
+        tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
+        if tag is not None:
+            self._findings.add(place, f"tags are not read here; take {quoted(str(tag))} out")
+        if anchor is not None:
+            self._findings.add(place, f"anchors are not read here; take {quoted('&' + str(anchor))} out")
+
+    def _stop(self, event: "Event", message: str, key: str = "") -> None:
+        self._findings.add(self._at(event, key), message)
+        raise _Hopeless
+
+    def _at(self, event: "Event", key: str = "") -> Place:
+        mark = event.start_mark
+        return Place(self._file, mark.line + 1, mark.column + 1, key)

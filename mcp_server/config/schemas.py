@@ -1,0 +1,65 @@
+"""How does an editor know what may stand in a file? JSON Schemas, made from the shapes that check the files."""
+
+from typing import Any
+
+from mcp_server.config.hosts import HOSTS
+from mcp_server.config.menus import CHANGE, DERIVED, WHOLE
+from mcp_server.config.operator_schema import CONFIG
+from mcp_server.config.shapes import Choice, Flag, ListOf, Record, Shape, TextOr, Whole, Words
+from mcp_server.config.stages import STAGES
+
+# The dialect that editors' YAML plugins speak.
+DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """By file name, as they lie in `menus/`."""
+    mode = {
+        "if": {"required": ["extends"]},
+        "then": {"if": {"required": ["name"]}, "then": as_schema(DERIVED), "else": as_schema(CHANGE)},
+        "else": as_schema(WHOLE),
+    }
+    return {
+        "config.schema.json": DIALECT | as_schema(CONFIG),
+        "hosts.schema.json": DIALECT | as_schema(HOSTS),
+        "mode.schema.json": DIALECT | {"type": "object"} | mode,
+        "stages.schema.json": DIALECT | as_schema(STAGES),
+    }
+
+
+def as_schema(shape: Shape) -> dict[str, Any]:
+    match shape:
+        case Record():
+            return _record(shape)
+        case ListOf():
+            least = {"minItems": shape.least} if shape.least else {}
+            return {
+                "type": "array",
+                "items": as_schema(shape.item),
+                "uniqueItems": True,
+                "maxItems": shape.most,
+            } | least
+        case TextOr():
+            return {"anyOf": [as_schema(shape.text), as_schema(shape.record)]}
+        case Words():
+            pattern = {"pattern": f"^(?:{shape.pattern})$"} if shape.pattern else {}
+            return {"type": "string", "minLength": 1, "maxLength": shape.most} | pattern
+        case Choice():
+            return {"type": "string", "enum": [str(name) for name in shape.names]}
+        case Whole():
+            return {"type": "integer", "minimum": shape.least, "maximum": shape.most}
+        case Flag():
+            return {"type": "boolean"}
+
+
+def _record(shape: Record) -> dict[str, Any]:
+    required = [name for name, key in shape.keys.items() if key.required]
+    return (
+        {"type": "object"}
+        | ({"description": shape.says} if shape.says else {})
+        | {
+            "properties": {name: as_schema(key.shape) | {"description": key.says} for name, key in shape.keys.items()},
+            "additionalProperties": False,
+        }
+        | ({"required": required} if required else {})
+    )

@@ -1,0 +1,232 @@
+"""Does a file have the shape it should, and which parts of it can be used? One description checks and documents.
+
+`fit` gives back the parts that are right and reports the others, so that one fault never hides the next.
+The JSON Schemas that editors use are made from the same descriptions, in `schemas.py`. The descriptions are named
+tuples because those cost a seventh of a dataclass at every start.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from mcp_server.config.faults import Findings, quoted
+from mcp_server.config.reader import Fields, Items, Kind, Leaf, Node, kind
+
+
+class Words(NamedTuple):
+    """A text of one line."""
+
+    most: int
+    pattern: str = ""
+    wants: str = ""
+    """What the pattern asks for, in words."""
+
+
+class Whole(NamedTuple):
+    """A whole number."""
+
+    least: int
+    most: int
+
+
+class Flag(NamedTuple):
+    """`true` or `false`."""
+
+
+class Choice(NamedTuple):
+    """One of these names."""
+
+    names: tuple[str, ...]
+
+
+class ListOf(NamedTuple):
+    """A list in which nothing stands twice."""
+
+    item: "Shape"
+    least: int = 0
+    most: int = 1000
+
+
+class Key(NamedTuple):
+    shape: "Shape"
+    says: str
+    """What the key is for; editors show it."""
+    required: bool = False
+
+
+class Record(NamedTuple):
+    keys: Mapping[str, Key]
+    says: str = ""
+
+
+class TextOr(NamedTuple):
+    """A text, or a record that says more."""
+
+    text: Words
+    record: Record
+
+
+Shape: TypeAlias = Words | Whole | Flag | Choice | ListOf | Record | TextOr
+
+
+def fit(node: Node, shape: Shape, findings: Findings) -> Node | None:
+    match shape:
+        case Record():
+            return _record(node, shape, findings)
+        case ListOf():
+            return _list(node, shape, findings)
+        case TextOr():
+            return fit(node, shape.record if isinstance(node, Fields) else shape.text, findings)
+        case Words():
+            return _words(node, shape, findings)
+        case Choice():
+            return _choice(node, shape, findings)
+        case Whole():
+            return _whole(node, shape, findings)
+        case Flag():
+            return _flag(node, findings)
+
+
+def _record(node: Node, shape: Record, findings: Findings) -> Fields | None:
+    if not isinstance(node, Fields):
+        return _wrong(node, "a mapping (`key: value` lines)", findings)
+    known = Fields(node.place, {}, node.keys)
+    for name, place in node.keys.items():
+        if name not in shape.keys:
+            findings.add(place, f"there is no key {quoted(name)} here", name, shape.keys)
+    for name, key in shape.keys.items():
+        if name in node.fields:
+            value = fit(node.fields[name], key.shape, findings)
+            if value is not None:
+                known.fields[name] = value
+        elif key.required and name not in node.keys:
+            place = replace(node.place, key=f"{node.place.key}.{name}".lstrip("."))
+            findings.add(place, f"this key is missing: {key.says}")
+    return known
+
+
+def _list(node: Node, shape: ListOf, findings: Findings) -> Items | None:
+    if not isinstance(node, Items):
+        return _wrong(node, "a list (each entry on a line that begins with `- `)", findings)
+    if len(node.items) > shape.most:
+        findings.add(node.place, f"the list has {len(node.items)} entries; {shape.most} is the most")
+        return None
+    if len(node.items) < shape.least:
+        findings.add(node.place, "the list is empty; name at least one")
+        return None
+    fitting = [value for item in node.items if (value := fit(item, shape.item, findings)) is not None]
+    return Items(tuple(_once(fitting, findings)), node.place)
+
+
+def _once(nodes: list[Node], findings: Findings) -> list[Node]:
+    first: dict[str, Leaf] = {}
+    kept: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Leaf) and node.text in first:
+            line = first[node.text].place.line
+            findings.add(node.place, f"{quoted(node.text)} is in the list twice, first in line {line}")
+            continue
+        if isinstance(node, Leaf):
+            first[node.text] = node
+        kept.append(node)
+    return kept
+
+
+def _words(node: Node, shape: Words, findings: Findings) -> Leaf | None:
+    if not isinstance(node, Leaf):
+        return _wrong(node, "a text", findings)
+    what = kind(node)
+    if what is not Kind.TEXT:
+        shown = f"{quoted(node.text)} is {what.value}" if node.text else "nothing is there"
+        findings.add(node.place, f"a text is expected, and {shown}; put it in quotes if it is meant as a text")
+        return None
+    problem = _badly_worded(node.text, shape)
+    if problem:
+        findings.add(node.place, problem)
+    return None if problem else node
+
+
+def _badly_worded(text: str, shape: Words) -> str:
+    if not text.strip():
+        return "the text is empty"
+    if text != text.strip() or "\n" in text or "\t" in text:
+        return "the text has to be one line without spaces around it; begin a long one with `>-`"
+    if len(text) > shape.most:
+        return f"the text has {len(text)} characters; {shape.most} is the most"
+    if shape.pattern and not re.fullmatch(shape.pattern, text):
+        return f"{quoted(text)} does not fit; it has to be {shape.wants}"
+    return ""
+
+
+def _choice(node: Node, shape: Choice, findings: Findings) -> Leaf | None:
+    if not isinstance(node, Leaf):
+        return _wrong(node, "one of " + ", ".join(shape.names), findings)
+    if node.text in shape.names:
+        return node
+    shown = quoted(node.text) if node.text else "nothing"
+    findings.add(node.place, f"{shown} is not one of " + ", ".join(shape.names), node.text, shape.names)
+    return None
+
+
+def _whole(node: Node, shape: Whole, findings: Findings) -> Leaf | None:
+    wanted = f"a whole number from {shape.least} to {shape.most}"
+    if not isinstance(node, Leaf) or kind(node) is not Kind.WHOLE:
+        return _wrong(node, wanted, findings)
+    if len(node.text) <= 20 and shape.least <= int(node.text) <= shape.most:
+        return node
+    findings.add(node.place, f"{quoted(node.text)} is not {wanted}")
+    return None
+
+
+def _flag(node: Node, findings: Findings) -> Leaf | None:
+    if isinstance(node, Leaf) and kind(node) is Kind.YES_OR_NO:
+        return node
+    return _wrong(node, "`true` or `false`, without quotes", findings)
+
+
+def _wrong(node: Node, wanted: str, findings: Findings) -> None:
+    match node:
+        case Fields():
+            there = "a mapping is there"
+        case Items():
+            there = "a list is there"
+        case Leaf(text="", plain=True):
+            there = "nothing is there"
+        case Leaf():
+            there = f"{quoted(node.text)} is {'in quotes' if not node.plain else kind(node).value}"
+    findings.add(node.place, f"{wanted} is expected, and {there}")
+
+
+def leaf(fields: Fields, name: str) -> Leaf | None:
+    value = fields.fields.get(name)
+    return value if isinstance(value, Leaf) else None
+
+
+def text(fields: Fields, name: str) -> str:
+    """What the key says, or nothing where it is not there."""
+    found = leaf(fields, name)
+    return found.text if found else ""
+
+
+def number(fields: Fields, name: str) -> int | None:
+    found = leaf(fields, name)
+    return int(found.text) if found else None
+
+
+def flag(fields: Fields, name: str, otherwise: bool) -> bool:
+    found = leaf(fields, name)
+    return found.text.casefold() == "true" if found else otherwise
+
+
+def items(fields: Fields, name: str) -> tuple[Node, ...]:
+    value = fields.fields.get(name)
+    return value.items if isinstance(value, Items) else ()
+
+
+def leaves(fields: Fields, name: str) -> tuple[Leaf, ...]:
+    return tuple(item for item in items(fields, name) if isinstance(item, Leaf))
+
+
+def records(fields: Fields, name: str) -> tuple[Fields, ...]:
+    return tuple(item for item in items(fields, name) if isinstance(item, Fields))

@@ -1,0 +1,212 @@
+"""Which lines and which symbols fit a query, and how well? Scored in whole numbers, told in one order.
+
+The index says which files can hold what is looked for; the lines are then read from the disk, so that none is shown
+that is not there now. A file fits when every term is on some line of it, and each of those lines is a hit.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_server.guards.index.cache import Cache
+from mcp_server.guards.index.reading import Text, read_path
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.refusals import shown
+from mcp_server.guards.search.globs import Globs
+from mcp_server.guards.search.harvest import Deadline, parts
+from mcp_server.model.index import Hit, Hits, Symbol, Symbols, Wanted
+from mcp_server.model.query import RUN, Query, Term, words
+
+MOST_CANDIDATES = 2_000
+"""Files that are opened for one query."""
+MOST_HITS = 20_000
+MOST_ROWS = 5_000
+LONGEST = 200
+A_TERM, A_WHOLE_NAME, A_DEFINITION, IN_THE_PATH = 1_000, 500, 300, 100
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which part of the workspace is meant."""
+
+    path: str
+    """A file or folder, `.` for all."""
+    globs: Globs
+    hides: Callable[[str], bool] | None = None
+
+    def holds(self, path: str) -> bool:
+        inside = self.path == "." or path == self.path or path.startswith(f"{self.path}/")
+        return inside and self.globs.match(path) and not (self.hides and self.hides(path))
+
+
+@dataclass
+class Look:
+    """One query going through the index."""
+
+    cache: Cache
+    jail: Jail
+    scope: Scope
+    wanted: Wanted
+    deadline: Deadline
+    complete: bool = True
+
+    def lines(self, query: Query) -> Hits:
+        found: list[Hit] = []
+        files = 0
+        for path, defining in self._candidates(query):
+            if self.deadline.over or len(found) >= MOST_HITS:
+                self.complete = False
+                break
+            hits = self._hits(path, query, defining)
+            files += bool(hits)
+            found += hits
+        self.complete &= len(found) <= MOST_HITS
+        found.sort(key=lambda hit: (-hit.score, parts(hit.path), hit.line))
+        return Hits(tuple(self._page(found)), len(found), files, self.complete)
+
+    def _page(self, found: Sequence[Any]) -> Sequence[Any]:
+        return found[self.wanted.offset : self.wanted.offset + self.wanted.limit]
+
+    def _candidates(self, query: Query) -> list[tuple[str, frozenset[int]]]:
+        """Files that may fit, those first that define or are named after what is looked for; and the lines of theirs
+        that define it."""
+        defining: dict[int, set[int]] = {}
+        names = [term.text for term in query.terms]
+        for file, line in self._asked(
+            f"SELECT file, line FROM symbols WHERE folded IN ({_marks(names)}) LIMIT ?",  # noqa: S608  # our own words
+            *names,
+            MOST_ROWS,
+        ):
+            defining.setdefault(file, set()).add(line)
+        found = [
+            (file, path)
+            for file, folder, name in self._asked(*_holding(query))
+            if self.scope.holds(path := _path(folder, name))
+        ]
+        texts = frozenset(names)
+        found.sort(key=lambda one: (one[0] not in defining, not texts & words(one[1]), parts(one[1])))
+        self.complete &= len(found) <= MOST_CANDIDATES
+        return [(path, frozenset(defining.get(file, ()))) for file, path in found[:MOST_CANDIDATES]]
+
+    def _asked(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            return self.cache.rows(sql, *values)
+        except sqlite3.OperationalError as error:
+            if "interrupted" not in str(error):
+                raise
+            self.complete = False
+            return []
+
+    def _hits(self, path: str, query: Query, defining: frozenset[int]) -> list[Hit]:
+        found = read_path(self.jail, path)
+        if not isinstance(found, Text):
+            return []
+        lines = found.text.split("\n")
+        named = words(path)
+        in_path = IN_THE_PATH * sum(term.text in named for term in query.terms)
+        hits: list[Hit] = []
+        missing = set(query.terms)
+        for number, line, folded in _worth_a_look(lines, query):
+            inside = words(line)
+            there = [term for term in query.terms if term.on(inside, folded)]
+            if there:
+                missing -= set(there)
+                whole = sum(term.text in inside for term in there)
+                defines = A_DEFINITION * (number in defining)
+                score = A_TERM * len(there) + A_WHOLE_NAME * whole + defines + in_path
+                hits.append(Hit(shown(path), number, _snippet(line, folded, there[0]), score))
+        return [] if missing else hits
+
+    def symbols(self) -> Symbols:
+        tokens = [run.casefold() for run in RUN.findall(self.wanted.query)]
+        rows = self._asked(*_defining(tokens, self.wanted.kind, self.scope.path))
+        self.complete &= len(rows) < MOST_ROWS
+        found: list[tuple[int, Symbol]] = []
+        for folder, file, name, kind, line, last, within, text in rows:
+            path = _path(folder, file)
+            if self.scope.holds(path):
+                one = Symbol(name, kind, shown(path), line, last, within, text)
+                if score := fit(one, tokens, self.wanted.query):
+                    found.append((score, one))
+        found.sort(key=lambda each: (-each[0], parts(each[1].path), each[1].line, each[1].name))
+        return Symbols(tuple(one for _, one in self._page(found)), len(found), self.complete)
+
+
+def fit(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
+    """How well a symbol fits; 0 where it does not. Without a query every one does."""
+    if not tokens:
+        return 1
+    full, name = symbol.full.casefold(), symbol.name.casefold()
+    if not all(token in full for token in tokens) or not any(token in name for token in tokens):
+        return 0
+    score = 100 if symbol.name in RUN.findall(query) else 90 if name in tokens else 30
+    score += 30 * (score == 30 and any(name.startswith(token) for token in tokens))
+    score += 5 * (full == ".".join(tokens)) + 10 * full.endswith(".".join(tokens))
+    return score - 15 * (symbol.kind == "heading")
+
+
+def _holding(query: Query) -> tuple[Any, ...]:
+    """The question for the files whose words allow for every term. What was typed goes in as quoted words."""
+    asked = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
+    if not asked:
+        return ("SELECT id, folder, name FROM files WHERE left_out IS NULL",)
+    sql = "SELECT id, folder, name FROM files JOIN words ON words.rowid = files.id WHERE words MATCH ?"
+    return sql, " AND ".join(asked)
+
+
+def _defining(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
+    """The question for symbols whose name holds one of these, the nearest names first."""
+    conditions, values = ["1"], list[object]()
+    if tokens:
+        conditions.append(f"({' OR '.join('instr(folded, ?) > 0' for _ in tokens)})")
+        values += tokens
+    if kind:
+        conditions.append("kind = ?")
+        values.append(kind)
+    if path != ".":
+        above, _, name = path.rpartition("/")
+        inside = os.fsencode(f"{path}/")
+        conditions.append("(folder = ? OR substr(folder, 1, ?) = ? OR (folder = ? AND files.name = ?))")
+        values += [os.fsencode(path), len(inside), inside, os.fsencode(above or "."), os.fsencode(name)]
+    order = "folder, files.name, line"
+    if tokens:
+        order = f"folded NOT IN ({_marks(tokens)}), length(folded), {order}"
+        values += tokens
+    # Only our own words are put together here; what was asked for goes in as values.
+    sql = (
+        "SELECT folder, files.name, symbols.name, kind, line, last, within, text"  # noqa: S608
+        " FROM symbols JOIN files ON files.id = symbols.file"
+        f" WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {MOST_ROWS}"
+    )
+    return sql, *values
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _path(folder: bytes, name: bytes) -> str:
+    return os.fsdecode(name) if folder == b"." else f"{os.fsdecode(folder)}/{os.fsdecode(name)}"
+
+
+def _worth_a_look(lines: Sequence[str], query: Query) -> Iterator[tuple[int, str, str]]:
+    """The lines, counted from 1, that hold at least a piece of something looked for."""
+    needles = tuple(needle(term) for term in query.terms)
+    for number, line in enumerate(lines, 1):
+        folded = line.casefold()
+        if any(one in folded for one in needles):
+            yield number, line, folded
+
+
+def needle(term: Term) -> str:
+    """Something that is surely in the text of a line with this term on it."""
+    return term.phrase or term.starts or term.needs[0]
+
+
+def _snippet(line: str, folded: str, term: Term) -> str:
+    if len(line) <= LONGEST:
+        return line.strip()
+    at = max(folded.find(needle(term)) - LONGEST // 4, 0)
+    return f"{'…' * (at > 0)}{line[at : at + LONGEST].strip()}{'…' * (at + LONGEST < len(line))}"

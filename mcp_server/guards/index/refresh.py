@@ -1,0 +1,132 @@
+"""What changed on the disk since the index last looked? One round through the workspace, in slices of time.
+
+A file whose stamp is what it was is not opened. One that was changed a moment before it was read is read again, because
+within the grain of a disk's clock two changes can bear one stamp.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mcp_server.guards.index.cache import Cache, Full, Known, Learned
+from mcp_server.guards.index.reading import TOO_MANY, Text, folder, read
+from mcp_server.guards.index.scanning import defined
+from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.search.harvest import Deadline
+from mcp_server.guards.search.ignoring import NOTHING, Ignored
+from mcp_server.guards.search.walk import Walk
+from mcp_server.model.results import Refusal
+
+GRAIN_NS = 2 * 10**9
+"""No disk's clock is coarser."""
+MOST_FILES = 200_000
+MOST_IN_A_FOLDER = 50_000
+AT_ONCE = 50
+"""Files read between two looks at the clock and one change of the cache."""
+ALL_DAY = 86_400.0
+
+
+@dataclass
+class Round:
+    jail: Jail
+    now_ns: Callable[[], int]
+    began: int
+    """The cache's turn when the round began: what another process learned later is not for this one to forget."""
+    looked: int = 0
+    learned: int = 0
+    full: bool = False
+    """There was no room for something."""
+    whole: bool = True
+    """No folder was too large to be looked at whole, or could not be read."""
+    _todo: list[tuple[str, Ignored]] = field(default_factory=lambda: [(".", NOTHING)])
+    _visited: set[str] = field(default_factory=set[str])
+    _folder: str = "."
+    _to_read: list[tuple[str, os.stat_result, Known | None]] = field(
+        default_factory=list[tuple[str, os.stat_result, Known | None]]
+    )
+
+    def step(self, cache: Cache, deadline: Deadline) -> bool:
+        """Go on until the time is up; True when the round is done."""
+        while True:
+            if self._to_read:
+                self._read_some(cache)
+            elif self._todo:
+                self._list(cache, *self._todo.pop())
+            else:
+                self._forget_folders(cache)
+                return True
+            if deadline.over:
+                return False
+
+    def _list(self, cache: Cache, path: str, rules: Ignored) -> None:
+        walk = Walk(self.jail, path, Deadline(ALL_DAY), MOST_IN_A_FOLDER)
+        known = cache.inside(path)
+        there: set[str] = set()
+        below: list[tuple[str, Ignored]] = []
+        for found, inner in walk.entries(path, rules):
+            if found.is_folder:
+                below.append((found.place.path, inner))
+                continue
+            self.looked += 1
+            there.add(found.place.name)
+            before = known.get(found.place.name)
+            if before is None or before.stamp != stamp(found.stats) or not before.settled:
+                self._to_read.append((found.place.name, found.stats, before))
+        self._folder = path
+        self._visited.add(path)
+        self._todo += reversed(below)
+        self.whole &= walk.complete
+        gone = known.keys() - there
+        if gone and walk.complete:
+            with cache.writing():
+                cache.forget(path, gone, self.began)
+
+    def _read_some(self, cache: Cache) -> None:
+        some, self._to_read = self._to_read[:AT_ONCE], self._to_read[AT_ONCE:]
+        try:
+            with folder(self.jail, self._folder) as opened, cache.writing() as turn:
+                room = MOST_FILES - cache.held()
+                for name, stats, before in some:
+                    self._take_in(
+                        cache, Place(opened, name, _joined(self._folder, name), False), (stats, before), room, turn
+                    )
+        except Full:
+            # These stay out; a later file may be a smaller one.
+            self.full = True
+        except Refusal:
+            # Gone since it was listed, with all that was in it; the next round sees that.
+            self._to_read = []
+
+    def _take_in(
+        self, cache: Cache, place: Place, seen: tuple[os.stat_result, Known | None], room: int, turn: int
+    ) -> None:
+        stats, before = seen
+        self.learned += 1
+        settled = self.now_ns() - stats.st_ctime_ns > GRAIN_NS
+        found = read(self.jail, place)
+        if isinstance(found, Text) and before is not None and before.digest == found.digest and not before.left_out:
+            cache.touch(before.id, stamp(stats), settled)
+        elif isinstance(found, str):
+            cache.learn(self._folder, Learned(place.name, stamp(stats), settled, left_out=found), turn)
+        elif room <= 0 and (before is None or before.left_out):
+            cache.learn(self._folder, Learned(place.name, stamp(stats), False, left_out=TOO_MANY), turn)
+        else:
+            symbols = defined(place.path, found.text)
+            learned = Learned(place.name, stamp(stats), settled, found.digest, None, found.text, symbols)
+            cache.learn(self._folder, learned, turn)
+
+    def _forget_folders(self, cache: Cache) -> None:
+        gone = [path for path in cache.folders() if path not in self._visited]
+        if gone:
+            with cache.writing():
+                for path in gone:
+                    cache.forget(path, None, self.began)
+
+
+def stamp(found: os.stat_result) -> str:
+    """Changes with whatever changes the file, its name and its rights included."""
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+
+
+def _joined(path: str, name: str) -> str:
+    return name if path == "." else f"{path}/{name}"

@@ -1,0 +1,143 @@
+"""How does a tool ask for something over HTTP? The `Network` port: one request through the door, held to its bounds.
+
+Loaded with the first request, because the HTTP library takes longer than a server has to start.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpcore2
+
+from mcp_server.guards.network.egress import Door, Streams, shown
+from mcp_server.model.network import Request, Response
+from mcp_server.model.results import Code, Problem, Refusal
+
+WEB = ("http", "https")
+
+
+class Connection(httpcore2.AsyncNetworkStream):
+    """A connection that came through the door, as the library wants one."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._reader, self._writer = streams
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._reader.read(max_bytes)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if buffer:
+            self._writer.write(buffer)
+            await self._writer.drain()
+
+    async def aclose(self) -> None:
+        self._writer.close()
+        with suppress(OSError), anyio.move_on_after(1.0, shield=True):
+            await self._writer.wait_closed()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        await self._writer.start_tls(ssl_context, server_hostname=server_hostname)
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._writer.get_extra_info("ssl_object") if info == "ssl_object" else None
+
+
+@dataclass
+class Through(httpcore2.AsyncNetworkBackend):
+    """What the library connects by: it never looks a name up itself."""
+
+    door: Door
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        return Connection(await self.door.connect(host, port))
+
+    async def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        raise AssertionError("nobody asks for one")
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+def trusted() -> ssl.SSLContext:
+    """Whom this machine trusts."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+async def fetch(door: Door, request: Request, trust: Callable[[], ssl.SSLContext] = trusted) -> Response:
+    context = trust() if scheme_of(request.url) == "https" else None
+    try:
+        with anyio.fail_after(request.seconds):
+            async with httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Through(door)) as pool:
+                return await _asked(pool, request)
+    except TimeoutError:
+        raise _problem(Code.TIMEOUT, f"No whole answer came within {request.seconds:g} s.", "Ask again.") from None
+    except (ssl.SSLError, ssl.CertificateError) as wrong:
+        raise _problem(Code.TOOL_FAILED, f"The other end cannot be trusted: {shown(str(wrong))}.") from None
+    except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as wrong:
+        how = shown(str(wrong)) or "it says no more"
+        raise _problem(Code.TOOL_FAILED, f"The other end broke off: {how}.") from None
+
+
+async def _asked(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
+    given = {name.lower() for name, _ in request.headers}
+    usual = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
+    if request.body:
+        usual.append(("Content-Length", str(len(request.body))))
+    headers = [*((name, value) for name, value in usual if name.lower() not in given), *request.headers]
+    async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as answer:
+        found = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers]
+        assert isinstance(answer.stream, AsyncIterable)
+        body, cut = await _body(answer.aiter_stream(), request.most_bytes)
+        return Response(answer.status, found, body, cut)
+
+
+async def _body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > most:
+            return bytes(body[:most]), True
+    return bytes(body), False
+
+
+def scheme_of(url: str) -> str:
+    """The scheme of a URL that may be fetched; or the refusal that says why it may not."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise _problem(Code.INVALID_ARGUMENTS, f"`{shown(url)}` is no URL.", "Write it as https://host/path.") from None
+    if parts.scheme not in WEB or not parts.hostname or port == 0:
+        raise _problem(
+            Code.INVALID_ARGUMENTS,
+            f"`{shown(url)}` is no address of the web.",
+            "Only http:// and https:// are fetched.",
+        )
+    if "@" in parts.netloc:
+        raise _problem(
+            Code.INVALID_ARGUMENTS, "The URL holds a name or a password.", "Leave out what stands before the `@`."
+        )
+    return parts.scheme
+
+
+def _problem(code: Code, message: str, way_out: str = "") -> Refusal:
+    return Refusal(Problem(code, message, way_out))

@@ -1,0 +1,67 @@
+"""Which sandbox is there on this machine? Tried out, because a kernel may only seem to have one."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from mcp_server.guards.processes import probe
+from mcp_server.guards.sandbox.bubblewrap import Bubblewrap
+from mcp_server.guards.sandbox.launch import Sandbox
+from mcp_server.model.policy import Shelter
+from mcp_server.model.processes import Sandboxing
+
+
+@dataclass
+class Ladder:
+    """The first that works, found out when somebody first needs it."""
+
+    rungs: tuple[Sandbox, ...]
+    want: Sandboxing = Sandboxing.PREFERRED
+    faults: dict[str, str] = field(default_factory=dict[str, str])
+    """What was found wrong with those that were tried; nothing where they hold."""
+    missing: Callable[[], None] = lambda: None
+    """Called when it is found that none holds: what needs one is from now on seen otherwise."""
+    _chosen: Sandbox | None = None
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def name(self) -> str:
+        return self._chosen.name if self._chosen else ""
+
+    def shelter(self) -> Shelter:
+        """As far as it is known: what was not tried yet is hoped to hold."""
+        if self.want is not Sandboxing.OFF and (self._chosen or len(self.faults) < len(self.rungs)):
+            return Shelter.THERE
+        return Shelter.REFUSED if self.want is Sandboxing.REQUIRED else Shelter.MISSING
+
+    async def chosen(self) -> Sandbox | None:
+        """None where there is none."""
+        if self._chosen is not None or self.want is Sandboxing.OFF:
+            return self._chosen
+        async with self._lock:
+            for rung in self.rungs:
+                if self._chosen is None and rung.name not in self.faults:
+                    self.faults[rung.name] = await probe.fault(rung)
+                    self._chosen = None if self.faults[rung.name] else rung
+            if self._chosen is None:
+                self.missing()
+        return self._chosen
+
+    async def described(self) -> str:
+        """What there is here, for the person."""
+        held = await self.chosen()
+        faults = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items() if fault)
+        if held is not None:
+            return held.name + (f" ({faults})" if faults else "")
+        why = "switched off" if self.want is Sandboxing.OFF else f"none that holds ({faults or 'none for this system'})"
+        refused = self.want is Sandboxing.REQUIRED
+        return f"{why}; {'commands are refused' if refused else 'commands need one profile more'}"
+
+
+def find_bubblewrap(search_path: str) -> Bubblewrap | None:
+    """The distribution's own comes first: some systems let no other one make a world of its own."""
+    found = "/usr/bin/bwrap" if Path("/usr/bin/bwrap").exists() else shutil.which("bwrap", path=search_path)
+    return Bubblewrap(found) if found else None

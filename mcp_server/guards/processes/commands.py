@@ -1,0 +1,308 @@
+"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call."""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.processes.cgroup import Fence
+from mcp_server.guards.processes.child import Running
+from mcp_server.guards.processes.choose import Ladder
+from mcp_server.guards.processes.output_file import Overflow, Room
+from mcp_server.guards.processes.spawn import Standby
+from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.streams import Source
+from mcp_server.guards.sandbox.access import Ground, Reach, contained, reach
+from mcp_server.guards.sandbox.landlock import beside
+from mcp_server.guards.sandbox.launch import Launch, Sandbox, Start
+from mcp_server.guards.sandbox.planted_files import Since, obeyed, take_away, there, told
+from mcp_server.guards.sandbox.protected import Watch
+from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Lane, Outlet
+from mcp_server.model.policy import Shelter
+from mcp_server.model.posture import Profile
+from mcp_server.model.processes import MARK, Command, Limits, Ran, Sandboxing, could_not_run
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.tools import Demand
+
+NONE = "none"
+AFTER = 1.0
+"""Seconds for what is still in the pipes of a child that has ended."""
+OWN = 3
+"""Processes of ours that stand between us and a command, and count with it."""
+
+
+@dataclass
+class Nursery:
+    """Every child that runs, so that none is left when the server stops."""
+
+    children: set[Running] = field(default_factory=set[Running])
+    standby: Standby = field(default_factory=Standby)
+    room: Room = field(default_factory=Room)
+    born: Callable[[Running], None] = lambda _: None
+    """Told of each, by whoever started it."""
+    _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    def take(self, child: Running) -> None:
+        self.children.add(child)
+        self.born(child)
+        self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+
+    def heed(self, child: Running) -> None:
+        self.keep(child.heed())
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+        return task
+
+    async def close(self) -> None:
+        self.standby.close()
+        async with anyio.create_task_group() as tasks:
+            for child in list(self.children):
+                tasks.start_soon(child.kill)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where children are started: the same for every call."""
+
+    ground: Ground
+    jail: Jail
+    watch: Watch
+    limits: Limits
+    nursery: Nursery
+    ladder: Ladder
+    outlet: Outlet | None = None
+    """Where the way out of a sandbox leads; without it there is none."""
+
+    async def close(self) -> None:
+        await self.nursery.close()
+        if self.outlet is not None:
+            await self.outlet.close()
+
+    def granted(self, demand: Demand, profile: Profile) -> "Granted":
+        return Granted(self, demand, profile)
+
+
+@dataclass(frozen=True)
+class Granted:
+    """The `Processes` port as one call may use it."""
+
+    shop: Workshop
+    demand: Demand
+    profile: Profile
+
+    @property
+    def sandbox(self) -> str:
+        return self.shop.ladder.name if self.profile is not Profile.UNRESTRICTED else NONE
+
+    @property
+    def network(self) -> bool:
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is Shelter.MISSING:
+            return True
+        return self.profile is Profile.TRUSTED and self.shop.outlet is not None
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        ground = self.shop.ground
+        found = ground.installed((str(ground.workspace),)) if self.profile is not Profile.UNRESTRICTED else ()
+        return tuple(inside for one in found if (inside := ground.inside(one)))
+
+    def find(self, program: str) -> str | None:
+        ground = self.shop.ground
+        folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
+        folders = [one for one in folders if ground.inside(Path(one).resolve()) is None]
+        found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
+        if found is None or ground.inside(Path(found).resolve()) is not None:
+            return None
+        return found if os.access(found, os.X_OK) else None
+
+    def overflow(self) -> Overflow:
+        return Overflow(next((one for one in self.shop.ground.private if one.is_dir()), None), self.shop.nursery.room)
+
+    def _may_run_open(self, command: Command, within: Reach | None) -> None:
+        """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
+        if within is None:
+            return
+        enough = self.profile.covers(self.demand.profile.above)
+        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
+            raise unsheltered(self.shop.ladder)
+        if self.fixed:
+            raise rewritable(self.shop.ladder, self.fixed)
+
+    def _program(self, name: str) -> str:
+        if found := name if "/" in name else self.find(name):
+            return found
+        raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
+
+    async def run(self, command: Command) -> Ran:
+        workspace = self.shop.ground.workspace
+        before = obeyed(workspace, command.writable)
+        child = await self._start(command, terminal=False, apart=True)
+        out, err = Kept(command.most_output), Kept(command.most_output)
+        timed_out = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
+                tasks.start_soon(_fill, err, child.err)
+                tasks.start_soon(_feed, child, command.stdin)
+                with anyio.move_on_after(command.seconds):
+                    await child.wait()
+                    timed_out = False
+                await child.kill()
+                tasks.cancel_scope.deadline = anyio.current_time() + AFTER
+        finally:
+            await child.kill()
+            child.close()
+            strays = take_away(before, workspace, command.writable)
+        _raise_if_broken(child, err.data)
+        if strays:
+            raise told(strays)
+        assert child.code is not None
+        return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
+
+    async def start(self, command: Command, terminal: bool = False) -> Running:
+        child = await self._start(command, terminal, apart=command.apart)
+        if command.apart:
+            self.shop.nursery.heed(child)
+        return child
+
+    async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
+        shop = self.shop
+        if any("\0" in word for word in (*command.argv, *command.env.values())):
+            raise Refusal(Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out."))
+        with shop.jail.place(shop.jail.relative(command.folder or "."), reading=True) as place:
+            found = place.stat()
+            if found is None or not stat.S_ISDIR(found.st_mode):
+                raise Refusal(Problem(Code.NOT_FOUND, f"`{command.folder}` is no folder.", "Name one that is there."))
+            folder = str(shop.ground.workspace / place.path)
+        within: Reach | None = None
+        since: Since | None = None
+        if contained(self.profile, command):
+            places = await shop.watch.places()
+            within = reach(shop.ground, places, self.profile, self.demand, command, folder)
+            since = Since(shop.watch, there(shop.watch.root, places)) if within.writable else None
+        argv = (self._program(command.argv[0]), *command.argv[1:])
+        sandbox = await shop.ladder.chosen() if within is not None else None
+        if within is None or sandbox is None:
+            self._may_run_open(command, within)
+            # Nothing shuts it in, so it could reach the person's commands: those find this state, and who started it.
+            launch = replace(beside(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())})
+            child = await self._begun(launch, command, folder, terminal, apart)
+        else:
+            start = Start(argv, within, shop.limits, command.seconds, terminal)
+            child = await self._within(sandbox, start, command, apart)
+        child.since = since
+        return child
+
+    async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
+        outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
+        if outlet is None:
+            return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
+        lane = Lane.laid()
+        try:
+            launch = sandbox.launch(replace(start, lane=lane))
+        except BaseException:
+            lane.abandon()
+            raise
+        launch = replace(launch, variables={**launch.variables, **VARIABLES})
+        child = await self._begun(launch, command, "/", start.terminal, apart)
+        self.shop.nursery.keep(lane.attend(outlet, child))
+        return child
+
+    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
+        shop = self.shop
+        env = {**shop.ground.variables, **command.env, **launch.variables}
+        fence = Fence.of(shop.limits.processes + OWN) if launch.counted else None
+        launch = fence.around(launch) if fence else launch
+        try:
+            child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
+        except OSError as error:
+            if fence:
+                fence.away()
+            raise Refusal(could_not_run(f"The command could not start: {error.strerror or error}.")) from None
+        shop.nursery.take(child)
+        child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
+        try:
+            child.pid = await child.tether.begin(child.process)
+        except BaseException:
+            await child.kill()
+            raise
+        return child
+
+
+def rewritable(ladder: Ladder, fixed: Sequence[str]) -> Refusal:
+    """Without a sandbox nothing keeps a command from what we run from."""
+    names = ", ".join(f"`{one}`" for one in fixed)
+    return Refusal(
+        Problem(
+            Code.NOT_GRANTED,
+            f"menugate runs from {names} in this workspace, and without a sandbox a command could change that "
+            f"({_why_none(ladder)}); nothing ran.",
+            "Tell the user: a menugate that is installed outside the workspace can serve it instead.",
+        )
+    )
+
+
+def unsheltered(ladder: Ladder) -> Refusal:
+    why = _why_none(ladder)
+    return Refusal(
+        Problem(
+            Code.NOT_GRANTED,
+            f"This has to run shut in, and there is no sandbox here ({why}).",
+            "Have the person install bubblewrap (on Debian: `apt-get install bubblewrap`), or raise the profile.",
+        )
+    )
+
+
+def _why_none(ladder: Ladder) -> str:
+    tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
+    return "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
+
+
+@dataclass
+class Kept:
+    """The beginning of what came, and whether there was more."""
+
+    most: int
+    data: bytearray = field(default_factory=bytearray)
+    cut: bool = False
+
+    def add(self, piece: bytes) -> None:
+        room = self.most - len(self.data)
+        self.data += piece[:room]
+        self.cut = self.cut or len(piece) > room
+
+
+async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
+    while source is not None and (piece := await source.piece()):
+        kept.add(piece)
+        if kept.cut and ending is not None:
+            return await ending.kill()
+
+
+async def _feed(child: Running, data: bytes | None) -> None:
+    if child.stdin is not None:
+        await child.stdin.write(data or b"")
+        child.stdin.close()
+
+
+def _raise_if_broken(child: Running, errors: bytearray) -> None:
+    if failure := child.failure(bytes(errors[-500:]).decode(errors="replace")):
+        raise Refusal(could_not_run(failure))
+    if child.overrun:
+        raise Refusal(
+            Problem(
+                Code.TOO_LARGE,
+                f"The command started more than {child.most} processes, and all of it was ended.",
+                "Start fewer at a time.",
+            )
+        )

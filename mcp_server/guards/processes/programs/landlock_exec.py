@@ -1,0 +1,235 @@
+"""What may this process reach? This file is a program: it shuts itself in with Landlock and becomes another one.
+
+    python -I -S -B landlock_exec.py PLAN PROGRAM ARGUMENTS...
+
+PLAN is the number of an open file with what `landlock.py` wrote. Everything on the disk that it does not open is denied
+before PROGRAM starts, and so is every process outside. Ends with UNABLE where that cannot be done.
+
+Nothing of the house is imported here, and of Python only what is there at once: this starts with every command.
+"""
+
+import ctypes
+import marshal
+import os
+import resource
+import stat
+import sys
+
+TYPE_CHECKING = False  # the way to name a type without loading what it is named in
+if TYPE_CHECKING:
+    import signal
+    from typing import Any
+else:
+    import _signal as signal  # without names for the numbers, which take long to load
+
+UNABLE = 97
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+PATH_BENEATH = 1
+DIE_WITH_PARENT, SECCOMP, DROP_BOUND, SUBREAPER, NO_NEW_PRIVS = 1, 22, 24, 36, 38
+SECCOMP_FILTER = 2
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+MAKE_DEVICES = 1 << 6 | 1 << 11
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
+NEWEST = (1 << 16) - 1
+ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
+BIND_AND_CONNECT = 3
+SOCKETS, SIGNALS = 1, 2
+LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
+KEPT_RIGHTS = (0, 1, 2, 3)
+"""What root keeps: to own, read and write the files that are open to it at all. Not to keep a file's right to be run as
+its owner while it is written."""
+LAST_RIGHT = 63
+KILL = 9
+RIGHTS = {
+    "list": READ_DIR,
+    "read": READ_FILE | READ_DIR,
+    "run": EXECUTE | READ_FILE | READ_DIR,
+    "use": READ_FILE | WRITE_FILE | 1 << 15,
+    "write": NEWEST & ~MAKE_DEVICES,
+}
+
+
+LIBRARY = ctypes.CDLL(None, use_errno=True)
+"""Found once: there is a rule for every folder."""
+
+
+class Ruleset(ctypes.Structure):
+    _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
+
+
+class Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
+
+
+class Filter(ctypes.Structure):
+    _fields_ = [("steps", ctypes.c_ushort), ("program", ctypes.c_char_p)]
+
+
+def kernel(number: int, *arguments: object) -> int:
+    found = LIBRARY.syscall(number, *arguments)
+    if found < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return found
+
+
+def control(option: int, *arguments: object) -> None:
+    words = [*arguments, 0, 0, 0, 0][:4]
+    if LIBRARY.prctl(option, *words) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def version() -> int:
+    return kernel(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+
+
+class Walls:
+    """What is handled is denied, but for the rules that are added."""
+
+    def __init__(self, files: int = NEWEST, net: int = BIND_AND_CONNECT, scoped: int = SOCKETS | SIGNALS) -> None:
+        found = version()
+        self._handled = files & FILE_RIGHTS.get(found, NEWEST)
+        rights = Ruleset(self._handled, net if found >= 4 else 0, scoped if found >= 6 else 0)
+        size = 24 if found >= 6 else 16 if found >= 4 else 8
+        self._rules = kernel(CREATE_RULESET, ctypes.byref(rights), ctypes.c_size_t(size), 0)
+
+    def open_up(self, file: int, rights: int) -> None:
+        found = os.fstat(file).st_mode
+        if stat.S_ISLNK(found):  # swapped since it was listed
+            return
+        if not stat.S_ISDIR(found):
+            rights &= ON_FILES
+        rights &= self._handled
+        if rights:
+            rule = Beneath(rights, file)
+            kernel(ADD_RULE, self._rules, PATH_BENEATH, ctypes.byref(rule), 0)
+
+    def close(self) -> None:
+        control(NO_NEW_PRIVS, 1)
+        kernel(RESTRICT_SELF, self._rules, 0)
+        os.close(self._rules)
+
+
+def below(path: str) -> int:
+    """The path below here, open, without following a link at any step."""
+    folder = os.open(".", LOOK)
+    for name in path.split("/"):
+        inner = os.open(name, LOOK, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    return folder
+
+
+def raise_walls(plan: "dict[str, Any]", program: str) -> None:
+    # In a network of its own there is nobody to be kept from.
+    walls = Walls(net=0 if "connected" in plan else BIND_AND_CONNECT)
+    for path in plan.get("below", ()):
+        try:
+            file = below(path)
+        except OSError:  # gone or swapped since it was listed: it will not be readable either
+            continue
+        walls.open_up(file, RIGHTS["read"])
+        os.close(file)
+    for file in plan.get("lent", ()):
+        walls.open_up(file, READ_FILE)
+    for way, paths in {**plan["open"], "run": [program, *plan["open"].get("run", ())]}.items():
+        for path in paths:
+            try:
+                file = os.open(path, os.O_CLOEXEC | getattr(os, "O_PATH", 0))
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue
+            walls.open_up(file, RIGHTS[way])
+            os.close(file)
+    walls.close()
+
+
+def limit(bounds: dict[int, int]) -> None:
+    for kind, most in bounds.items():
+        hard = resource.getrlimit(kind)[1]
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (bound, bound))
+
+
+def give_up_rights() -> None:
+    """Root in a child is somebody whose files are root's, and nothing beyond that."""
+    for right in range(LAST_RIGHT):
+        if right not in KEPT_RIGHTS:
+            try:
+                control(DROP_BOUND, right)
+            except OSError:  # there are no more of them
+                return
+
+
+def filter_calls(program: bytes) -> None:
+    control(NO_NEW_PRIVS, 1)
+    control(SECCOMP, SECCOMP_FILTER, ctypes.byref(Filter(len(program) // 8, program)))
+
+
+def holds(outside: str) -> bool:
+    """The walls are seen to stand: something outside that could be read cannot be read any more."""
+    try:
+        os.close(os.open(outside, os.O_RDONLY))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def lead_out(plan: "dict[str, Any]") -> None:
+    """Where no network of its own can be made it gets none at all, which it then has to do without."""
+    if "lane" not in plan:
+        return
+    import proxy_lane
+
+    try:
+        proxy_lane.lay(*plan["lane"], alone=True)
+    except OSError as error:
+        sys.stderr.write(f"without a network: {error}\n")
+        return
+    plan["connected"], plan["filter"] = True, plan["lane_filter"]
+
+
+def hear_again() -> None:
+    """A program that is not told otherwise ends where nobody reads what it prints, and where somebody interrupts it.
+    Python ignores the first, whoever is started in the background the second, and what is ignored is inherited."""
+    for number in range(1, signal.NSIG):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def become(plan: "dict[str, Any]", words: list[str]) -> None:
+    """Ends only where it cannot be done, with the reason."""
+    if "start" in plan:
+        os.fchdir(plan["start"])
+    elif "folder" in plan:
+        os.chdir(plan["folder"])
+    limit(plan.get("bounds", {}))
+    os.nice(plan.get("nice", 0))
+    lead_out(plan)
+    if plan.get("open") is not None:
+        if os.geteuid() == 0:
+            give_up_rights()
+        raise_walls(plan, words[0])
+        if not holds(plan["outside"]):
+            raise OSError("the walls do not stand")
+    if "filter" in plan:
+        filter_calls(plan["filter"])
+    hear_again()
+    if "env" in plan:
+        os.execve(words[0], words, plan["env"])  # noqa: S606  # the point of this program
+    os.execv(words[0], words)  # noqa: S606
+
+
+def main(number: str, *words: str) -> None:
+    with open(int(number), "rb") as file:  # noqa: PTH123  # a number
+        plan: dict[str, Any] = marshal.load(file)  # noqa: S302  # written by who started us
+    try:
+        become(plan, list(words))
+    except OSError as error:
+        sys.stderr.write(f"cannot confine: {error}")
+        sys.exit(UNABLE)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,196 @@
+"""Who ends with a command? This file is a program: it starts one and stays beside it, to end all that it started.
+
+    python -I -S subreaper.py SOCKET
+
+It is started before there is a command, and is told through SOCKET which one: by the files it will use, and a plan as
+`landlock_exec` reads it. When the command has ended, or the other end of a pipe is closed because somebody wants that
+or is gone, everything the command started is ended too, also what made a session of its own. Like `landlock_exec`, this
+takes of Python only what is there at once.
+"""
+
+import _socket
+import fcntl
+import marshal
+import os
+import select
+import sys
+import termios
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcp_server.guards.processes.programs import landlock_exec
+else:
+    # By nobody's search path, and last of all.
+    sys.path.append(os.path.dirname(__file__))  # noqa: PTH120
+    import landlock_exec
+
+EVERYBODY, KILL, STOP = -1, 9, 19
+MOST_FILES = 16
+STREAMS = 3
+LEAST, MOST = 0.0005, 0.05
+
+
+class Keeper:
+    """Beside the command until it has ended, and then the end of everything it left behind."""
+
+    def __init__(self, plan: "dict[str, Any]") -> None:
+        self.plan = plan
+        self.status, self.control, self.starter, self.terminal = plan["keep"]
+        self.fenced = False
+        """The kernel lets us signal nobody but what we start. Only then may everybody be meant."""
+        for one in (self.status, self.control):
+            os.set_inheritable(one, False)
+
+    def prepare(self) -> None:
+        if "fence" in self.plan:
+            step_inside(self.plan["fence"])
+        if sys.platform.startswith("linux"):
+            landlock_exec.control(landlock_exec.SUBREAPER, 1)
+        if self.plan.get("open") is not None:
+            os.kill(self.starter, 0)
+            landlock_exec.Walls(files=0, net=0, scoped=landlock_exec.SIGNALS).close()
+            self.fenced = self.is_fenced()
+
+    def is_fenced(self) -> bool:
+        """We could signal who started us, and now we cannot though it is still there."""
+        try:
+            os.kill(self.starter, 0)
+        except PermissionError:
+            return os.getppid() == self.starter
+        return False
+
+    def start(self) -> int:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                if self.terminal:
+                    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+                if sys.platform.startswith("linux"):
+                    landlock_exec.control(landlock_exec.DIE_WITH_PARENT, KILL)
+                landlock_exec.become(self.plan, self.plan["words"])
+            except BaseException as error:
+                self.say(f"unable {error}")
+            finally:
+                os._exit(landlock_exec.UNABLE)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for one in (0, 1, 2):
+            os.dup2(nowhere, one)
+        return pid
+
+    def say(self, text: str) -> None:
+        try:
+            os.write(self.status, text.encode(errors="replace") + b"\n")
+        except OSError:  # nobody wants to know any more
+            return
+
+    def watch(self, child: int) -> None:
+        """Until the command has ended, or somebody wants it to."""
+        try:
+            ended, pause = os.pidfd_open(child), None
+        except (AttributeError, OSError):
+            ended, pause = self.control, MOST
+        while True:
+            ready = select.select([self.control, ended], [], [], pause)[0]
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                code = os.waitstatus_to_exitcode(status)
+                self.say(f"exit {code if code >= 0 else 128 - code}")
+                return
+            if self.control in ready:
+                return
+
+    def end_all(self, child: int) -> None:
+        """Until there is nothing left to wait for. Where everybody is meant, no fork is quick enough to be missed."""
+        pause = LEAST
+        while True:
+            if self.fenced:
+                signal(os.kill, EVERYBODY, KILL)
+            else:
+                end_below(os.getpid())
+                signal(os.killpg, child, KILL)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                return
+            time.sleep(pause)
+            pause = min(pause * 2, MOST)
+
+
+def signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None:
+    try:
+        way(whom, what)
+    except OSError:  # nobody there
+        return
+
+
+def end_below(pid: int) -> None:
+    """Stopped first, so that none has a child between the look and the blow."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123  # pathlib takes long to load
+            found = [int(one) for one in listed.read().split()]
+    except OSError:
+        return
+    for one in found:
+        signal(os.kill, one, STOP)
+        end_below(one)
+        signal(os.kill, one, KILL)
+
+
+def step_inside(door: str) -> None:
+    """Into the control group that counts what we start."""
+    try:
+        with open(door, "w") as file:  # noqa: PTH123  # pathlib takes long to load
+            file.write("0")
+    except OSError:  # somebody counts as well
+        return
+
+
+def told(hand: int) -> "dict[str, Any] | None":
+    """What to do, once somebody says so; none where nobody will any more. The first files told are our own streams,
+    the next is the plan; the rest are lent, and the plan knows them by the numbers they had where they came from."""
+    asking = _socket.socket(fileno=hand)
+    _, found, _, _ = asking.recvmsg(1, _socket.CMSG_SPACE(MOST_FILES * 4))
+    asking.close()
+    if not found:
+        return None
+    data = found[0][2]
+    files = [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
+    for stream, file in enumerate(files[:STREAMS]):
+        os.dup2(file, stream)
+        os.close(file)
+    for file in files[STREAMS:]:
+        os.set_inheritable(file, False)
+    with open(files[STREAMS], "rb") as file:  # noqa: PTH123
+        plan = marshal.load(file)  # noqa: S302  # written by who started us
+    ours = dict(zip(plan["files"], files[STREAMS + 1 :], strict=True))
+    status, control, *rest = plan["keep"]
+    plan["keep"] = (ours[status], ours[control], *rest)
+    if "lane" in plan:
+        plan["lane"] = (ours[plan["lane"][0]], *plan["lane"][1:])
+    return plan
+
+
+def main(hand: str) -> None:
+    plan = told(int(hand))
+    if plan is None:
+        return
+    keeper = Keeper(plan)
+    try:
+        keeper.prepare()
+        child = keeper.start()
+    except OSError as error:
+        keeper.say(f"unable {error}")
+        return
+    keeper.watch(child)
+    keeper.end_all(child)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    os._exit(0)  # nothing is left to be put in order, and somebody waits

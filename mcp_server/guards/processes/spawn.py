@@ -1,0 +1,124 @@
+"""Who stays beside the next command? A Python that is started already and waits, because starting one takes longest.
+
+It is used once, for one command; then the next is started, a moment later and while nobody waits for it. One that is
+not needed any more ends by itself when its other end is closed, also by the death of the server.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_server.guards.processes.streams import Pace
+from mcp_server.guards.sandbox.landlock import planned
+from mcp_server.guards.sandbox.launch import Launch
+
+BESIDE = Path(__file__).with_name("programs") / "subreaper.py"
+"""Named and not imported: what it needs takes milliseconds that a start of the server has not."""
+AHEAD = 0.05
+"""Seconds after a start before the next is prepared: what was started comes first."""
+ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+
+
+@dataclass
+class Waiting:
+    """One that waits to be told what to do."""
+
+    process: "subprocess.Popen[bytes]"
+    hand: socket.socket
+
+    @classmethod
+    def started(cls) -> "Waiting":
+        ours, theirs = socket.socketpair()
+        try:
+            process = subprocess.Popen(  # noqa: S603  # every word is ours
+                [sys.executable, "-I", "-S", str(BESIDE), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env=ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return cls(process, ours)
+
+    def told(self, files: list[int]) -> bool:
+        """Whether it could be told; it then has these files, and nobody else can tell it anything."""
+        try:
+            socket.send_fds(self.hand, [b"."], files)
+        except OSError:
+            self.away()
+            return False
+        self.hand.close()
+        return True
+
+    def away(self) -> None:
+        self.hand.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class Standby:
+    """At most one that waits; none before the first is needed, and none any more once this is closed."""
+
+    ready: Waiting | None = None
+    pace: Pace = field(default_factory=Pace)
+    """Of what everybody prints who was started from here."""
+    _timer: asyncio.TimerHandle | None = None
+    _closed: bool = False
+
+    @classmethod
+    def alone(cls) -> "Standby":
+        """For one command, after which none comes."""
+        return cls(_closed=True)
+
+    def start(
+        self, launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
+    ) -> "subprocess.Popen[bytes]":
+        """What is to be launched, with these for its input, output and errors."""
+        words = {"words": launch.argv, "env": dict(env), "files": list(launch.lent)}
+        plan = planned({"folder": folder, **(launch.plan or {}), **words})
+        try:
+            return self._told([*streams, plan, *launch.lent])
+        finally:
+            os.close(plan)
+            self._go_on()
+
+    def _told(self, files: list[int]) -> "subprocess.Popen[bytes]":
+        waiting, self.ready = self.ready, None
+        if waiting is not None and waiting.told(files):
+            return waiting.process
+        fresh = Waiting.started()
+        if not fresh.told(files):
+            raise ProcessLookupError("what stays beside a command ended at once")
+        return fresh.process
+
+    def _go_on(self) -> None:
+        if self._timer is None and not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(AHEAD, self._prepare)
+
+    def _prepare(self) -> None:
+        self._timer = None
+        if self.ready is None:
+            with suppress(OSError):
+                self.ready = Waiting.started()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.ready is not None:
+            self.ready.away()
+        self._timer = self.ready = None

@@ -1,0 +1,255 @@
+"""What of this machine may one child reach? As the person's profile and the call's demand say, for any sandbox.
+
+| profile | files | network |
+| --- | --- | --- |
+| restricted | the workspace, read | none |
+| normal | the workspace, written but for what other programs obey | none |
+| trusted | repositories and caches as well | what the operator lists, through the proxy |
+| unrestricted | everything: no sandbox | everything |
+
+A call that was granted reading writes nowhere, whoever makes it.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp_server.guards.sandbox.protected import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, Places
+from mcp_server.model.posture import Profile
+from mcp_server.model.processes import CACHES, Command
+from mcp_server.model.tools import READING, Demand
+
+TOOL_HOMES = """
+.pyenv .rbenv .nodenv .asdf .nvm .volta .fnm .bun .deno .sdkman .jenv .rustup .cargo/bin .cargo/registry .cargo/git
+.cargo/env .local/bin .local/lib .local/share/uv .local/share/mise .local/share/pnpm .local/share/fnm .local/pipx
+.local/share/pipx go .go .ghcup .opam .gradle/caches .gradle/wrapper .m2/repository .m2/wrapper .npm/_cacache
+.cache/pip .cache/uv .cache/go-build .cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store miniconda3 miniforge3
+anaconda3 .dotnet .nuget/packages .pub-cache .conan2 .ccache
+"""
+"""Where programs and their packages are kept below a home; none of it is anybody's password."""
+HOMES = ("/home", "/root", "/Users")
+SECRETS_OF_THE_MACHINE = (
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
+    *("/etc/ssl/private", "/etc/ssh", "/etc/wireguard", "/etc/NetworkManager", "/var/lib/docker", "/var/log"),
+)
+EMPTIED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108  # what is there belongs to others
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where children are started at all; the same for every one of them."""
+
+    workspace: Path
+    home: Path
+    private: tuple[Path, ...] = ()
+    """Our own places, which no child sees."""
+    search_path: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What every child is told of the environment."""
+    outside: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What those are told besides that run in no sandbox."""
+    installation: tuple[Path, ...] = ()
+    """What we run from, wherever that lies."""
+
+    def inside(self, path: str | Path) -> str | None:
+        """A path below the workspace, None where it lies elsewhere."""
+        try:
+            return str(Path(path).relative_to(self.workspace))
+        except ValueError:
+            return None
+
+    def installed(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """What of our installation lies in these folders, or is one of them."""
+        found = {str(one) for one in self.installation if any(one.is_relative_to(folder) for folder in folders)}
+        return tuple(sorted(one for one in found if found.isdisjoint(map(str, Path(one).parents))))
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whole paths throughout."""
+
+    workspace: str
+    folder: str
+    writable: bool
+    network: bool
+    emptied: tuple[str, ...]
+    """Folders in whose place there is an empty one."""
+    lent: tuple[str, ...]
+    """Parts of those that are there all the same, to be read."""
+    caches: tuple[str, ...]
+    """The same, to be written as well."""
+    guarded: tuple[str, ...]
+    """Below the workspace: read, not changed, not moved."""
+    held: tuple[str, ...]
+    """Below the workspace: changed, and not moved away."""
+    pinned: tuple[str, ...]
+    """The same for the folders that any of this lies in: elsewhere it would be looked for by another name, or not at
+    all, and another one could be put in its place."""
+    entrusted: tuple[str, ...]
+    """What a program keeps that is trusted with it, whole."""
+    hidden: tuple[str, ...]
+    """Not even read; of what lies in each other the outer one alone, unless the workspace lies between."""
+    installed: tuple[str, ...] = ()
+    """What we run from ourselves: read, not changed, not moved, whatever else is open around it or in it."""
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Those of the hidden in which the workspace lies, and is to be seen all the same."""
+        return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """The others."""
+        return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
+
+
+def is_folder(path: str | Path) -> bool:
+    """Not where nobody of ours may look: that is the same to a child, and no reason to start none."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
+def is_there(path: str | Path) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
+def contained(profile: Profile, command: Command) -> bool:
+    """Does this child need a sandbox at all?"""
+    return command.read_only or profile is not Profile.UNRESTRICTED
+
+
+def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, command: Command, folder: str) -> Reach:
+    changing = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
+    trusted = profile.covers(Profile.TRUSTED)
+    guarded, held = _kept(ground, places, command.writable, trusted)
+    whole = f"{ground.workspace}/".__add__
+    unseen = [] if command.sees_secrets else list(places.secret)
+    unseen += [inside for one in ground.private if (inside := ground.inside(one))]
+    # A service's home may be `/`: emptied, nothing would be left to run.
+    own = () if ground.home == Path("/") else (str(ground.home),)
+    homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
+    caches = tuple(_below(ground.home, CACHES)) if trusted and changing else ()
+    installed = ground.installed((str(ground.workspace), *caches))
+    writable = changing and str(ground.workspace) not in installed
+    inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
+    entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
+    return Reach(
+        workspace=str(ground.workspace),
+        folder=folder,
+        writable=writable,
+        network=trusted and changing,
+        emptied=tuple(one for one in (*EMPTIED, *homes) if is_folder(one) and not Path(one).is_symlink()),
+        lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes), *filter(is_there, command.lent)),
+        caches=caches,
+        guarded=tuple(map(whole, guarded)),
+        held=tuple(map(whole, held)),
+        pinned=tuple(map(whole, _above((*guarded, *held, *unseen, *inner), guarded))),
+        entrusted=tuple(one for one in entrusted if not _in_any(one, installed)),
+        hidden=outermost(_hidden(ground, Places() if command.sees_secrets else places), str(ground.workspace)),
+        installed=installed,
+    )
+
+
+def _kept(ground: Ground, places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[str], list[str]]:
+    """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
+    what runs next time, and open to nobody."""
+    guarded = [part for one in places.guarded for part in _but(opened, ground.workspace, one)]
+    held: list[str] = []
+    for one in places.repositories:
+        if trusted or one in opened:
+            held.append(one)
+            inside = [inner for inner in places.inner if inner.startswith(f"{one}/")]
+            guarded += [f"{folder}/{name}" for folder in (one, *inside) for name in OBEYED_BY_GIT]
+        else:
+            guarded.append(one)
+    # What git keeps for a submodule or a linked worktree lies inside of another repository's folder.
+    for one in opened:
+        if GIT in one.split("/"):
+            held.append(one)
+            guarded += [f"{one}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
+    return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
+
+
+def _but(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
+    """What stays of a place without what is opened in it: a file can only be put anew in a folder that is written."""
+    if one in opened:
+        return
+    if not any(inner.startswith(f"{one}/") for inner in opened):
+        yield one
+        return
+    for entry in sorted((workspace / one).iterdir()) if (workspace / one).is_dir() else ():
+        yield from _but(opened, workspace, f"{one}/{entry.name}")
+
+
+def _in_any(path: str, folders: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{one}/") for one in folders)
+
+
+def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
+    """Every folder that one of these lies in, but not those that are read and not changed as they are."""
+    whole = {one for path in paths for one in map(str, Path(path).parents) if one != "."}
+    fixed = tuple(f"{one}/" for one in guarded)
+    return sorted(one for one in whole if not f"{one}/".startswith(fixed))
+
+
+def _hidden(ground: Ground, places: Places) -> Iterator[str]:
+    yield from (str(one) for one in ground.private if is_there(one))
+    yield from (f"{ground.workspace}/{one}" for one in places.secret)
+    yield from (one for one in SECRETS_OF_THE_MACHINE if is_there(one))
+
+
+def outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
+    """Without what lies in another of them: nothing can be put over what is not to be seen any more. What hides a
+    folder above the workspace does not hide what lies in the workspace."""
+    every = dict.fromkeys(hidden)
+    around = {one for one in every if workspace.startswith(f"{one}/")}
+
+    def covered(one: str) -> bool:
+        above = {str(folder) for folder in Path(one).parents} & every.keys()
+        return bool(above - around if one.startswith(f"{workspace}/") else above)
+
+    return tuple(one for one in every if not covered(one))
+
+
+def _below(home: Path, names: str) -> Iterator[str]:
+    for name in names.split():
+        if is_there(home / name):
+            yield str(home / name)
+
+
+def _programs(ground: Ground, homes: tuple[str, ...]) -> Iterator[str]:
+    """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
+    it is made of, wherever that lies."""
+
+    def covered(place: Path) -> bool:
+        return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
+
+    for entry in ground.search_path.split(":"):
+        folder = Path(entry)
+        if not is_folder(folder) or ground.inside(folder) is not None:
+            continue
+        made = folder.parent / "pyvenv.cfg"
+        if covered(folder):
+            whole = is_there(made) or is_folder(folder.parent / "conda-meta")
+            yield str(folder.parent if whole else folder)
+        base = _made_of(made)
+        if base is not None and covered(base) and is_folder(base) and ground.inside(base) is None:
+            yield str(base)
+    # What was installed together with us runs on the Python that we run on.
+    yield from (one for one in (sys.prefix, sys.base_prefix) if covered(Path(one)) and ground.inside(Path(one)) is None)
+
+
+def _made_of(made: Path) -> Path | None:
+    """Where the Python lies that an environment was made from."""
+    try:
+        found = re.search(r"^home\s*=\s*(/\S.*?)\s*$", made.read_text(), re.MULTILINE)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Path(found[1]).parent if found else None

@@ -1,0 +1,153 @@
+"""How is a child shut in by bubblewrap? The words of its command line, and the pipe it tells us about itself on."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import anyio
+
+from mcp_server.guards.sandbox import limits
+from mcp_server.guards.sandbox.access import Reach, is_folder, is_there
+from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds, lay_on
+
+NAME = "bubblewrap"
+ROOM = 512 << 20
+"""Bytes for what a child puts into its own temporary folders, which are memory."""
+SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
+"""Below `/proc`: what is written to there holds for the whole machine, and asks of root no right but to be root."""
+ALWAYS = (
+    *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *(word for one in SETTINGS for word in ("--ro-bind-try", f"/proc/{one}", f"/proc/{one}")),
+)
+EMPTY = ("--perms", "0555", "--size", "4096", "--tmpfs")
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    program: str
+    name: str = NAME
+    leads_out: bool = True
+
+    def launch(self, start: Start) -> Launch:
+        status, their_status = os.pipe()
+        their_block, block = os.pipe()
+        lent = [their_status, their_block]
+        if filter_ := limits.program(limits.NETWORK):
+            their_filter, filling = os.pipe()
+            os.write(filling, filter_)
+            os.close(filling)
+            lent.append(their_filter)
+        lane, reach = start.lane, start.reach
+        if lane is not None:
+            reach = replace(reach, lent=(*reach.lent, *lane.needs))
+        tether = Shut(status, block, bounds(start.limits, start.seconds))
+        # Where everything else is bounded by the kernel, the number of root's processes is not.
+        return Launch(
+            [
+                *words(self.program, reach, lent),
+                *(lane.words if lane else ()),
+                *leading(start.terminal),
+                *start.argv,
+            ],
+            tether,
+            (*lent, lane.theirs) if lane else tuple(lent),
+            counted=os.geteuid() == 0,
+        )
+
+
+def leading(terminal: bool) -> tuple[str, ...]:
+    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it. It
+    is made nice last: where others compute, whoever is nice waits long, and for the sandbox somebody waits."""
+    setsid = shutil.which("setsid", path=os.defpath) if terminal else None
+    nice = shutil.which("nice", path=os.defpath)
+    return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
+
+
+def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
+    """Everything that comes before the command itself. The last word about a path is the one that holds."""
+    found = [program, *ALWAYS]
+    for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
+        found += [option, str(descriptor)]
+    for one in reach.emptied:
+        found += ["--size", str(ROOM), "--tmpfs", one]
+    for one in reach.lent:
+        found += ["--ro-bind-try", one, one]
+    for one in reach.caches:
+        found += ["--bind-try", one, one]
+    # The workspace is put into what hides the folder above it, which is closed once that is done.
+    found += [word for one in reach.above for word in (*EMPTY, one)]
+    found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
+    if reach.writable:
+        # Of places inside of each other the outer one first, or it would cover the inner one again.
+        for one in sorted({*reach.pinned, *reach.held, *reach.guarded}):
+            kept = one in reach.guarded and one not in reach.held
+            found += ["--ro-bind-try" if kept else "--bind-try", one, one]
+    for one in reach.installed:
+        found += ["--ro-bind-try", one, one]
+    found += list(_hiding(reach.below))
+    found += [word for one in reach.above for word in ("--remount-ro", one)]
+    return [*found, "--chdir", reach.folder, "--"]
+
+
+def _hiding(paths: tuple[str, ...]) -> Iterator[str]:
+    for one in paths:
+        if is_folder(one):
+            yield from (*EMPTY, one, "--remount-ro", one)
+        elif is_there(one):
+            yield from ("--ro-bind", "/dev/null", one)
+
+
+@dataclass
+class Shut:
+    """The tether of a child in bubblewrap: the first process of its own world, with which all of it ends."""
+
+    status: int
+    block: int
+    bounds: dict[int, int]
+    reason: str = ""
+    _said: bytes = b""
+    _first: int | None = None
+
+    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+        while b"}" not in self._said:
+            await anyio.wait_readable(self.status)
+            data = os.read(self.status, 4096)
+            if not data:
+                return process.pid  # it ends at once, and says why where errors are said
+            self._said += data
+        pid = int(json.loads(self._said[: self._said.index(b"}") + 1])["child-pid"])
+        with suppress(OSError):
+            self._first = os.pidfd_open(pid)
+            lay_on(pid, self.bounds)
+        with suppress(OSError):
+            os.write(self.block, b"1")
+        return pid
+
+    def cut(self) -> None:
+        if self._first is None:
+            return
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._first, signal.SIGKILL)
+
+    def code(self, ended: int, /) -> int | None:
+        """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
+        os.set_blocking(self.status, False)
+        with suppress(BlockingIOError):
+            while data := os.read(self.status, 4096):
+                self._said += data
+        found = re.search(rb'"exit-code": (\d+)', self._said)
+        return int(found[1]) if found else None
+
+    def close(self) -> None:
+        for one in (self.status, self.block, self._first):
+            if one is not None:
+                os.close(one)
+        self._first = None

@@ -1,0 +1,165 @@
+"""How is a child shut in where there is no bubblewrap? By Landlock, a filter of system calls, and somebody beside it.
+
+Landlock opens folders and takes nothing back below them. So a folder in which something is hidden or guarded is opened
+part by part, and nothing new can be made directly in it: the workspace's top folder is one of these.
+"""
+
+import marshal
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_server.guards.sandbox import limits
+from mcp_server.guards.sandbox.access import Reach
+from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds
+from mcp_server.guards.sandbox.proxy_socket import PORT
+
+NAME = "landlock"
+CONFINE = Path(__file__).parents[1] / "processes/programs/landlock_exec.py"
+"""Named and not imported: what it needs takes milliseconds that a start of the server has not."""
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
+DEEPEST = 12
+UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
+"""What is there and may not be read, git takes for an accident and ends. It is to be as if it were not there."""
+
+
+def planned(plan: Mapping[str, Any]) -> int:
+    """The plan as an open file, for the one process that reads it."""
+    with tempfile.TemporaryFile() as file:
+        file.write(marshal.dumps(dict(plan)))
+        file.seek(0)
+        return os.dup(file.fileno())
+
+
+def launcher(file: Path, plan: int) -> list[str]:
+    return [sys.executable, "-I", "-S", str(file), str(plan)]
+
+
+@dataclass(frozen=True)
+class Landlock:
+    name: str = NAME
+    leads_out: bool = True
+
+    def launch(self, start: Start) -> Launch:
+        private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
+        try:
+            launch = beside(start.argv, start.terminal, plan(start, private.name), private)
+        except BaseException:
+            private.cleanup()
+            raise
+        if start.lane is not None:
+            launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
+        own = {"TMPDIR": private.name, "XDG_CACHE_HOME": private.name, **UNSEEN}
+        return replace(launch, counted=True, variables=own)
+
+
+def plan(start: Start, private: str) -> dict[str, Any]:
+    most = bounds(start.limits, start.seconds)
+    # Counted by user and not by child: what runs already is let be.
+    most[resource.RLIMIT_NPROC] += running()
+    way_out = {}
+    if start.lane is not None:
+        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": limits.program(limits.NETWORK) or b""}
+    return {
+        **way_out,
+        "open": opened(start.reach, private),
+        "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
+        "filter": limits.program(()) or b"",
+        "folder": start.reach.folder,
+        "bounds": most,
+    }
+
+
+def beside(
+    argv: tuple[str, ...],
+    terminal: bool,
+    walls: Mapping[str, Any] | None = None,
+    private: "tempfile.TemporaryDirectory[str] | None" = None,
+) -> Launch:
+    """With somebody beside it, who ends all of it; shut in or not."""
+    control, holding = os.pipe()
+    status, saying = os.pipe()
+    plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
+    return Launch(list(argv), Kept(status, holding, private), (control, saying), plan=plan)
+
+
+def running() -> int:
+    """How many threads there are on this machine."""
+    return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
+
+
+def opened(reach: Reach, private: str) -> dict[str, list[str]]:
+    """What is open for what, by the names that `landlock_exec` knows."""
+    closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
+    # What keeps our own folder out of the person's repository is no secret, and git looks for it.
+    ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
+    run = [*ours, *parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
+    installed = set(reach.installed)
+    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in parts(one, installed))]
+    if reach.writable:
+        kept = {*reach.hidden, *reach.guarded, *reach.held, *installed}
+        write += parts(reach.workspace, kept)
+    return {"run": run, "list": [reach.workspace], "use": list(DEVICES), "write": write}
+
+
+def parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
+    """The folder, or as much of it as there is beside what stays closed."""
+    if folder in closed and depth:
+        return
+    inside = folder.rstrip("/") + "/"
+    if not any(one.startswith(inside) for one in closed):
+        yield folder
+    elif depth < DEEPEST:
+        with suppress(OSError):
+            for entry in sorted(Path(folder).iterdir()):
+                if not entry.is_symlink():
+                    yield from parts(str(entry), closed, depth + 1)
+
+
+@dataclass
+class Kept:
+    """The tether of a child with somebody beside it, who is told by the end of a pipe."""
+
+    status: int
+    holding: int
+    private: "tempfile.TemporaryDirectory[str] | None"
+    """The child's own folder for what is temporary; it goes when the child does."""
+    reason: str = ""
+
+    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+        return process.pid
+
+    def cut(self) -> None:
+        if self.holding >= 0:
+            os.close(self.holding)
+            self.holding = -1
+
+    def code(self, _ended: int, /) -> int | None:
+        os.set_blocking(self.status, False)
+        said = b""
+        with suppress(BlockingIOError):
+            while data := os.read(self.status, 4096):
+                said += data
+        if found := re.search(rb"^unable (.*)", said):
+            # Whoever could not become the command has ended as well, with a number that is not the command's.
+            self.reason = found[1].decode(errors="replace")
+            return None
+        found = re.search(rb"^exit (\d+)", said, re.MULTILINE)
+        return int(found[1]) if found else None
+
+    def close(self) -> None:
+        self.cut()
+        if self.status >= 0:
+            os.close(self.status)
+            self.status = -1
+        if self.private is not None:
+            self.private.cleanup()

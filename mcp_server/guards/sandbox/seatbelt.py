@@ -1,0 +1,71 @@
+"""How is a child shut in on macOS? By the system's own `sandbox-exec`, and somebody beside it who ends all of it."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_server.guards.sandbox.access import Reach
+from mcp_server.guards.sandbox.landlock import beside
+from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.processes_limits import bounds
+
+NAME = "seatbelt"
+PROGRAM = "/usr/bin/sandbox-exec"
+
+
+@dataclass(frozen=True)
+class Seatbelt:
+    name: str = NAME
+    leads_out: bool = False
+
+    def launch(self, start: Start) -> Launch:
+        private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
+        words = (PROGRAM, "-p", profile(start.reach, str(Path(private.name).resolve())), *start.argv)
+        walls = {"folder": start.reach.folder, "bounds": bounds(start.limits, start.seconds)}
+        return replace(beside(words, start.terminal, walls, private), variables={"TMPDIR": private.name})
+
+
+def find_seatbelt() -> Seatbelt | None:
+    return Seatbelt() if os.access(PROGRAM, os.X_OK) else None
+
+
+def profile(reach: Reach, private: str) -> str:
+    """In the sandbox's own language. The last line about a thing is the one that holds."""
+    return "\n".join(_lines(reach, private))
+
+
+def _lines(reach: Reach, private: str) -> Iterator[str]:
+    yield "(version 1)"
+    yield "(allow default)"
+    yield "(deny network*)"
+    yield "(deny signal (target others))"
+    yield "(deny mach-priv-task-port)"
+    yield "(deny file-write*)"
+    yield f"(deny file-read* {_below((*reach.emptied, *reach.above))})"
+    yield f"(allow file-read* {_below((*reach.lent, reach.workspace, private))})"
+    written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
+    yield f'(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty") {_below(written)})'
+    # Of places inside of each other the outer one first: the inner one has the last line.
+    for one in sorted((*reach.held, *reach.guarded)) if reach.writable else ():
+        if one in reach.held:
+            yield f"(allow file-write* {_below((one,))})"
+            yield f"(deny file-write* {_itself((one,))})"
+        else:
+            yield f"(deny file-write* {_below((one,))})"
+    if reach.writable and reach.pinned:
+        yield f"(deny file-write* {_itself(reach.pinned)})"
+    if reach.installed:
+        yield f"(deny file-write* {_below(reach.installed)})"
+    if reach.below:
+        yield f"(deny file-read* file-write* {_below(reach.below)})"
+
+
+def _below(paths: Iterable[str]) -> str:
+    return " ".join(f"(subpath {json.dumps(path, ensure_ascii=False)})" for path in paths)
+
+
+def _itself(paths: Iterable[str]) -> str:
+    return " ".join(f"(literal {json.dumps(path, ensure_ascii=False)})" for path in paths)

@@ -1,0 +1,223 @@
+"""What does a search find without ripgrep? The same, in Python, somewhat slower."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, shortened
+from mcp_server.guards.search.walk import Walk
+from mcp_server.model.files import Search
+from mcp_server.model.regex import unbearable
+from mcp_server.model.results import Code, Problem, Refusal
+
+if TYPE_CHECKING:
+    import regex
+
+NAME = "python"
+HEAD = 64 << 10
+"""A NUL in the first bytes makes a file binary; ripgrep looks at as many."""
+MOST_FILE_BYTES = 64 << 20
+LONGEST_NAMED = 200
+WIDE = (b"\xff\xfe", b"\xfe\xff")
+PECULIAR = re.compile(r"\(\?(?![:i)])|[*+?}]\+|\\[AZzGK]")
+"""Looking around, never giving back, or tied to the ends of the text."""
+MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+
+
+def expression(search: Search) -> "regex.Pattern[str]":
+    import regex  # a megabyte that a server nobody searches with does not spend
+
+    if why := unbearable(search.pattern):
+        raise bad_pattern(search.pattern, why)
+    flags = regex.MULTILINE
+    flags |= regex.IGNORECASE if search.ignore_case else 0
+    flags |= regex.DOTALL if search.multiline else 0
+    try:
+        return regex.compile(search.pattern, flags)
+    except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
+        raise bad_pattern(search.pattern, str(error) or "it is too large") from None
+
+
+def bad_pattern(pattern: str, reason: str) -> Refusal:
+    named = pattern if len(pattern) <= LONGEST_NAMED else f"{pattern[:LONGEST_NAMED]}…"
+    return Refusal(
+        Problem(
+            Code.INVALID_ARGUMENTS,
+            f"`{named}` is not a regular expression that can be searched for: {reason}.",
+            "To look for these characters themselves, put a backslash before each of `.*+?()[]{}|^$\\`.",
+        )
+    )
+
+
+def is_binary(head: bytes) -> bool:
+    return b"\0" in head and not head.startswith(WIDE)
+
+
+class Plain:
+    def __init__(self, jail: Jail) -> None:
+        self._jail = jail
+
+    def files(self, start: str, wants: Callable[[str], bool], deadline: Deadline) -> tuple[Harvest, dict[str, int]]:
+        """The files that are wanted, and when each was last changed."""
+        walk = Walk(self._jail, start, deadline)
+        times = {found.place.path: found.mtime_ns for found in walk.files() if wants(found.place.path)}
+        harvest = Harvest(dict.fromkeys(times, 1), complete=walk.complete, timed_out=walk.timed_out, engine=NAME)
+        return harvest, times
+
+    def grep(self, search: Search, start: str, wants: Callable[[str], bool], deadline: Deadline) -> Harvest:
+        pattern = expression(search)
+        harvest = Harvest(engine=NAME, searched=0)
+        walk = Walk(self._jail, start, deadline)
+        for found in walk.files():
+            if not wants(found.place.path):
+                continue
+            with suppress(Refusal, OSError):  # gone, or one of several names of a file: not ours to read
+                file = self._jail.open_at(found.place, os.O_RDONLY)
+                Reading(search, pattern, deadline, harvest).file(file, found.place.path)
+            if harvest.timed_out or len(harvest.lines) >= MOST_LINES:
+                harvest.complete = False
+                return harvest
+        harvest.complete &= walk.complete
+        harvest.timed_out |= walk.timed_out
+        return harvest
+
+    def grep_file(self, search: Search, place: Place, deadline: Deadline) -> Harvest:
+        harvest = Harvest(engine=NAME, searched=0)
+        pattern = expression(search)
+        Reading(search, pattern, deadline, harvest).file(self._jail.open_at(place, os.O_RDONLY), place.path)
+        return harvest
+
+
+class Reading:
+    """One pattern going through one file."""
+
+    def __init__(self, search: Search, pattern: "regex.Pattern[str]", deadline: Deadline, into: Harvest) -> None:
+        self._search, self._pattern, self._deadline, self._into = search, pattern, deadline, into
+
+    def file(self, file: int, path: str) -> None:
+        with os.fdopen(file, "rb") as source:
+            head = source.read(HEAD)
+            if is_binary(head):
+                return
+            data = head + source.read(MOST_FILE_BYTES - len(head))
+            self._into.complete &= source.read(1) == b""
+        if b"\0" in data and not data.startswith(WIDE):
+            if self._search.want == "count":
+                return
+            data = data[: data.index(b"\0")]  # what comes before is text, and is shown
+        self._into.searched = (self._into.searched or 0) + 1
+        text = _decoded(data)
+        try:
+            self._multiline(text, path) if self._search.multiline else self._by_line(text, path)
+        except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
+            self._into.complete, self._into.timed_out = False, True
+
+    def _by_line(self, text: str, path: str) -> None:
+        matched: dict[int, list[str]] = {}
+        for number, line in self._candidates(text):
+            found = self._in_line(line)
+            if found is None:
+                continue
+            matched[number] = found
+            if self._search.want == "files":
+                break
+        self._add(path, text, matched, len(matched))
+
+    def _candidates(self, text: str) -> Iterator[tuple[int, str]]:
+        """The lines worth a look. What matches inside a line matches there in the whole text, too, unless the pattern
+        looks around or never gives back, so that most files are one search instead of one for each line."""
+        if PECULIAR.search(self._search.pattern):
+            yield from enumerate(_lines(text))
+            return
+        number, at = 0, 0
+        while at < len(text):
+            found = self._pattern.search(text, at, timeout=self._left(), concurrent=True)
+            if found is None:
+                return
+            start = text.rfind("\n", at, found.start()) + 1 or at
+            if start >= len(text):
+                return
+            number += text.count("\n", at, start)
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            yield number, text[start:end]
+            number, at = number + 1, end + 1
+
+    def _in_line(self, line: str) -> list[str] | None:
+        """The pieces to show of a line that matches, None where it doesn't."""
+        if not self._search.only_matching:
+            return [line] if self._pattern.search(line, timeout=self._left(), concurrent=True) else None
+        places = list(self._places(line))
+        return [line[start:end] for start, end in places if end > start] if places else None
+
+    def _multiline(self, text: str, path: str) -> None:
+        lines = _lines(text) if self._search.want == "content" else []
+        length = len(text) - text.endswith("\n")
+        matched: dict[int, list[str]] = {}
+        count, seen, number = 0, 0, 0
+        for start, end in self._places(text):
+            if start > length:
+                break
+            count += 1
+            number += text.count("\n", seen, start)
+            seen = start
+            pieces = text[start:end].split("\n")
+            last = len(pieces) - (len(pieces) > 1 and not pieces[-1])
+            for step in range(last):
+                known = matched.setdefault(number + step, [])
+                if self._search.only_matching:
+                    known += [pieces[step]] if pieces[step] else []
+                elif lines:
+                    known[:] = [lines[number + step]]
+            if self._search.want == "files":
+                break
+        self._add(path, text, matched, count)
+
+    def _places(self, text: str) -> Iterator[tuple[int, int]]:
+        for found in self._pattern.finditer(text, timeout=self._left(), concurrent=True):
+            yield found.span()
+
+    def _left(self) -> float:
+        left = self._deadline.left
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _add(self, path: str, text: str, matched: dict[int, list[str]], count: int) -> None:
+        if self._search.want == "content":
+            count = sum(map(len, matched.values()))  # what is shown
+        if not count:
+            return
+        self._into.counts[path] = count
+        if self._search.want != "content":
+            return
+        lines = _lines(text)
+        around = dict.fromkeys(sorted(self._around(matched, len(lines))))
+        for number in around:
+            if len(self._into.lines) >= MOST_LINES:
+                self._into.complete = False
+                return
+            for piece in matched.get(number, [lines[number]]):
+                self._into.lines.append(Line(path, number + 1, shortened(piece), number in matched))
+
+    def _around(self, matched: dict[int, list[str]], length: int) -> Iterator[int]:
+        before, after = (0, 0) if self._search.only_matching else (self._search.before, self._search.after)
+        for number in matched:
+            yield from range(max(number - before, 0), min(number + after + 1, length))
+
+
+def _decoded(data: bytes) -> str:
+    text = next(
+        (data[len(mark) :].decode(encoding, "replace") for mark, encoding in MARKS if data.startswith(mark)),
+        None,
+    )
+    text = data.decode("utf-8", "surrogateescape") if text is None else text
+    return text.replace("\r\n", "\n").removesuffix("\r")
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]

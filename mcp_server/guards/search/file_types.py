@@ -1,0 +1,93 @@
+"""Which files does a type mean, and which are not searched because they usually hold secrets?"""
+
+import difflib
+from functools import lru_cache
+
+from mcp_server.model.files import secret
+from mcp_server.model.results import Code, Problem, Refusal
+
+TYPES: dict[str, tuple[str, ...]] = {
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.cc", "*.cpp", "*.cxx", "*.hh", "*.hpp", "*.hxx", "*.h", "*.inl"),
+    "csharp": ("*.cs",),
+    "css": ("*.css", "*.scss", "*.sass", "*.less"),
+    "csv": ("*.csv", "*.tsv"),
+    "dart": ("*.dart",),
+    "docker": ("Dockerfile", "Dockerfile.*", "*.dockerfile"),
+    "elixir": ("*.ex", "*.exs", "*.heex"),
+    "go": ("*.go",),
+    "haskell": ("*.hs",),
+    "html": ("*.html", "*.htm", "*.xhtml"),
+    "java": ("*.java",),
+    "js": ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"),
+    "json": ("*.json", "*.jsonl", "*.json5", "*.jsonc"),
+    "kotlin": ("*.kt", "*.kts"),
+    "log": ("*.log",),
+    "lua": ("*.lua",),
+    "make": ("Makefile", "makefile", "GNUmakefile", "*.mk", "CMakeLists.txt", "*.cmake"),
+    "md": ("*.md", "*.markdown", "*.mdx"),
+    "php": ("*.php",),
+    "proto": ("*.proto",),
+    "py": ("*.py", "*.pyi"),
+    "r": ("*.r", "*.R", "*.Rmd"),
+    "ruby": ("*.rb", "*.rake", "*.gemspec", "Gemfile", "Rakefile"),
+    "rust": ("*.rs",),
+    "scala": ("*.scala", "*.sbt"),
+    "sh": ("*.sh", "*.bash", "*.zsh", "*.fish"),
+    "sql": ("*.sql",),
+    "svelte": ("*.svelte",),
+    "swift": ("*.swift",),
+    "terraform": ("*.tf", "*.tfvars"),
+    "toml": ("*.toml",),
+    "ts": ("*.ts", "*.tsx", "*.mts", "*.cts"),
+    "txt": ("*.txt", "*.rst"),
+    "vue": ("*.vue",),
+    "xml": ("*.xml", "*.xsd", "*.xsl", "*.svg"),
+    "yaml": ("*.yaml", "*.yml"),
+    "zig": ("*.zig",),
+}
+OTHER_NAMES = {
+    "python": "py",
+    "javascript": "js",
+    "jsx": "js",
+    "typescript": "ts",
+    "tsx": "ts",
+    "rs": "rust",
+    "rb": "ruby",
+    "golang": "go",
+    "c++": "cpp",
+    "cs": "csharp",
+    "bash": "sh",
+    "shell": "sh",
+    "markdown": "md",
+    "yml": "yaml",
+    "kt": "kotlin",
+    "tf": "terraform",
+    "h": "c",
+}
+
+
+def globs_of(kind: str) -> tuple[str, ...]:
+    """The names of the files of a type, or a refusal that names the nearest types."""
+    name = kind.lower().removeprefix(".")
+    name = OTHER_NAMES.get(name, name)
+    if name in TYPES:
+        return TYPES[name]
+    near = difflib.get_close_matches(name, [*TYPES, *OTHER_NAMES], 3)
+    raise Refusal(
+        Problem(
+            Code.INVALID_ARGUMENTS,
+            f"`{kind}` is not a file type known here.",
+            (f"Did you mean {', '.join(f'`{one}`' for one in near)}? " if near else "")
+            + f"Types are {', '.join(TYPES)}. For other files give a `glob`, such as `*.{name}`.",
+        )
+    )
+
+
+def holds_secrets(path: str) -> bool:
+    """Does this file usually hold secrets? Folders and names come again and again, whole paths never do."""
+    folder, _, name = path.rpartition("/")
+    return _secret(name) or (bool(folder) and _secret(f"{folder}/-"))
+
+
+_secret = lru_cache(1 << 14)(secret)

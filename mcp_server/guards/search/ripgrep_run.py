@@ -1,0 +1,130 @@
+"""What does ripgrep say when it runs shut in? Its output as bytes, bounded in time and size; never through a shell.
+
+ripgrep opens by path what it listed before, and whoever swaps a folder for a link in between would lead it out. So it
+starts behind walls that leave it only the folders we opened ourselves, and its own program.
+"""
+
+import os
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_server.guards.sandbox.landlock import CONFINE, launcher, planned
+from mcp_server.guards.search.harvest import MOST_BYTES, Deadline, Unable
+
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""What the loader needs where ripgrep is not one static file. None of it is anybody's secret."""
+ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+ANSWERS = (0, 1, 2)
+"""Found something, found nothing, complained. Anything else, and a complaint with 1, is a program that did not run."""
+THREADS = 2
+MEMORY = 4 << 30
+OUTSIDE = "/proc/self/status"
+"""What anybody may read, and who is shut in may not."""
+CHUNK = 1 << 16
+MOST_COMPLAINT = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    output: bytes
+    complaint: str
+    status: int
+    cut: bool
+    timed_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a run may read: paths below an open folder, and files lent to it open."""
+
+    start: int
+    paths: tuple[str, ...]
+    lent: tuple[int, ...] = ()
+    stdin: int | None = None
+
+
+def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) -> Path | None:
+    """The program: the one configured, on the search path, or from the wheel. Relative entries of the path are not
+    looked at, because they would mean whatever lies in the workspace."""
+    folders = os.pathsep.join(one for one in search_path.split(os.pathsep) if one.startswith("/"))
+    found = str(configured) if configured else shutil.which("rg", path=folders or os.defpath)
+    if found is None:
+        wheel = Path(sysconfig.get_path("scripts")) / "rg"
+        found = str(wheel) if os.access(wheel, os.X_OK) else None
+    return Path(found).resolve() if found and os.access(found, os.X_OK) else None
+
+
+def walls(reach: Reach, seconds: int) -> dict[str, object]:
+    return {
+        "start": reach.start,
+        "below": [path.removeprefix("./") or "." for path in reach.paths],
+        "lent": list(reach.lent),
+        "open": {"run": list(SYSTEM)},
+        "outside": OUTSIDE,
+        "bounds": {
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CPU: seconds,
+            resource.RLIMIT_AS: MEMORY,
+        },
+    }
+
+
+def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadline) -> Said:
+    plan = planned(walls(reach, max(int(deadline.left), 0) * THREADS + 2))
+    try:
+        process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
+            [*launcher(CONFINE, plan), str(program), *arguments],
+            stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(plan, reach.start, *reach.lent),
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+    finally:
+        os.close(plan)
+    with process:
+        try:
+            said = _listen(process, deadline)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    stopped = said.cut or said.timed_out
+    if not stopped and (process.returncode not in ANSWERS or (process.returncode == 1 and said.complaint)):
+        raise Unable(said.complaint or f"ended with {process.returncode}")
+    return Said(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
+
+
+def _listen(process: "subprocess.Popen[bytes]", deadline: Deadline) -> Said:
+    """Everything it says until it ends, says too much or takes too long."""
+    output, complaint = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        for stream, into in ((process.stdout, output), (process.stderr, complaint)):
+            if stream is not None:
+                selector.register(stream, selectors.EVENT_READ, into)
+        while selector.get_map():
+            ready = selector.select(max(deadline.left, 0))
+            if not ready and deadline.over:
+                return Said(bytes(output), complaint.decode(errors="replace"), 0, False, True)
+            for key, _ in ready:
+                chunk = os.read(key.fd, CHUNK)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                elif key.data is output or len(complaint) < MOST_COMPLAINT:
+                    key.data.extend(chunk)
+            if len(output) > MOST_BYTES:
+                return Said(bytes(output), complaint.decode(errors="replace"), 0, True, False)
+    try:
+        process.wait(max(deadline.left, 0.1))
+    except subprocess.TimeoutExpired:
+        return Said(bytes(output), complaint.decode(errors="replace"), 0, False, True)
+    return Said(bytes(output), complaint.decode(errors="replace"), 0, False, False)

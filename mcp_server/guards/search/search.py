@@ -1,0 +1,182 @@
+"""Where in the workspace does this occur? One answer, whichever engine looked."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.refusals import shown
+from mcp_server.guards.search.fallback import Plain
+from mcp_server.guards.search.file_types import globs_of, holds_secrets
+from mcp_server.guards.search.globs import BadGlob, Globs
+from mcp_server.guards.search.harvest import Deadline, Harvest, Unable, parts
+from mcp_server.guards.search.matches import grepped, page
+from mcp_server.guards.search.ripgrep import Filter, Ripgrep
+from mcp_server.model.files import Found, Search
+from mcp_server.model.results import Code, Problem, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a search begins: its real path below the workspace, and whether that is one file."""
+
+    path: str
+    is_file: bool
+
+
+class Finder:
+    """`ripgrep` is the program, where there is one; where it cannot be shut in, the search is done in Python."""
+
+    def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
+        self._jail = jail
+        self._plain = Plain(jail)
+        places = tuple(place for one in private if (place := _inside(one, jail.root)) is not None)
+        self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
+
+    def grep(self, search: Search) -> Found:
+        start = self._start(search.path)
+        deadline = Deadline(search.timeout)
+        chosen = self._chosen(search, start, search.globs)
+        harvest = self._grep(search, start, chosen, deadline)
+        readable = self._readable(_kept(harvest.counts, search))
+        if len(readable) < len(harvest.counts):
+            harvest.counts = {path: count for path, count in harvest.counts.items() if path in readable}
+            harvest.lines = [line for line in harvest.lines if line.path in readable]
+        return grepped(harvest, search)
+
+    def _grep(self, search: Search, start: Start, chosen: Filter, deadline: Deadline) -> Harvest:
+        engines = (self._ripgrep, self._plain) if self._ripgrep else (self._plain,)
+        if start.is_file:
+            with self._jail.place(start.path, follow=False, reading=True) as place:
+                for engine in engines:
+                    with suppress(Unable):
+                        return engine.grep_file(search, place, deadline)
+        if self._ripgrep:
+            with suppress(Unable):
+                return self._ripgrep.grep(search, start.path, chosen, deadline)
+        return self._plain.grep(search, start.path, chosen.wants, deadline)
+
+    def glob(self, search: Search) -> Found:
+        start = self._start(search.path)
+        if start.is_file:
+            raise Refusal(
+                Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Give the folder to look in as `path`.")
+            )
+        deadline = Deadline(search.timeout)
+        chosen = self._chosen(replace(search, type=None), start, (search.pattern,), secrets=True)
+        harvest, found = self._files(start.path, chosen, deadline)
+        times = _kept(found, search)
+        newest = sorted(times, key=lambda path: (-times[path], parts(path)))
+        total = len(newest)
+        return Found(
+            tuple(shown(path) for path in page(newest, search)),
+            total,
+            harvest.complete,
+            harvest.timed_out,
+            harvest.engine,
+            files=total,
+        )
+
+    def _files(self, start: str, chosen: Filter, deadline: Deadline) -> tuple[Harvest, dict[str, int]]:
+        if self._ripgrep:
+            with suppress(Unable):
+                harvest = self._ripgrep.files(start, chosen, deadline)
+                return harvest, {path: found.st_mtime_ns for path, found in self._stats(harvest.counts)}
+        return self._plain.files(start, chosen.wants, deadline)
+
+    def _start(self, path: str) -> Start:
+        asked = self._jail.relative(path)
+        with self._jail.place(asked, reading=True) as place:
+            found = place.stat()
+            if found is None:
+                raise Refusal(
+                    Problem(Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Call glob to see what there is.")
+                )
+            is_folder = place.name == "." or stat.S_ISDIR(found.st_mode)
+            return Start(place.path, not is_folder)
+
+    def _chosen(self, search: Search, start: Start, patterns: tuple[str, ...], secrets: bool = False) -> Filter:
+        globs = self._globs(patterns, start)
+        kinds = globs_of(search.type) if search.type else ()
+        typed = Globs.of(kinds)
+        skip = 0 if start.path == "." else len(start.path) + 1
+
+        def wants(path: str) -> bool:
+            inner = path[skip:]
+            return globs.match(inner) and typed.match(inner) and (secrets or not holds_secrets(inner))
+
+        names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
+        return Filter(wants, () if "**" in names else names)
+
+    def _globs(self, patterns: tuple[str, ...], start: Start) -> Globs:
+        wanted = [one.strip() for pattern in patterns for one in pattern.split(";") if one.strip()]
+        try:
+            if patterns and not wanted:
+                raise BadGlob("it is empty")
+            return Globs.of(self._relative(one, start) for one in wanted)
+        except BadGlob as error:
+            given = ";".join(patterns)
+            raise Refusal(
+                Problem(
+                    Code.INVALID_ARGUMENTS,
+                    f"`{given}` is not a pattern for paths: {error}.",
+                    "Patterns look like `*.py`, `src/**/*.ts` or `*.{js,ts}`; several stand side by side with `;`.",
+                )
+            ) from None
+
+    def _relative(self, pattern: str, start: Start) -> str:
+        """A pattern that begins with the workspace's own path means what is below it."""
+        sign, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+        if bare.startswith("/"):
+            home = str(self._jail.root / start.path).rstrip("/") + "/"
+            if not bare.startswith(home):
+                raise BadGlob(f"it does not begin with `{home}`; patterns are relative to `path`")
+            bare = bare.removeprefix(home)
+        if ".." in bare.split("/"):
+            raise BadGlob("`..` leads out of the folder that is searched; set `path` instead")
+        return sign + bare
+
+    def _readable(self, paths: dict[str, int]) -> set[str]:
+        """The files that the jail would open, too: plain ones with one name. Whatever else was met is not told."""
+        found: set[str] = set()
+        for path, stats in self._stats(paths):
+            if stats.st_nlink > 1:
+                try:
+                    os.close(self._jail.open(path, os.O_RDONLY))
+                except Refusal:
+                    continue
+            found.add(path)
+        return found
+
+    def _stats(self, paths: dict[str, int]) -> Iterator[tuple[str, os.stat_result]]:
+        """What the plain files among these look like now, each asked in its own open folder."""
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            folders.setdefault(folder or ".", []).append(name)
+        for folder, names in folders.items():
+            try:
+                opened = self._jail.open_folder(folder)
+            except Refusal:
+                continue
+            try:
+                for name in names:
+                    with suppress(OSError):
+                        found = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                        if stat.S_ISREG(found.st_mode):
+                            yield (name if folder == "." else f"{folder}/{name}"), found
+            finally:
+                os.close(opened)
+
+
+def _kept(paths: dict[str, int], search: Search) -> dict[str, int]:
+    hides = search.hides
+    return paths if hides is None else {path: one for path, one in paths.items() if not hides(path)}
+
+
+def _inside(place: Path, root: Path) -> str | None:
+    real = place.resolve()
+    return str(real.relative_to(root)) if real.is_relative_to(root) and real != root else None

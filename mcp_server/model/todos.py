@@ -1,0 +1,178 @@
+"""How far is a piece of work, and who may say so? Claimed is not done: a criterion that was checked, or the person.
+
+    pending -> in_progress -> claimed -> verified
+
+Every step is a function from a todo to the next one, or to the problem that says why not. A claim after the first has
+to bring evidence that was not brought before. What is kept of old claims and checks is little; the ledger has a row
+for each.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from mcp_server.model.results import Code, Problem
+
+KIND = "todo"
+"""The kind of document that a todo is kept as."""
+KEPT = 2
+MOST_REMEMBERED = 400
+SHORTEST_EXPLANATION = 20
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    CLAIMED = "claimed"
+    VERIFIED = "verified"
+
+
+SIGNS = {State.PENDING: "[ ]", State.IN_PROGRESS: "[*]", State.CLAIMED: "[?]", State.VERIFIED: "[x]"}
+NEXT = {
+    State.PENDING: "`TodoStart` begins it.",
+    State.IN_PROGRESS: "`TodoClaim` says that it is done, with an explanation and evidence.",
+    State.CLAIMED: "`TodoVerify` checks its criteria; one without criteria waits for the user.",
+    State.VERIFIED: "It is done, and stays so; what is left to do is another todo.",
+}
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNCLEAR = "unclear"
+    """It could not be checked: refused, timed out, or waiting for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    type: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    type: str
+    data: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(f"{self.type}\0{' '.join(self.data.split())}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    explanation: str
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one criterion, and by which code it was refused where it was."""
+
+    type: str
+    verdict: Verdict
+    said: str
+    code: str = ""
+    layer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    content: str
+    criteria: tuple[Criterion, ...] = ()
+    state: State = State.PENDING
+    claims: tuple[Claim, ...] = ()
+    results: tuple[Result, ...] = ()
+    """Of the latest check of the latest claim; empty where that was not checked."""
+    note: str = ""
+    """What the person said who sent it back, or took it."""
+    by: str = ""
+    """Who verified it: `criteria` or `user`."""
+    brought: tuple[str, ...] = ()
+    """The digests of all evidence so far."""
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "Todo":
+        return cls(
+            content=body["content"],
+            criteria=tuple(Criterion(**one) for one in body["criteria"]),
+            state=State(body["state"]),
+            claims=tuple(
+                Claim(one["explanation"], tuple(Evidence(**piece) for piece in one["evidence"]))
+                for one in body["claims"]
+            ),
+            results=tuple(Result(**{**one, "verdict": Verdict(one["verdict"])}) for one in body["results"]),
+            note=body["note"],
+            by=body["by"],
+            brought=tuple(body["brought"]),
+        )
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self), default=dict))
+
+    @property
+    def checked(self) -> bool:
+        """The latest claim was looked at, and did not hold."""
+        return bool(self.results)
+
+
+def start(todo: Todo) -> Todo | Problem:
+    if todo.state is not State.PENDING:
+        return _wrong(todo, "started")
+    return replace(todo, state=State.IN_PROGRESS)
+
+
+def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | Problem:
+    again = todo.state is State.CLAIMED and todo.checked
+    if todo.state is not State.IN_PROGRESS and not again:
+        return _wrong(todo, "claimed")
+    if len("".join(explanation.split())) < SHORTEST_EXPLANATION:
+        return Problem(
+            Code.INVALID_ARGUMENTS,
+            f"`explanation` has fewer than {SHORTEST_EXPLANATION} characters beside spaces.",
+            "Say what was done and how one can see it.",
+        )
+    new = [one.digest for one in evidence if one.digest not in todo.brought]
+    if todo.claims and not new:
+        return Problem(
+            Code.NO_EVIDENCE,
+            "this todo was claimed before, and the claim brings no evidence that was not brought then.",
+            "Do what is missing, and give in `evidence` what shows it: a command's output, a test's result, a diff.",
+        )
+    claims = (*todo.claims, Claim(explanation, tuple(evidence)))[-KEPT:]
+    brought = (*todo.brought, *new)[-MOST_REMEMBERED:]
+    return replace(todo, state=State.CLAIMED, claims=claims, results=(), note="", brought=brought)
+
+
+def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
+    """By its criteria, all of which have to hold. Without any it stays claimed."""
+    if todo.state is not State.CLAIMED:
+        return _wrong(todo, "verified")
+    holds = bool(results) and all(one.verdict is Verdict.PASSED for one in results)
+    if not holds:
+        return replace(todo, results=tuple(results))
+    return replace(todo, state=State.VERIFIED, results=tuple(results), by="criteria")
+
+
+def accept(todo: Todo, note: str = "") -> Todo | Problem:
+    """By the person, who needs no criteria."""
+    if todo.state is not State.CLAIMED:
+        return _wrong(todo, "accepted")
+    return replace(todo, state=State.VERIFIED, note=note, by="user")
+
+
+def reject(todo: Todo, note: str) -> Todo | Problem:
+    """By the person: it goes on, and comes back with new evidence."""
+    if todo.state is not State.CLAIMED:
+        return _wrong(todo, "rejected")
+    return replace(todo, state=State.IN_PROGRESS, results=(), note=note)
+
+
+def _wrong(todo: Todo, wished: str) -> Problem:
+    state = todo.state.replace("_", " ")
+    data = {"status": str(todo.state)}
+    return Problem(Code.WRONG_STATE, f"this todo is {state} and cannot be {wished}.", NEXT[todo.state], data)

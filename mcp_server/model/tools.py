@@ -1,0 +1,193 @@
+"""What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import import_module
+from posixpath import normpath
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_server.model.posture import Profile, Stage
+
+if TYPE_CHECKING:
+    from mcp_server.model.context import Context
+    from mcp_server.model.results import Ending
+
+Arguments: TypeAlias = Mapping[str, Any]
+Schema: TypeAlias = Mapping[str, Any]
+
+
+class Effect(StrEnum):
+    """What a call does to the world. A closed list: a new effect is a new line in menus/stages.yaml too."""
+
+    NONE = "none"
+    SESSION = "session"
+    READ_LOCAL = "read-local"
+    READ_REMOTE = "read-remote"
+    SPEND = "spend"
+    WRITE_LOCAL = "write-local"
+    DESTROY_LOCAL = "destroy-local"
+    VCS_LOCAL = "vcs-local"
+    EXEC = "exec"
+    BROWSER_ACT = "browser-act"
+    REMOTE_WRITE = "remote-write"
+    PRODUCTION_MUTATION = "production-mutation"
+    DELEGATE = "delegate"
+
+
+READING = frozenset({Effect.NONE, Effect.SESSION, Effect.READ_LOCAL, Effect.READ_REMOTE, Effect.SPEND})
+"""Effects that change nothing outside menugate's own state."""
+
+ASKING = frozenset({Effect.DESTROY_LOCAL, Effect.PRODUCTION_MUTATION})
+"""Effects the person confirms whatever the profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The four protocol hints, always written out: a hint left out means the worst one."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one call with these arguments asks for, which may be more or less than its tool in general."""
+
+    effect: Effect
+    profile: Profile
+    confirm: str | None = None
+    """Why the person has to say yes first, in words for that person; None where nobody asks."""
+    waivable: bool = False
+    """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
+    asked_below: Profile | None = None
+    """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
+    takes: Profile | None = None
+    """Below `asked_below` a yes would be for nothing: what runs there could not do this, only from this profile on."""
+    instead: tuple[str, ...] = ()
+    """The tools that do it there."""
+
+
+class Subject(StrEnum):
+    """How a rule's `tool(specifier)` reads the argument it is about."""
+
+    PATH = "path"
+    COMMAND = "command"
+    TEXT = "text"
+
+
+Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
+
+
+class Later:
+    """Work that is imported when it is first called, written `module:function` as in an entry point.
+
+    A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
+    behind a demand that takes a parser, comes with the first call.
+    """
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __call__(self, *given: Any) -> Any:
+        return self.found()(*given)
+
+    def found(self) -> Callable[..., Any]:
+        module, _, name = self.where.partition(":")
+        return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    title: str
+    description: str
+    arguments: Schema
+    profile: Profile
+    effect: Effect
+    hints: Hints
+    stages: frozenset[Stage]
+    run: Run
+    result: Schema | None = None
+    meta: bool = False
+    """A meta-tool: always listed, exempt from mode and stage, never from the blocklist."""
+    demand: Callable[[Arguments], Demand] | None = None
+    """The effect of these arguments, where arguments make a difference. Pure; given arguments that fit the schema."""
+    written: str | None = None
+    """How menus and rules write it where that is not its name: `server:tool` for a tool of an upstream."""
+    subject: tuple[str, Subject] | None = None
+    """The argument that a rule's specifier is matched against."""
+    paths: tuple[str, ...] = ()
+    """The arguments that name places in the workspace, where that is more than the subject."""
+    stands_on: Callable[["Context", Arguments], Awaitable[Mapping[str, str]]] | None = None
+    """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell stands. Looked up
+    only for a call that needs a yes: shown in the question, bound by its digest, and looked up again before the call
+    runs. It may read and change nothing; a `Refusal` ends the call before anybody is asked."""
+    stays: Callable[[Arguments], bool] = lambda _arguments: False
+    """Does such a call leave something behind that only a later call of the same session could reach?"""
+    incidental: tuple[str, ...] = ()
+    """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
+    tree: str = ""
+    """The argument that names what the call takes whole: rules hold for whatever lies in it as well."""
+    tree_to: str = ""
+    """The argument that names where that goes."""
+    counts_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """By argument, the tools whose rules about a path hold for what it names too: who moves a file away can read it."""
+    base: str = ""
+    """The argument that the other places are relative to; they are to the workspace where there is none."""
+    shut_in: bool = False
+    """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
+    timeout: float = 60.0
+    max_result_chars: int = 30_000
+    """What of a result is shown; the rest goes to a file that `Read` may open."""
+    large: bool = False
+    """Ask hosts that cap results to let a long one through."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The arguments that name places in the workspace."""
+        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+
+    def located(self, arguments: Arguments, root: str) -> Arguments:
+        """The same arguments with every path below the workspace written as the workspace knows it.
+
+        What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
+        below a protected name is not for that reason protected.
+        """
+        names = self.places
+        inside = f"{root.rstrip('/')}/"
+        found = {name: arguments.get(name) for name in names}
+        short = {
+            name: _below(inside, path) or "."
+            for name, path in found.items()
+            # An empty path names nothing, where the schema has one be longer than that.
+            if isinstance(path, str) and (path or not self.arguments.get("properties", {})[name].get("minLength"))
+        }
+        return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
+
+    def joined(self, name: str, path: str, arguments: Arguments) -> str:
+        """A place as from the workspace, where the tool takes it as from another of its arguments."""
+        base = arguments.get(self.base) if self.base and name != self.base else None
+        relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
+        return f"{base}/{path}" if relative else path
+
+    def demands(self, arguments: Arguments) -> Demand:
+        if self.demand is None:
+            return Demand(self.effect, self.profile)
+        return self.demand(arguments)
+
+
+def _below(inside: str, path: str) -> str:
+    # `root//a` lies below the root, and what is left of it must not begin at the top of the disk, nor climb out.
+    rest = path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
+    return path if normpath(rest).startswith("..") else rest
+
+
+WARMUP = frozenset({Stage.WARMUP})
+ACTING = frozenset({Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP})
+REVIEWING = frozenset({Stage.QA_REVIEW})
+EVERY_STAGE = frozenset(Stage)

@@ -1,1 +1,0 @@
-"""What is there to do, and how far is it?"""

@@ -1,0 +1,290 @@
+"""May this tool run, and is it to be seen at all?
+
+One function answers both, so that what is hidden is refused and what is refused is hidden. Every layer only narrows;
+the first refusal, in the order of LAYERS, is the one reported.
+
+- A tool's own stages, effect and profile are its floor: where they do not fit it is hidden, and refused whatever the
+  arguments. Its demand for these arguments is judged beside them in the same layers, and is asked for only once the
+  arguments are known to fit. A tool of which some calls only read therefore declares the reading effect as its own.
+- Rules: block > deny > ask > allow. An allow rule answers beforehand what menugate asks by default: before a write in
+  work mode chat, and a demand's question that says it is waivable (which a profile may answer too, where the demand
+  names one). It lifts nothing else: no block, deny or ask rule, no mode, stage or profile, nothing that destroys or
+  changes production, and not the person's `manual`.
+- Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
+from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, Subject, Tool
+from mcp_server.policy import phases, refusals
+from mcp_server.policy.own_commands import acting
+from mcp_server.policy.rule_match import words
+from mcp_server.policy.stages import stage_now, stage_policy
+
+READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
+OWN = frozenset({Effect.NONE, Effect.SESSION})
+"""Effects inside menugate alone, which nobody is asked about."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question put to the layers, and what several of them need to know, found out once and only if asked."""
+
+    found: Tool | None
+    call: Call
+    session: Session
+    posture: Posture
+    policy: Policy
+
+    @property
+    def tool(self) -> Tool:
+        assert self.found is not None, "the find layer answers first"
+        return self.found
+
+    @property
+    def seeing(self) -> bool:
+        """No call yet: the question is whether the tool is to be seen."""
+        return self.call.arguments is None
+
+    @cached_property
+    def unfit(self) -> str | None:
+        """What is wrong with the arguments."""
+        if self.call.arguments is None:
+            return None
+        try:
+            return self.policy.unfit(self.tool.name, self.call.arguments)
+        except Exception:  # a schema may be a third party's: what cannot be checked does not run
+            return "they could not be checked."
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """What the call would do; None while nobody can say: no arguments, unfit ones, or a demand that fails."""
+        if self.call.arguments is None or self.unfit is not None:
+            return None
+        try:
+            demand = self.tool.demands(self.call.arguments)
+            sound = isinstance(demand.effect, Effect) and isinstance(demand.profile, Profile)  # pyright: ignore[reportUnnecessaryIsInstance]  # a pack may be anybody's
+            return demand if sound else None
+        except Exception:  # same here: the arguments layer refuses it
+            return None
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        return (self.tool.effect, self.demand.effect) if self.demand else (self.tool.effect,)
+
+    @property
+    def readings(self) -> tuple[Arguments, ...]:
+        """The arguments as they were written and, where links make that something else, as what they mean."""
+        return tuple(one for one in (self.call.arguments, self.call.led) if one is not None)
+
+    @cached_property
+    def words(self) -> frozenset[str] | None:
+        """What rules about this call are found by; None where every rule has to be asked."""
+        if self.call.arguments is None:
+            return None
+        try:
+            found = [words(self.tool, one) for one in self.readings]
+        except Exception:  # arguments of a kind nobody thought of
+            return None
+        return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
+
+    @property
+    def speaks_for_the_person(self) -> str | None:
+        """The command of menugate's own by which this line would answer or choose in the person's place."""
+        argument, kind = self.tool.subject or ("", None)
+        line = (self.call.arguments or {}).get(argument)
+        return acting(line) if kind is Subject.COMMAND and isinstance(line, str) else None
+
+    def rule(self, kind: Kind) -> Rule | None:
+        """The rule of that list that speaks about this call."""
+        if not self.policy.rules.shelf(self.tool.name, kind):
+            return None
+        could = self.policy.rules.for_call(self.tool.name, kind, self.words)
+        return next((rule for rule in could if self._speaks(rule)), None)
+
+    def _speaks(self, rule: Rule) -> bool:
+        if rule.applies is None:
+            return True
+        if self.call.arguments is None:
+            return False
+        try:
+            spoken = [rule.applies(self.tool, one) for one in self.readings]
+            return all(spoken) if rule.kind is Kind.ALLOW else any(spoken)
+        except Exception:  # a rule that cannot be judged narrows
+            return rule.kind is not Kind.ALLOW
+
+
+def find(case: Case) -> Decision | None:
+    return refusals.unknown(case.call.tool, case.policy) if case.found is None else None
+
+
+def block(case: Case) -> Decision | None:
+    if command := case.speaks_for_the_person:
+        return refusals.by_person(case.tool, command)
+    rule = case.rule(Kind.BLOCK)
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.BLOCK)
+
+
+def mode(case: Case) -> Decision | None:
+    here = case.policy.menus.get(case.session.mode)
+    if case.tool.meta or (here and case.tool.name in here.tools):
+        return None
+    if (case.session.flat or case.call.within) and case.policy.menus.holding(case.tool.name):
+        return None
+    return refusals.elsewhere(case.tool, case.session, case.policy)
+
+
+def stage(case: Case) -> Decision | None:
+    """Does the run's stage, and then the kind of work the person chose, include what this does?"""
+    if case.tool.meta:
+        return None
+    now, chosen, table = stage_now(case.session, case.posture), case.posture, case.policy.stages
+    fits = stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
+    if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
+        return refusals.wrong_stage(case.tool, now)
+    if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
+        fits = READING & stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
+    return None if fits.issuperset(case.effects) else refusals.read_only(case.tool, chosen)
+
+
+def phase(case: Case) -> Decision | None:
+    """Does the phase that the run chose include this?"""
+    now, tool, within = case.session.phase, case.tool, case.call.within
+    if now is None or phases.includes(now, tool.name):
+        return None
+    if not phases.narrowing(case.session, tool, case.policy.menus, within):
+        return None
+    # What a tool does on the way to its answer is narrowed as well, unless it only looks.
+    looks = within is not None and case.demand is not None and READING.issuperset(case.effects)
+    return None if looks else refusals.wrong_phase(tool, now)
+
+
+def profile(case: Case) -> Decision | None:
+    given = case.posture.capped(case.policy.ceiling).profile
+    shelter = case.policy.shelter() if case.tool.shut_in else Shelter.THERE
+    if shelter is Shelter.REFUSED:
+        return refusals.unsheltered(case.tool)
+    asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
+    for least, these_arguments in asked:
+        needed = least if shelter is Shelter.THERE else least.above
+        if not given.covers(needed):
+            low = refusals.profile_too_low(
+                case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
+            )
+            return low if needed is least else refusals.because_unsheltered(low)
+    demand = case.demand
+    if demand and demand.takes and demand.asked_below and not given.covers(demand.asked_below):
+        return refusals.in_vain(case.tool, demand, case.session, case.posture, case.policy)
+    return None
+
+
+def rules(case: Case) -> Decision | None:
+    rule = case.rule(Kind.DENY)
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.DENY)
+
+
+def arguments(case: Case) -> Decision | None:
+    if case.unfit is not None:
+        return refusals.unfit(case.tool, case.unfit)
+    return refusals.unclear(case.tool) if case.demand is None and not case.seeing else None
+
+
+def budget(case: Case) -> Decision | None:
+    if case.tool.meta:
+        return None
+    held = holding(case.session, case.posture)
+    if held is not None:
+        return refusals.paused(held)
+    if case.seeing:
+        return None
+    allowed, spent = case.policy.budget, case.call.spent
+    for limit, used, what in (
+        (allowed.calls, spent.calls, "calls"),
+        (allowed.minutes, spent.minutes, "minutes"),
+        (allowed.result_bytes, spent.result_bytes, "bytes of results"),
+        (allowed.repeated_failures, spent.repeated_failures, "repetitions of a call that fails"),
+    ):
+        if limit is not None and used >= limit:
+            return refusals.spent(f"{limit:,} {what}")
+    step = phases.counting(case.session, case.tool, case.policy.menus, case.call.within)
+    return refusals.phase_spent(step) if step and spent.in_phase >= step.budget else None
+
+
+def holding(session: Session, posture: Posture) -> Hold | None:
+    """What pauses this session's run now. A unit pauses `assisted` alone, and a spent budget its own run."""
+    held = session.held
+    if held is None or (held.by is Holder.UNIT and posture.run_control is not RunControl.ASSISTED):
+        return None
+    return held if held.run in ("", session.run) else None
+
+
+def confirmation(case: Case) -> Decision | None:
+    if case.seeing or case.call.approved:
+        return None
+    if case.demand is None:
+        return refusals.unclear(case.tool)
+    rule = case.rule(Kind.ASK)
+    reasons = ([refusals.asks(rule)] if rule else []) + firm(case, case.demand)
+    reasons = refusals.asks_beneath(case.call) + reasons
+    if not case.rule(Kind.ALLOW):
+        reasons += waivable(case, case.demand)
+    return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None
+
+
+def firm(case: Case, demand: Demand) -> list[str]:
+    """Why the person is asked whatever the rules allow."""
+    reasons: list[str] = []
+    if demand.confirm and (not demand.waivable or demand.effect in ASKING):
+        reasons.append(demand.confirm)
+    elif demand.effect in ASKING:
+        reasons.append(refusals.DOES[demand.effect])
+    if case.posture.run_control is RunControl.MANUAL and demand.effect not in OWN:
+        reasons.append("run control is `manual`, which asks before every effect")
+    return reasons
+
+
+def waivable(case: Case, demand: Demand) -> list[str]:
+    """Why the person is asked unless an allow rule has answered already."""
+    reasons: list[str] = []
+    given = case.posture.capped(case.policy.ceiling).profile
+    settled = demand.asked_below is not None and given.covers(demand.asked_below)
+    if demand.confirm and demand.waivable and demand.effect not in ASKING and not settled:
+        reasons.append(demand.confirm)
+    if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
+        reasons.append("work mode `chat` asks before anything is changed")
+    return reasons
+
+
+def sparing(case: Case) -> Rule | None:
+    """The allow rule that spared the person a question, for the record."""
+    if case.demand is None or case.call.approved or not waivable(case, case.demand):
+        return None
+    return case.rule(Kind.ALLOW)
+
+
+LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
+    find,
+    block,
+    mode,
+    stage,
+    phase,
+    profile,
+    rules,
+    arguments,
+    budget,
+    confirmation,
+)
+
+
+def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, policy: Policy) -> Decision:
+    case = Case(tool, call, session, posture, policy)
+    for layer in LAYERS:
+        if answer := layer(case):
+            return answer
+    waiver = sparing(case)
+    return Decision(Verdict.ALLOW, rule=waiver.text if waiver else None, demand=case.demand)

@@ -1,0 +1,168 @@
+"""Was a predicate meant, written as another language writes one? It would be a text that no call has.
+
+`depth: 3`, `3 lt depth`, `gt depth 3`, `$.depth gt 3`, `"depth" gt 3`, `not depth`: each with the spelling that speaks.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
+
+from mcp_server.model.text import nearest, quoted, uncurled
+from mcp_server.policy.slips import MEANT, SAYINGS, missing, operator
+
+NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
+LITERAL = r"""-?\d+(?:\.\d+)?|(?i:true|false|null)|"[^"]*"|'[^']*'|\[[^\]]*\]"""
+SIGN = r"[=<>!~]+|[A-Za-z_]+"
+ENTRY = re.compile(rf"""\s*(["'`]?)(?P<name>{NAME})\1\s*:(?P<gap>\s*)(?P<value>[^\s:=<>~].*?)\s*""", re.DOTALL)
+NEXT = re.compile(rf"""[,;](?=\s*["'`]?{NAME}["'`]?\s*:)""")
+STEP = r"""\.[\w$*-]+|\[(?:\d*|\*|"[^"\]]*"|'[^'\]]*')\]"""
+PLACE = re.compile(
+    rf"""(?P<path>(?:[$@]\.?|\.)?(?:(["'`])-?[A-Za-z_][\w.$-]*\2|-?[A-Za-z_][\w$-]*|(?<=[$@])\[)(?:{STEP}|["']\w+["']\])*)"""
+    rf"""(?![\w$-])\s*(?:(?P<op>{SIGN})(?=[\s"'\[\d]|$)\s*(?P<value>.*))?""",
+    re.DOTALL,
+)
+BACKWARDS = re.compile(
+    rf"(?P<value>{LITERAL}|\S+)\s*(?P<op>{SIGN})\s*(?P<name>{NAME})(?:\s*(?P<next>{SIGN})\s*(?P<end>{LITERAL}))?"
+)
+FIRST = re.compile(
+    rf"(?P<op>[=<>!~]+|[a-z_]+)\s*[(\s]\s*(?P<name>{NAME})(?:(?:\s*,\s*|\s+)(?P<value>[^\s)].*?))?\s*\)?"
+)
+DENIED = re.compile(
+    rf"(?:!|(?:not|no|without|missing|absent|unset|lacks|not_exists)(?=[\s(]))[\s(]*(?:exists[\s(]+)?(?P<name>{NAME})[\s)]*"
+)
+COMMAS = re.compile(rf"(?P<name>{NAME})\s*,\s*(?P<op>[a-z_]+)(?:\s*,\s*(?P<value>.+))?", re.DOTALL)
+FLIPPED = {"gt": "lt", "lt": "gt", "in": "contains", "contains": "in", "not_in": "neq"}
+INCLUSIVE = frozenset([">=", "=>", "ge", "gte", "<=", "=<", "le", "lte"])
+NO_WORDS = frozenset(("eq", "neq", "gt", "lt", "not_in", "glob", "regex"))
+"""Operators that no name of a file has for a word."""
+
+
+def turned(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
+    """What was meant by a bracket that was taken for a text to match; None where it can be meant so.
+
+    `command`: the text is a line of shell, in which an argument's name may be a program's.
+    """
+    for read in (_entries, _placed, _listed, *(() if command else (_denied, _first)), _backwards):
+        if meant := next(read(text, arguments, ops, command), None):
+            return f"{quoted(text)} is no predicate; did you mean {quoted(meant)}?{missing(_name(meant), arguments)}"
+    return None
+
+
+def _entries(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`depth: 3`, `{depth: 3}`."""
+    braced = text.startswith("{") and text.endswith("}")
+    found: list[str] = []
+    for part in NEXT.split(text[1:-1] if braced else text):
+        entry = ENTRY.fullmatch(part)
+        if entry is None:
+            return
+        name, value = entry["name"], entry["value"]
+        plain = re.fullmatch(LITERAL, value) is not None
+        if _name(name) not in arguments:
+            near = nearest(_name(name), arguments) if plain and not command else None
+            if near is None:
+                return
+            name = near + name[len(_name(name)) :]
+        if command and not braced and not (plain and entry["gap"]):
+            return
+        op, _, rest = value.partition(" ")
+        said = (op, rest) if op in ops and (rest or op == "exists") else (_fitting(value), value)
+        found.append(_spelled(name, *said))
+    yield " and ".join(found)
+
+
+def _placed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`$.depth gt 3`, `"depth" gt 3`, `edits[0].text exists`."""
+    found = PLACE.fullmatch(text)
+    if found is None:
+        return
+    indexed = "[" in found["path"]
+    path = re.sub(r"""\[(?:\d*|\*)\]|["'`\]]""", "", found["path"]).replace("[", ".").lstrip("$@.")
+    op, known = found["op"], _name(path) in arguments
+    if not path or path == found["path"]:
+        return
+    if op is None:
+        if known and not command and found["path"].startswith(("$.", "@.", "$[")):
+            yield f"{path} exists"
+    elif op in ops and (known or (indexed and not command)):
+        yield _spelled(path, op, found["value"])
+    elif known and not command and operator(op, ops):
+        yield _spelled(path, *_said(op, found["value"], ops))
+
+
+def _listed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`file_path, eq, "a"`."""
+    found = COMMAS.fullmatch(text)
+    if (
+        found
+        and _name(found["name"]) in arguments
+        and found["op"] in ops
+        and (found["value"] or found["op"] == "exists")
+    ):
+        yield _spelled(found["name"], found["op"], found["value"] or "")
+
+
+def _denied(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`not replace_all`, `no limit`."""
+    found = DENIED.fullmatch(text)
+    if found and _name(found["name"]) in arguments:
+        yield f"{found['name']} exists false"
+
+
+def _first(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`gt depth 3`, `exists depth`, `gt(depth, 3)`."""
+    found = FIRST.fullmatch(text)
+    if found is None or _name(found["name"]) not in arguments:
+        return
+    op, value = found["op"], found["value"]
+    if value is None:
+        if op in ("exists", "has", *SAYINGS["exists"].split()):
+            yield f"{found['name']} exists"
+    elif op in NO_WORDS or (re.fullmatch(LITERAL, value) and (op in ops or op in MEANT)):
+        yield _spelled(found["name"], *_said(op, value, ops))
+
+
+def _backwards(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+    """`3 lt depth`, `1 < depth < 5`."""
+    found = BACKWARDS.fullmatch(text)
+    if found is None or _name(found["name"]) not in arguments:
+        return
+    name, value, op = found["name"], found["value"], found["op"]
+    plain = re.fullmatch(LITERAL, value) is not None
+    if op in ops if plain else (op in NO_WORDS and not command):
+        pass
+    elif not plain or command or op not in MEANT:
+        return
+    more = f" and {_spelled(name, *_said(found['next'], found['end'], ops))}" if found["next"] else ""
+    yield _spelled(name, *_said(op, value, ops, FLIPPED)) + more
+
+
+def _name(path: str) -> str:
+    return re.split(r"[.\s]", path, maxsplit=1)[0]
+
+
+def _said(
+    word: str, value: str, ops: Collection[str], turned_to: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, str]:
+    """The operator and the value for it: what is at least 3 is greater than 2."""
+    low = word.lower()
+    op = low if low in ops else MEANT.get(low) or nearest(low, ops) or "eq"
+    op = turned_to.get(op, op)
+    if low in INCLUSIVE and re.fullmatch(r"-?\d+", value):
+        value = str(int(value) + {"gt": -1, "lt": 1}.get(op, 0))
+    return op, value
+
+
+def _fitting(value: str) -> str:
+    plain = re.fullmatch(LITERAL, value) is not None
+    text = not plain or value[:1] in ("'", '"')
+    return "glob" if text and any(mark in value for mark in "*?[{") else "eq"
+
+
+def _spelled(name: str, op: str, value: str) -> str:
+    if op == "exists":
+        return f"{name} exists"
+    value = uncurled(value)
+    if re.fullmatch(LITERAL, value):
+        return f"{name} {op} {value.lower() if value.isalpha() else value}"
+    return f"{name} {op} {value}" if " and " in value else f'{name} {op} "{value}"'

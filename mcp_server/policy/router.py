@@ -1,0 +1,155 @@
+"""Which mode was meant? A number, a name, a title, a trigger, or words of a description; the same answer every time.
+
+Exact answers win. Otherwise the points of the table below decide, in whole numbers, so that nothing depends on a
+machine. The numbers offered are always those of the menu, so that answering with one needs no memory of the question.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_server.model.menus import Menus, Mode
+
+# docs/router.md is generated from these.
+FIELD = {"name": 100, "title": 100, "trigger": 100, "description": 40}
+SHAPE = {"the whole text": 60, "a whole word": 30, "the beginning of a word": 15, "inside a word": 0}
+SHORTEST = {"name": 2, "title": 2, "trigger": 2, "description": 3}
+THRESHOLD = 55
+SIMILAR = 10
+HIGH = 150
+MEDIUM = 100
+
+
+class Confidence(StrEnum):
+    EXACT = "exact"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    mode: str
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Several modes answer, or the number fits none: what may be chosen, by menu number."""
+
+    candidates: tuple[tuple[int, str], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """No mode answers."""
+
+
+def route(text: str, menus: Menus) -> Hit | Choice | Miss:
+    wish = _wish(text)
+    if not wish or not menus.modes:
+        return Miss()
+    return _by_number(wish, menus) or _exactly(wish, menus) or _roughly(wish, menus)
+
+
+def normal(text: str) -> str:
+    """One spelling for all: compatibility forms unified, case folded, runs of whitespace one space."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(folded.split())
+
+
+def _wish(text: str) -> str:
+    """The first line alone counts; what follows it is somebody's explanation."""
+    lines = text.strip().splitlines()
+    return normal(re.sub(r"^[*/]", "", lines[0])) if lines else ""
+
+
+def _by_number(wish: str, menus: Menus) -> Hit | Choice | None:
+    if not wish.isdecimal():
+        return None
+    digits = "".join(str(unicodedata.decimal(char)) for char in wish).lstrip("0")
+    count = len(menus.modes)
+    # Compared by length first: a number of a million digits is out of range, not a sum to be done.
+    if digits and len(digits) <= len(str(count)) and int(digits) <= count:
+        return Hit(menus.modes[int(digits) - 1].name, Confidence.EXACT)
+    return _choice(list(range(1, count + 1)), menus, f"numbers go from 1 to {count}")
+
+
+def _exactly(wish: str, menus: Menus) -> Hit | Choice | None:
+    # A name is unique and what the schema offers, so it wins over another mode's trigger of the same text.
+    named = [number for number, mode in enumerate(menus, 1) if normal(mode.name) == wish]
+    found = named or [
+        number
+        for number, mode in enumerate(menus, 1)
+        if wish in {normal(mode.title), *(normal(trigger) for trigger in mode.triggers)}
+    ]
+    if len(found) == 1:
+        return Hit(menus.modes[found[0] - 1].name, Confidence.EXACT)
+    return _choice(found, menus, "several modes have that name") if found else None
+
+
+def _roughly(wish: str, menus: Menus) -> Hit | Choice | Miss:
+    points = {number: _score(wish, mode) for number, mode in enumerate(menus, 1)}
+    top = max(points.values())
+    if top < THRESHOLD:
+        return Miss()
+    found = [number for number, got in points.items() if got >= max(THRESHOLD, top - SIMILAR)]
+    if len(found) > 1:
+        return _choice(found, menus, "several modes fit about equally well")
+    return Hit(menus.modes[found[0] - 1].name, confidence(top))
+
+
+def confidence(points: int) -> Confidence:
+    return Confidence.HIGH if points >= HIGH else Confidence.MEDIUM if points >= MEDIUM else Confidence.LOW
+
+
+def _score(wish: str, mode: Mode) -> int:
+    points = 0
+    for field, text in _texts(mode):
+        shape = _shape(wish, normal(text)) if len(wish) >= SHORTEST[field] else None
+        points = max(points, 0 if shape is None else FIELD[field] + shape)
+    return points
+
+
+def _texts(mode: Mode) -> Iterator[tuple[str, str]]:
+    yield "name", mode.name
+    yield "title", mode.title
+    yield from (("trigger", trigger) for trigger in mode.triggers)
+    yield "description", mode.description
+
+
+def _shape(wish: str, text: str) -> int | None:
+    """How the wish sits in a text; None where it does not."""
+    if wish not in text:
+        return None
+    if wish == text:
+        return SHAPE["the whole text"]
+    here = re.escape(wish)
+    if re.search(rf"(?<!\w){here}(?!\w)", text):
+        return SHAPE["a whole word"]
+    return SHAPE["the beginning of a word" if re.search(rf"(?<!\w){here}", text) else "inside a word"]
+
+
+def _choice(numbers: list[int], menus: Menus, note: str) -> Choice:
+    return Choice(tuple((number, _label(menus.modes[number - 1])) for number in numbers), note)
+
+
+def _label(mode: Mode) -> str:
+    return f"{mode.title} (`{mode.name}`)"
+
+
+def table() -> str:
+    """The points, as a page of the documentation shows them."""
+    rows = [["what matches", *SHAPE, "shortest input"], ["---"] * (len(SHAPE) + 2)]
+    rows += [
+        [field, *(str(weight + shape) for shape in SHAPE.values()), str(SHORTEST[field])]
+        for field, weight in FIELD.items()
+    ]
+    end = (
+        f"A mode needs {THRESHOLD} points; modes within {SIMILAR} points of the best are offered by number instead.",
+        f"From {HIGH} points the match counts as high, from {MEDIUM} as medium, below as low confidence.",
+    )
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *end, ""])

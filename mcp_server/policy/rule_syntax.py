@@ -1,0 +1,222 @@
+"""What does a rule's text say? Which tools it names, and what it asks of their arguments.
+
+Read                                every call of Read
+Read(src/**)                        a specifier: the argument that the tool declares as its subject
+bash(git push:*)                    commands that begin with these words
+server:tool   server:*   git_*      tools of an upstream, and names with wildcards
+mcp__server__tool                   the same as server:tool, as some hosts write it
+tool(options.force eq true and repo glob "acme/*")
+                                    predicates: a path into the arguments, an operator, a value
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import Any, cast
+
+from mcp_server.model.text import nearest, quoted, uncurled
+
+
+class Op(StrEnum):
+    EQ = "eq"
+    NEQ = "neq"
+    IN = "in"
+    NOT_IN = "not_in"
+    GLOB = "glob"
+    REGEX = "regex"
+    CONTAINS = "contains"
+    EXISTS = "exists"
+    GT = "gt"
+    LT = "lt"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    path: tuple[str, ...]
+    op: Op
+    value: Any
+
+    @property
+    def where(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A rule's text, taken apart."""
+
+    tool: str
+    specifier: str | None = None
+    predicates: tuple[Predicate, ...] = ()
+    literal: bool = field(default=False, compare=False)
+    """The specifier stood in quotes, and can have been meant as nothing else."""
+
+
+class Bare(str):
+    """A word without quotes that is no number, `true`, `false` or `null`."""
+
+    __slots__ = ()
+
+
+class Malformed(ValueError):
+    """Why a rule's text cannot be read, in words for the person who wrote it."""
+
+
+WHOLE = re.compile(r"\s*(?P<tool>[\w.:*?/\[\]!-]+)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
+PATH = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
+OPS = "|".join(sorted(Op, key=len, reverse=True))
+# A bracket that begins like this holds predicates; put a specifier that looks the same in quotes.
+LOOKS = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
+HEAD = re.compile(rf"\s*(?P<path>{PATH})\s+(?P<op>{OPS})(?=\s|$)")
+AND = re.compile(r"\s+and(?=\s)")
+JOINED = re.compile(r"(?P<word>(?i:and|or)(?=\s)|&&?|\|\|?|[,;+])")
+STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
+BARE = re.compile(r"""[^\s,\[\]()"']+""")
+OWN = "menugate"
+ALIKE = 0.75
+"""So much like `true` or `false`, a word may have been meant as that."""
+
+
+def parse(text: str) -> Written:
+    whole = WHOLE.fullmatch(text)
+    if whole is None:
+        raise Malformed("it is neither `tool` nor `tool(...)`.")
+    tool, inside = address(whole["tool"]), whole["inside"]
+    if inside is None:
+        return Written(tool)
+    if not inside.strip():
+        raise Malformed(f"there is nothing in the brackets; write {quoted(tool)} for every call.")
+    if STRING.fullmatch(inside.strip()):
+        return Written(tool, _string(inside.strip()), literal=True)
+    if LOOKS.match(inside):
+        return Written(tool, predicates=_predicates(inside))
+    return Written(tool, inside.strip())
+
+
+def address(name: str) -> str:
+    """`mcp__server__tool` is what some hosts call `server:tool`, and what is ours needs no server."""
+    if name.startswith("mcp__"):
+        server, _, tool = name.removeprefix("mcp__").partition("__")
+        name = f"{server}:{tool or '*'}"
+    return name.removeprefix(f"{OWN}:")
+
+
+def _predicates(text: str) -> tuple[Predicate, ...]:
+    found: list[Predicate] = []
+    at = 0
+    while True:
+        head = HEAD.match(text, at)
+        if head is None:
+            raise Malformed(_no_predicate(text[at:].strip()))
+        op = Op(head["op"])
+        value, at = _value(text, head.end(), op)
+        found.append(Predicate(tuple(head["path"].split(".")), op, value))
+        if not text[at:].strip():
+            return tuple(found)
+        joined = AND.match(text, at)
+        if joined is None:
+            raise Malformed(_left_over(text[at:].strip()))
+        at = joined.end()
+
+
+def _left_over(text: str) -> str:
+    found = JOINED.match(text)
+    if found and found["word"].lower() in ("or", "|", "||"):
+        return f"there is no {quoted(found['word'])}: write a rule for each of the two."
+    if found:
+        rest = text[found.end() :].strip()
+        return f"predicates are joined with `and`; did you mean {quoted(f'and {rest}')} for {quoted(text)}?"
+    return f"{quoted(text)} is left over; join predicates with `and`, quote text with spaces."
+
+
+def _no_predicate(text: str) -> str:
+    from mcp_server.policy.slips import operator  # only for who made a fault
+
+    words = text.split()
+    wrong = operator(words[1], tuple(Op)) if len(words) > 1 else None
+    if wrong:
+        return f"{quoted(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
+    return f"{quoted(text)} is no predicate; write `path op value`, with op one of {', '.join(Op)}."
+
+
+def _value(text: str, at: int, op: Op) -> tuple[Any, int]:
+    at += len(text[at:]) - len(text[at:].lstrip())
+    if op is Op.EXISTS and (at == len(text) or text.startswith("and ", at)):
+        return True, at - 1 if at < len(text) else at
+    value, at = _list(text, at + 1) if text.startswith("[", at) else _one(text, at)
+    _fits(op, value)
+    _refuse_bare(value)
+    return value, at
+
+
+def _refuse_bare(value: Any) -> None:
+    for one in cast(list[Any], value if isinstance(value, list) else [value]):
+        if isinstance(one, Bare):
+            raise Malformed(_in_quotes(one))
+
+
+def _one(text: str, at: int) -> tuple[Any, int]:
+    if found := STRING.match(text, at):
+        return _string(found[0]), found.end()
+    if found := BARE.match(text, at):
+        return _bare(found[0]), found.end()
+    raise Malformed(
+        f"a value is missing before {quoted(text[at:])}." if text[at:] else "a value is missing at the end."
+    )
+
+
+def _list(text: str, at: int) -> tuple[list[Any], int]:
+    values: list[Any] = []
+    while True:
+        at += len(text[at:]) - len(text[at:].lstrip(" \t\n,"))
+        if text.startswith("]", at):
+            return values, at + 1
+        value, at = _one(text, at)
+        values.append(value)
+
+
+def _string(text: str) -> str:
+    if text.startswith("'"):
+        return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        raise Malformed(f"{quoted(text)} is not a JSON string; in single quotes a backslash only escapes.") from None
+
+
+def _bare(text: str) -> Any:
+    """A number, `true`, `false` or `null`, and otherwise the word itself."""
+    if re.fullmatch(r"-?\d{1,18}", text):
+        return int(text)
+    if re.fullmatch(r"-?\d{1,18}\.\d{1,18}", text):
+        return float(text)
+    words: dict[str, Any] = {"true": True, "false": False, "null": None}
+    return words.get(text, Bare(text))
+
+
+def _in_quotes(word: str) -> str:
+    """What to write for a bare word; it may have been meant as one of the few that there are."""
+    low = word.lower()
+    said = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
+    near = nearest(low, ("true", "false"))
+    if said == low and near and SequenceMatcher(None, low, near).ratio() >= ALIKE:
+        said = near
+    also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
+    number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
+    text = quoted(json.dumps(uncurled(str(word)), ensure_ascii=False))
+    return f"{quoted(word)} is no value: put a text in quotes, {text}{also}{number}."
+
+
+def _fits(op: Op, value: Any) -> None:
+    """Is this a value that the operator can be asked with?"""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if op in (Op.GT, Op.LT) and not number:
+        raise Malformed(f"`{op}` compares numbers, and {quoted(str(value))} is none.")
+    if op in (Op.IN, Op.NOT_IN) and not (isinstance(value, list) and value):
+        raise Malformed(f"`{op}` needs a list: `{op} [a, b]`.")
+    if op in (Op.GLOB, Op.REGEX) and not isinstance(value, str):
+        raise Malformed(f"`{op}` needs a text.")
+    if op is Op.EXISTS and not isinstance(value, bool):
+        raise Malformed("`exists` stands alone, or before `true` or `false`.")

@@ -1,0 +1,227 @@
+"""Which rules hold for these tools? Every text compiled, or every fault with its place, and then no rule at all.
+
+Compile again whenever the tools change: a rule speaks about the tools it was compiled for.
+
+A name with wildcards does not speak about the meta-tools, which are how a model finds its way and reaches the person:
+only the blocklist does, and rules that name one of them exactly.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from mcp_server.model.policy import Kind, Rule, Rules, RuleText
+from mcp_server.model.text import nearest, quoted
+from mcp_server.model.tools import Arguments, Subject, Tool
+from mcp_server.policy.globs import Impossible
+from mcp_server.policy.leading import word_of
+from mcp_server.policy.paths import OPPOSITE
+from mcp_server.policy.rule_match import Condition, condition, everything
+from mcp_server.policy.rule_reach import names_at, never, no_such_value, schemas_at
+from mcp_server.policy.rule_syntax import Malformed, Op, Predicate, Written, parse
+
+STRENGTH = {kind: place for place, kind in enumerate(Kind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    source: str
+    message: str
+
+
+Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
+"""What makes two conditions the same; None for a rule about every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A rule that can be read and can match, before it is compared with the others."""
+
+    text: RuleText
+    tools: frozenset[str]
+    applies: Condition | None
+    key: Key
+    word: str | None
+    reaches: bool
+
+    @property
+    def rule(self) -> Rule:
+        text = self.text
+        names = self.tools.__contains__
+        return Rule(text.kind, text.text, text.source, names, self.applies, self.word, text.reason, self.reaches)
+
+
+def compile_rules(
+    texts: Sequence[RuleText], tools: Mapping[str, Tool], roots: Sequence[str] = ()
+) -> Rules | tuple[Fault, ...]:
+    """`roots` are the absolute paths under which the workspace is known: as it was named, and with links resolved."""
+    drafts: list[Draft] = []
+    faults: list[Fault] = []
+    for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
+        try:
+            drafts.append(_draft(text, tools, roots))
+        except (Malformed, Impossible) as reason:
+            faults.append(_fault(text, str(reason)))
+    faults += [_fault(draft.text, reason) for draft, reason in _shadowed(drafts)]
+    faults += [_fault(draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
+    return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
+
+
+def _fault(text: RuleText, reason: str) -> Fault:
+    return Fault(text.source, f"{text.kind} rule {quoted(text.text)}: {reason}")
+
+
+def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
+    written = parse(text.text)
+    named = _named(written.tool, text.kind, tools)
+    _check_bracket(written, named)
+    speaking = _able(written, named)
+    for predicate in written.predicates:
+        _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
+    strange = [no_such_value(tool.arguments, written.predicates) for tool in speaking]
+    if strange and all(strange):
+        raise Malformed(str(strange[0]))
+    reasons = [never(tool.arguments, written.predicates) for tool in speaking]
+    if reasons and all(reasons):
+        raise Malformed(f"it can never match: {reasons[0]}")
+    kinds = {tool.subject[1] for tool in speaking if tool.subject}
+    reaches = _reaches(written, speaking, Subject.PATH in kinds)
+    applies = condition(written, text.kind is not Kind.ALLOW, kinds, roots)
+    key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
+    word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
+    return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
+
+
+def _reaches(written: Written, tools: Sequence[Tool], path: bool) -> bool:
+    """Does it name paths? One that says which path alone is right says nothing of what lies there."""
+    if written.specifier is not None:
+        return path and not everything(written.specifier)
+    about = [one for one in written.predicates if any(one.path[0] in tool.places for tool in tools)]
+    return bool(about) and not any(one.op in (*OPPOSITE, Op.EXISTS) for one in about)
+
+
+def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
+    """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
+    if written.specifier is None or written.literal or everything(written.specifier):
+        return
+    # A server without such a rule does without what follows.
+    from mcp_server.policy.foreign_syntax import turned
+    from mcp_server.policy.rule_slips import stray
+    from mcp_server.policy.rule_spellings import misspelled
+    from mcp_server.policy.slips import slip
+
+    arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
+    command = any(tool.subject and tool.subject[1] is Subject.COMMAND for tool in tools)
+    about = written.specifier, arguments, tuple(Op), command
+    if wrong := stray(*about) or turned(*about) or misspelled(written.specifier, command) or slip(*about):
+        end = "" if wrong.endswith("?") else "."
+        raise Malformed(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
+
+
+def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> None:
+    if predicate.op != "regex":
+        return
+    begun = predicate.value.removeprefix("^").replace("\\", "")
+    if place and any(begun.startswith(start) for start in ("./", *(f"{root.rstrip('/')}/" for root in roots))):
+        raise Malformed("it can never match: a path in the workspace is compared as from there, such as `docs/a.md`.")
+    import regex  # as in matching: few rules need it
+
+    try:
+        regex.compile(predicate.value)
+    except regex.error as fault:
+        raise Malformed(f"{quoted(predicate.value)} is no regular expression: {fault}.") from None
+
+
+def _named(pattern: str, kind: Kind, tools: Mapping[str, Tool]) -> list[Tool]:
+    wild = any(mark in pattern for mark in "*?[")
+    fitting = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
+    found = [tool for tool in fitting if not (wild and tool.meta) or kind is Kind.BLOCK]
+    if found:
+        return found
+    if fitting:
+        raise Malformed("only meta-tools have such a name, and they have to be named exactly.")
+    near = nearest(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
+    raise Malformed(f"no tool is called {quoted(pattern)}.{f' Did you mean {quoted(near)}?' if near else ''}")
+
+
+def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
+    names = (tool.name, tool.written) if tool.written else (tool.name,)
+    return any(fnmatchcase(name, pattern) for name in names) if wild else pattern in names
+
+
+def _able(written: Written, tools: list[Tool]) -> list[Tool]:
+    """Those among them that have what the condition asks about."""
+    if written.specifier is not None and not everything(written.specifier):
+        found = [tool for tool in tools if tool.subject]
+        if not found:
+            name = quoted(tools[0].name)
+            raise Malformed(
+                f"{name} has no argument that brackets like these speak about; write `path op value` in them."
+            )
+        return found
+    missing = [(tool, one) for tool in tools for one in written.predicates if not schemas_at(tool.arguments, one.path)]
+    lacking = {tool.name for tool, _ in missing}
+    found = [tool for tool in tools if tool.name not in lacking]
+    if not found:
+        guessed = (pair for pair in missing if _nearest_path(pair[0], pair[1].path))
+        raise Malformed(_no_such_argument(*next(guessed, missing[0])))
+    return found
+
+
+def _no_such_argument(tool: Tool, predicate: Predicate) -> str:
+    near = _nearest_path(tool, predicate.path)
+    meant = f" Did you mean {quoted(near)}?" if near else ""
+    text = " If this is the text to match and no predicate, put it in quotes." if tool.subject else ""
+    return f"{quoted(tool.name)} takes no argument {quoted(predicate.where)}.{meant}{text}"
+
+
+def _nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
+    """The path with its first wrong name put right, as far as the schema knows names there."""
+    for depth, name in enumerate(path):
+        known = names_at(tool.arguments, path[:depth])
+        if name not in known:
+            near = nearest(name, known)
+            return ".".join((*path[:depth], near, *path[depth + 1 :])) if near else None
+    return None
+
+
+def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:
+    """Rules that change nothing, because a stronger or equal one always speaks first. Drafts come strongest first."""
+    alike: dict[Key, list[tuple[int, Draft]]] = {}
+    for place, draft in enumerate(drafts):
+        alike.setdefault(draft.key, []).append((place, draft))
+    for place, draft in enumerate(drafts):
+        rivals = alike[draft.key] + (alike.get(None, []) if draft.key else [])
+        for other_place, other in rivals:
+            if other is not draft and _covers(other, draft) and not (_covers(draft, other) and place < other_place):
+                rival = other.text
+                yield draft, f"it changes nothing beside the {rival.kind} rule {quoted(rival.text)} ({rival.source})."
+                break
+
+
+def _covers(stronger: Draft, weaker: Draft) -> bool:
+    """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
+    same = stronger.key is None or stronger.key == weaker.key
+    return same and STRENGTH[stronger.text.kind] <= STRENGTH[weaker.text.kind] and stronger.tools >= weaker.tools
+
+
+def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
+    for example in draft.text.match:
+        if not _matches(draft, example, tools):
+            yield f"its example {quoted(str(example))} does not match."
+    for example in draft.text.not_match:
+        if _matches(draft, example, tools):
+            yield f"its example {quoted(str(example))} matches, and should not."
+
+
+def _matches(draft: Draft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
+    if draft.applies is None and isinstance(example, str):
+        return example in draft.tools or any(tools[name].written == example for name in draft.tools)
+    for name in sorted(draft.tools):
+        tool = tools[name]
+        short = {tool.subject[0]: example} if tool.subject else {}
+        arguments = short if isinstance(example, str) else example
+        if draft.applies is None or draft.applies(tool, arguments):
+            return True
+    return False

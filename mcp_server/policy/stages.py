@@ -1,0 +1,90 @@
+"""What does a stage allow and ask for? One function of the stage and of what the person chose, and how a run moves on.
+
+Stages belong to the policy: they narrow what tools do and never change what the person chose. With reasoning on, a run
+opens in `warmup` and waits in `micro_step` after every unit; a `think` leads on from both. With reasoning off neither
+is ever entered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_server.model.posture import AiMode, Posture, Stage
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import READING, Effect
+
+FINAL = frozenset({Stage.DELIVERY_CHECK, Stage.QA_REVIEW})
+"""The run is delivered, or being delivered; what follows is another run."""
+
+
+class Duty(StrEnum):
+    """What a thought has to hold in a stage."""
+
+    NONE = "none"
+    MACRO = "macro"
+    """The six headings, once, before the first change."""
+    MICRO = "micro"
+    """A few points between one unit and the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePolicy:
+    effects: frozenset[Effect]
+    prompts: tuple[str, ...]
+    """The words that belong to the stage, by their keys under `prompts/`, in the order of composition."""
+    duty: Duty
+
+
+PROMPTS: Mapping[Stage, tuple[str, ...]] = {
+    Stage.WARMUP: (),
+    Stage.ACT: ("agent/tool_loop_context",),
+    Stage.TOOL_FOLLOWUP: ("agent/tool_loop_context",),
+    Stage.MICRO_STEP: ("agent/tool_loop_context",),
+    Stage.DELIVERY_CHECK: ("agent/delivery_gate",),
+    Stage.QA_REVIEW: ("qa/system", "qa/report_schema"),
+}
+DUTIES: Mapping[Stage, Duty] = {
+    Stage.WARMUP: Duty.MACRO,
+    Stage.MICRO_STEP: Duty.MICRO,
+    Stage.QA_REVIEW: Duty.MICRO,
+}
+REASONING = {Duty.MACRO: ("agent/reasoning_macro",), Duty.MICRO: ("agent/reasoning_micro",), Duty.NONE: ()}
+REVIEWING = ("qa/review_micro_reasoning",)
+
+
+def stage_policy(
+    stage: Stage | None, ai_mode: AiMode, reasoning: bool, table: Mapping[Stage, frozenset[Effect]]
+) -> StagePolicy:
+    """A stage nobody knows only reads; ai mode `chat` only reads in every stage and is asked for no thoughts."""
+    effects = READING if stage is None else table.get(stage, READING)
+    agent = ai_mode is AiMode.AGENT
+    duty = DUTIES.get(stage, Duty.NONE) if stage is not None and agent and reasoning else Duty.NONE
+    if not agent or duty is Duty.MICRO:
+        effects = effects & READING
+    words = PROMPTS.get(stage, ()) if stage is not None and agent else ()
+    thinking = REVIEWING if stage is Stage.QA_REVIEW and duty is Duty.MICRO else REASONING[duty]
+    return StagePolicy(effects, (*words, *thinking), duty)
+
+
+def reasons(posture: Posture) -> bool:
+    """Does the person want the agent to think aloud before and between its steps?"""
+    return posture.reasoning and posture.ai_mode is AiMode.AGENT
+
+
+def stage_now(session: Session, posture: Posture) -> Stage | None:
+    """The stage a session is in: where its run stands, and what the person's switch makes of that."""
+    stage = session.stage
+    if stage is None or stage in FINAL or stage is Stage.WARMUP:
+        return stage
+    if not reasons(posture):
+        return Stage.ACT
+    return stage if session.reasoned else Stage.WARMUP
+
+
+def stage_after(stage: Stage | None, changed: bool, failed: bool) -> Stage | None:
+    """Where a run stands after a call, with reasoning on: a failure is followed up, a change is thought about."""
+    if stage not in (Stage.ACT, Stage.TOOL_FOLLOWUP):
+        return stage
+    if failed:
+        return Stage.TOOL_FOLLOWUP
+    return Stage.MICRO_STEP if changed else Stage.ACT

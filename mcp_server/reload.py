@@ -1,0 +1,287 @@
+"""What does a running server judge by after the person wrote something else? By that, from the next decision on.
+
+What is on disk is looked at before every decision, unless the system says that nothing changed, and now and then beside
+that, so that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force.
+Somebody may still be writing: until a valid file has lain still for a moment, what it takes away holds at once and what
+it gives waits, whatever becomes of the file meanwhile.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+
+import anyio
+
+from mcp_server.calls.policy import Ruling
+from mcp_server.calls.postures import Postures
+from mcp_server.config.load import Law, Renewed, governed, renewed
+from mcp_server.config.merge import covers, together
+from mcp_server.config.operator import Config
+from mcp_server.config.workspace import FILE, PROMPTS, Own
+from mcp_server.model.policy import Policy
+from mcp_server.settings import OPERATORS_FILE, Settings
+from mcp_server.state.locks import Lock
+from mcp_server.state.processes import born, own
+from mcp_server.state.servers import Server, publish, servers, withdraw
+from mcp_server.state.trust import Trusted
+from mcp_server.watch import Watch
+
+log = logging.getLogger("menugate")
+SECONDS = 0.15
+"""Between two looks where nobody calls."""
+STILL_NS = 150_000_000
+"""So long a file has to lie still until all of it counts; a clock of a file system is not finer than some of this."""
+FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
+"""What of the configuration a running server follows."""
+MOST_TOLD = 8
+"""So many of the earlier words that still hold are told to the person's commands."""
+WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
+"""What a key is called in the file, where we call it otherwise."""
+Stamps = tuple[tuple[int, ...] | None, ...]
+
+
+@dataclass
+class Renewal:
+    """Keeps what a server judges by in step with the files it comes from, and says what that is."""
+
+    started: Law
+    settings: Settings
+    ruling: Ruling
+    postures: Postures
+    changed: Callable[[Policy], None]
+    """Told of every other policy at once, before anything is decided by it."""
+    record: Callable[[str | None, int, str], Awaitable[object]]
+    """Put on record which configuration, how many rules hold from here on, and what does not count for what reason."""
+    stoppable: bool = False
+    """The signal that ends everything is understood here."""
+    tell: Callable[[], Awaitable[None]] | None = None
+    """Have everybody look whose list may be another one now."""
+    held: Law = field(init=False)
+    """The last that was valid, at rest or not."""
+    fault: str = ""
+    since: int = 0
+    _lock: Lock | None = None
+    _paths: tuple[str, ...] = ()
+    """Kept, because they are looked at before every decision."""
+    _watch: Watch = field(init=False)
+    _dirty: bool = True
+    """Something changed, or nobody would have said so. Looking costs a busy server a tenth of every call."""
+    _stamps: Stamps = ()
+    _still: bool = True
+    _operators: tuple[Law, ...] = ()
+    """By what the operator's file said is judged, the last word at the end: until a valid one has lain still, somebody
+    may still be writing, and what was in force stays so beside it."""
+    _owns: tuple[Law, ...] = ()
+    """The same of the workspace's own."""
+    _older: Sequence[Law] = ()
+    _behind: bool = False
+    """Postures are still those under what was."""
+    _moved: bool = False
+    _news: bool = False
+    _unsaid: bool = False
+    """There was no room to say what is judged by."""
+
+    def __post_init__(self) -> None:
+        self.held = self.started
+        self._operators = self._owns = (self.started,)
+        self._paths = tuple(self._watched())
+        self.since = time.time_ns()
+        self.ruling.renew = self.renew
+        self._watch = Watch(self._hear)
+
+    async def renew(self) -> None:
+        """What every decision waits for; nearly always it finds that nothing changed."""
+        if self._dirty or self._behind or not self._still:
+            # Before the look, so that what changes after it is heard of.
+            self._dirty = not self._watch.begin(self._paths)
+            await self._look()
+
+    def _hear(self) -> None:
+        self._dirty = True
+
+    async def _look(self) -> None:
+        stamps, still = self._looked()
+        if stamps != self._stamps or still != self._still:
+            self._stamps, self._still = stamps, still
+            before = self._paths
+            self._take(self._read(), still)
+            self._dirty = self._dirty or self._paths != before
+        if self._behind:
+            await self.postures.refresh()
+            self._behind = False
+
+    async def follow(self) -> None:
+        """Beside the calls: lists are to follow too, and what was still being written comes to lie still."""
+        self.say()
+        while True:
+            await anyio.sleep(SECONDS)
+            try:
+                # Whatever is watched: of what happens to a folder further up nobody is told.
+                await self._look()
+                if self._unsaid:
+                    self.say()
+                if self._moved and self.tell is not None:
+                    self._moved = False
+                    await self.tell()
+                if self._news and self._still:
+                    self._news = False
+                    config = str(self.settings.config) if self.settings.config else None
+                    await self.record(config, len(self.ruling.policy.rules.every), self.fault)
+            except Exception:
+                log.exception("what was changed in the configuration could not be taken over")
+
+    def begin(self) -> None:
+        """From here on a command that does not see this process knows that it lives."""
+        try:
+            self._lock = Lock.taken(self.settings.state)
+        except OSError as wrong:
+            log.warning("that this server lives could not be written down: %s", wrong)
+
+    def close(self) -> None:
+        self._watch.end()
+        withdraw(self.settings.state, own())
+        if self._lock is not None:
+            self._lock.release()
+
+    def say(self) -> None:
+        """What is judged by here, for the person's commands."""
+        settings, pid = self.settings, own()
+        config, texts = settings.config, self._texts() if self.fault else {}
+        if config and self.fault and texts[str(config)] is None:
+            # It came while we run and never counted: what holds is that there is none.
+            config = None
+        # The last word as well: whoever asks may find the file half written.
+        older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
+        said = Server(
+            pid=pid,
+            born=born(pid),
+            config=str(config) if config else None,
+            profile=settings.profile,
+            max_profile=settings.max_profile,
+            menus=[str(one) for one in settings.menus],
+            since=self.since,
+            fault=self.fault,
+            restart=self._from_the_next_start(),
+            texts=texts,
+            older=[{path: one.said.get(Path(path)) for path in self._texts()} for one in older],
+            stoppable=self.stoppable,
+        )
+        try:
+            publish(settings.state, said)
+            self._unsaid = False
+        except OSError as wrong:
+            if not self._unsaid:
+                log.warning("what is judged by here could not be written down: %s", wrong)
+            self._unsaid = True
+
+    def _texts(self) -> dict[str, str | None]:
+        """What each file said that holds; None for one that does not count, and before which there was none."""
+        every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
+        return {str(path): self.held.said.get(path) for path in every}
+
+    def _read(self) -> Renewed:
+        """What is on disk now, and what of it does not count for what reason."""
+        usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
+        if config is None or (config == usual and config not in self.held.said):
+            # It may come after the start, and go again before it ever counted.
+            self.settings = replace(self.settings, config=usual if _stamp(usual) else None)
+            self._paths = tuple(self._watched())
+        try:
+            return renewed(self.held, self.settings)
+        except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
+            log.exception("what was changed in the configuration could not be taken over")
+            return Renewed(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
+
+    def _take(self, found: Renewed, still: bool) -> None:
+        known, self.fault = self.fault, found.fault
+        if found.fault and found.fault != known:
+            log.warning("the last valid rules stay in force: %s", found.fault)
+        now, before = found.law, self.held
+        alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
+        operators = kept(self._operators, now, still and found.operators, lambda one: one.library.config)
+        owns = kept(self._owns, now, still and found.own, lambda one: one.own)
+        if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
+            self.since = self.since if alike else time.time_ns()
+            self.held, self._operators, self._owns = now, operators, owns
+            self._judge()
+            self._paths = tuple(self._watched())
+        elif found.fault == known:
+            return
+        self._news = True
+        self.say()
+
+    def _judge(self) -> None:
+        """By what is written now, and by what was before where that did not yet make way."""
+        self._older = [*map(self._with_operators, self._operators[:-1]), *map(self._with_own, self._owns[:-1])]
+        now = together([*self._older, self.held])
+        policy = replace(
+            self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+        )
+        self.ruling.policy = policy
+        self.changed(policy)
+        self.postures.ceiling = policy.ceiling
+        self.postures.default = now.posture
+        self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
+        self._behind = self._moved = True
+
+    def _with_operators(self, one: Law) -> Law:
+        said = one.said.get(self.settings.config) if self.settings.config else None
+        made = governed(replace(self.held, library=one.library), self.settings, said)
+        return made if isinstance(made, Law) else one
+
+    def _with_own(self, one: Law) -> Law:
+        said = self.held.said.get(self.settings.config) if self.settings.config else None
+        made = governed(replace(self.held, own=one.own), self.settings, said)
+        return made if isinstance(made, Law) else one
+
+    def _from_the_next_start(self) -> list[str]:
+        before, now = self.started.library.config, self.held.library.config
+        names = [one.name for one in fields(before) if getattr(before, one.name) != getattr(now, one.name)]
+        found = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
+        words = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
+        told = words and (self.started.own.prompts or self.held.own.prompts)
+        return sorted({*found, *((PROMPTS,) if told else ())})
+
+    def _looked(self) -> tuple[Stamps, bool]:
+        """What the files look like from outside, and whether they lie still."""
+        stamps = tuple(map(_stamp, self._paths))
+        now = time.time_ns()
+        # A date to come says nothing about when somebody wrote last.
+        dates = (date for one in stamps if one for date in one[:2])
+        return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
+
+    def _watched(self) -> Iterator[str]:
+        settings, top = self.settings, self.settings.workspace
+        yield str(settings.config or settings.operators / OPERATORS_FILE)
+        yield str(top / FILE)
+        if trust := Trusted(settings.secrets).place(top):
+            yield str(trust)
+        yield str(top / PROMPTS)
+        for name in self.held.own.texts:
+            if name != FILE:
+                yield str(top / name)
+                yield str((top / name).parent)
+
+
+def kept(before: Sequence[Law], now: Law, rested: bool, word: Callable[[Law], Config | Own]) -> tuple[Law, ...]:
+    """Those that still forbid what the last one does not."""
+    return (*(() if rested else (one for one in before if not covers(word(now), word(one)))), now)
+
+
+def _stamp(path: Path | str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+
+
+def differing(settings: Settings) -> Iterator[tuple[Server, str]]:
+    """What does not hold in which of the servers that run here, though it is written down."""
+    for one in servers(settings.state):
+        yield from ((one, says) for says in one.differs)
+        if one.config != (str(settings.config) if settings.config else None):
+            yield one, f"Process {one.pid} judges by {one.config or 'no configuration'}."

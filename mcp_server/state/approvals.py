@@ -1,0 +1,180 @@
+"""What was the person asked, what did they say, and was it used? A yes lets one call through and is then burnt.
+
+Each row is sealed with the key outside the workspace: whoever merely can write the file cannot say yes.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way
+from mcp_server.state.approval_questions import approval, genuine, put
+from mcp_server.state.engine.rows import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
+from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.runs import take_unit
+
+KEPT_NS = 24 * 3600 * 10**9
+"""How long a question stays to be looked at after it expired."""
+MOST_KEPT = 500
+"""Questions of one principal. What a flood pushes out is asked anew, yes or not."""
+LONG, MOST_LONG = 20_000, 20
+"""Of those longer than this, so many: each is read with every call that needs a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a call needs besides its record: a yes that is burnt with it, and room in the run for one more unit."""
+
+    approval: str = ""
+    call: Wanted | None = None
+    carried: bool = False
+    unit: str | None = None
+    """The session whose unit this is, empty for all of the person's; None where no unit is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What somebody answered."""
+
+    id: str
+    answer: Answer
+    way: Way
+    scope: Scope = Scope.ONCE
+    reason: str = ""
+
+
+def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
+    """Put the question on record. What is still open for the same call is asked again, not once more."""
+    now = tx.clock.now_ns()
+    tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEPT_NS)
+    known = standing(tx, approval.wanted, now)
+    if known is None or known.answer is not Answer.OPEN:
+        known = approval
+        put(tx, approval)
+        tx.run(
+            "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
+            " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
+            principal=plain(approval.wanted.principal),
+            most=MOST_KEPT,
+        )
+        tx.run(
+            "DELETE FROM approvals WHERE principal = :principal AND length(body) > :long AND id NOT IN"
+            " (SELECT id FROM approvals WHERE principal = :principal AND length(body) > :long"
+            " ORDER BY asked DESC, id LIMIT :most)",
+            principal=plain(approval.wanted.principal),
+            long=LONG,
+            most=MOST_LONG,
+        )
+    tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
+    return known
+
+
+def answer(tx: Transaction, reply: Reply) -> Approval | None:
+    """The approval as it stands then; None where there is none, or none that can still be answered.
+
+    What is too long for a form gets no yes before the terminal has shown all of it. A no takes back a yes that let
+    nothing through yet, by whichever door it comes; else only the person takes an answer back. A yes for a session can
+    be taken back as long as it lets calls through: what comes next asks anew.
+    """
+    now = tx.clock.now_ns()
+    found = approval(tx, reply.id)
+    if found is None or found.lapsed(now) or found.spent:
+        return None
+    if found.unread and reply.answer is Answer.YES:
+        return None
+    if found.used and (reply.way is Way.CLIENT or reply.answer is not Answer.NO):
+        return None
+    withdrawn = found.answer is Answer.YES and reply.answer is Answer.NO
+    if found.answer is not Answer.OPEN and reply.way is Way.CLIENT and not withdrawn:
+        return found
+    scope = reply.scope if found.wanted.lasting else Scope.ONCE
+    settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
+    put(tx, settled)
+    # Who waits for it on a client's screen goes on.
+    tx.changed = True
+    said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
+    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
+    return settled
+
+
+def mark_shown(tx: Transaction, id: str) -> None:
+    """The person has had all of the question before their eyes, and may say yes."""
+    found = approval(tx, id)
+    if found is not None and found.unread:
+        put(tx, replace(found, shown=True))
+
+
+def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | None:
+    """The client came back with something that is nobody's answer: the question still waits, and for the person alone
+    once there were too many such tries. What they said meanwhile stands."""
+    found = approval(tx, id)
+    if found is None or found.lapsed(tx.clock.now_ns()) or found.used:
+        return None
+    if found.answer is not Answer.OPEN:
+        return found
+    left = replace(found, tries=found.tries + tries)
+    put(tx, left)
+    said = f"left open: the client {why}"
+    tx.append(RowKind.ANSWER, _about(left) | {"answer": Answer.OPEN, "way": Way.CLIENT, "reason": said})
+    return left
+
+
+def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
+    """Put on record what is about to run, and burn the yes it stands on, or neither."""
+    epoch = tx.epoch(intent.session.principal)
+    if epoch != intent.posture.epoch:
+        return Moved(epoch)
+    found = approval(tx, terms.approval) if terms.approval else None
+    if terms.call is not None:
+        why = _unusable(found, terms, tx.clock.now_ns())
+        if why:
+            return Lapsed(why)
+    if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
+        return Paused(held)
+    about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
+    seq = tx.append(intent.kind, intent.fields() | about)
+    if found is not None:
+        put(tx, replace(found, used=found.used + 1))
+        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})
+    return seq
+
+
+def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
+    assert terms.call is not None, "asked only about calls that need a yes"
+    if found is None:
+        return "it is not known here"
+    if found.spent:
+        return "it was used already"
+    if found.lapsed(now):
+        return found.void or "it has expired"
+    if found.answer is not Answer.YES:
+        return "the person did not say yes"
+    return (
+        ""
+        if found.covers(terms.call, terms.carried)
+        else "it was given for another call, or under another posture, or what the call stands on has changed"
+    )
+
+
+def standing(view: View, call: Wanted, now: int) -> Approval | None:
+    """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
+    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=plain(call.principal))
+    every = [found for row in rows if (found := genuine(view, row)) is not None]
+    fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
+    order = (Answer.YES, Answer.NO, Answer.OPEN)
+    return next((one for wanted in order for one in fitting if one.answer is wanted), None)
+
+
+def _about(one: Approval) -> dict[str, Any]:
+    wanted = one.wanted
+    return {
+        "question": one.id,
+        "principal": wanted.principal,
+        "session": wanted.session,
+        "run": wanted.run,
+        "step": wanted.step,
+        "stage": wanted.stage,
+        "tool": wanted.tool,
+        "arguments_sha256": wanted.arguments_sha256,
+        "scope": one.scope,
+        "epoch": wanted.epoch,
+    }

@@ -1,0 +1,144 @@
+"""What do packs remember, and who was first to change it?"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_server.model.documents import MOST_DOCUMENTS, Document, Overtaken, Tally, Why
+from mcp_server.state.engine.rows import RowKind
+from mcp_server.state.engine.transaction import Transaction, View, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One change of one document, by whom and why."""
+
+    owner: str
+    document: Document
+    why: Why
+    actor: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Session, run, principal and tool, as the ledger names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """There are as many of this kind as are kept: nothing was written."""
+
+
+def of_session(id: str) -> str:
+    return f"session:{id}"
+
+
+def of_principal(name: str) -> str:
+    return f"principal:{name}"
+
+
+def document(view: View, owner: str, kind: str, id: str) -> Document | None:
+    row = view.one(
+        "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
+        owner=plain(owner),
+        kind=kind,
+        id=plain(id),
+    )
+    return _document(row) if row else None
+
+
+def documents(view: View, owner: str, kind: str, mark: str | None, limit: int, offset: int) -> Sequence[Document]:
+    rows = view.all(
+        "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND (:mark IS NULL OR mark = :mark)"
+        " ORDER BY number LIMIT :limit OFFSET :offset",
+        owner=plain(owner),
+        kind=kind,
+        mark=mark,
+        limit=limit,
+        offset=offset,
+    )
+    return [_document(row) for row in rows]
+
+
+def tally(view: View, owner: str, kind: str) -> dict[str, Tally]:
+    rows = view.all(
+        "SELECT mark, count(*) AS documents, sum(version) AS changes FROM records"
+        " WHERE owner = :owner AND kind = :kind GROUP BY mark ORDER BY mark",
+        owner=plain(owner),
+        kind=kind,
+    )
+    return {row["mark"]: Tally(row["documents"], row["changes"]) for row in rows}
+
+
+def owned(view: View, kind: str) -> Sequence[tuple[str, Document]]:
+    """Everybody's, with whose each is: for the person whose machine this is."""
+    rows = view.all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
+    return [(row["owner"], _document(row)) for row in rows]
+
+
+def put_document(tx: Transaction, writing: Writing) -> Document | Overtaken | Full:
+    owner, new = plain(writing.owner), writing.document
+    current = document(tx, owner, new.kind, new.id)
+    if (current.version if current else 0) != new.version:
+        return Overtaken(current)
+    text = as_text(new.body)
+    if current is None and _held(tx, owner, new.kind) >= MOST_DOCUMENTS:
+        return Full()
+    now = tx.clock.now_ns()
+    made = current.made if current else now
+    settled = replace(new, version=new.version + 1, made=made, changed=now)
+    tx.run(
+        "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
+        " VALUES (:owner, :kind, :id, :mark, :version, :body, :made, :changed)"
+        " ON CONFLICT (owner, kind, id) DO UPDATE SET"
+        " mark = excluded.mark, version = excluded.version, body = excluded.body, changed = excluded.changed",
+        owner=owner,
+        kind=new.kind,
+        id=plain(new.id),
+        mark=new.mark,
+        version=settled.version,
+        body=text,
+        made=made,
+        changed=now,
+    )
+    tx.append(RowKind.RECORD, _row(writing, current, settled, text))
+    return settled
+
+
+def _held(tx: Transaction, owner: str, kind: str) -> int:
+    found = tx.one("SELECT count(*) AS held FROM records WHERE owner = :owner AND kind = :kind", owner=owner, kind=kind)
+    return found["held"] if found else 0
+
+
+def _row(writing: Writing, before: Document | None, after: Document, text: str) -> dict[str, Any]:
+    data = text.encode()
+    return {
+        **writing.actor,
+        "record": after.kind,
+        "id": after.id,
+        "version": after.version,
+        "event": writing.why.event,
+        "from": before.mark if before else None,
+        "to": after.mark,
+        **({"facts": writing.why.facts} if writing.why.facts else {}),
+        "body_sha256": hashlib.sha256(data).hexdigest(),
+        "body_bytes": len(data),
+    }
+
+
+def as_text(body: Mapping[str, Any]) -> str:
+    """As it is kept. Escaped, so that half a surrogate pair is text that every engine takes."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _document(row: Mapping[str, Any]) -> Document:
+    return Document(
+        row["kind"], row["id"], json.loads(row["body"]), row["mark"], row["version"], row["made"], row["changed"]
+    )
+
+
+def forget_records(tx: Transaction, before_ns: int) -> None:
+    """Let go of what sessions remembered that are themselves forgotten; what a person's workspace keeps stays."""
+    tx.run(
+        "DELETE FROM records WHERE owner LIKE 'session:%' AND changed < :then"
+        " AND substr(owner, 9) NOT IN (SELECT id FROM sessions)",
+        then=before_ns,
+    )

@@ -1,0 +1,206 @@
+"""How does the ledger show that it was touched? One chain of hashes, an anchor beside the file, signed checkpoints.
+
+A row's hash is SHA-256 over three lines: the hash before it, its number, its canonical JSON. The chain alone shows an
+edit, a deletion, a swap; it does not show a tail cut off or a chain computed anew. Two things do:
+
+- the **anchor** (`ledger.anchor`) names the newest row after every commit, under a MAC whose key lies outside the
+  workspace. A MAC and not a signature, because it is written some thousand times a second by the one process that also
+  checks it, and needs no library at start. It is one write of one sector in place, after the commit and before anybody
+  is told of it: a process killed between the two leaves rows that are committed, not yet anchored, and that nobody was
+  told of. Those could be cut or exchanged without a trace until the next process has anchored them, and rows could be
+  put behind the last; the row of that process's start says how many it found that no anchor named (`unanchored`);
+- **checkpoints**, every thousand rows, every minute and at the end, are Ed25519 signatures over the newest row, each
+  including the one before; whoever holds the public key can check them elsewhere.
+
+Whoever can restore an older copy of both the state file and the anchor can take the ledger back to that day: only a
+checkpoint exported to another place shows that. Whoever can read the key can forge all of it.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.model.results import Code, Problem, Refusal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+GENESIS = "0" * 64
+LONGEST_BODY = 8192
+LONGEST_TEXT = 500
+SLOT = 512
+WRITTEN = re.compile(rb"[0-9a-f]{64}\n?")
+"""What `ledger.key` holds."""
+KEY = "ledger.key"
+ANCHOR = "ledger.anchor"
+"""The name of the anchor's file, beside the state file."""
+
+# ASCII, so that half a surrogate pair from a hostile caller is a row like any other.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+def canonical(fields: Mapping[str, Any]) -> str:
+    """The one text that stands for these fields. What is None is left out; what is endless is clipped."""
+    body = _encode({key: value for key, value in fields.items() if value is not None})
+    return body if len(body) <= LONGEST_BODY else _encode({key: _clipped(value) for key, value in fields.items()})
+
+
+def _clipped(value: Any) -> Any:
+    return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value
+
+
+def chained(previous: str, seq: int, body: str) -> str:
+    return hashlib.sha256(f"{previous}\n{seq}\n{body}".encode()).hexdigest()
+
+
+class Key:
+    """The secret behind anchors and checkpoints: 32 bytes in `ledger.key`, readable by its owner alone.
+
+    Where no folder can keep one (None stands for it), there is one that this process alone has, and forgets."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._mac = hmac.digest(seed, b"menugate anchor", "sha256")
+
+    @classmethod
+    def load(cls, folder: Path | None) -> "Key | None":
+        """None where there is none, or where the file holds something else: nobody seals with an empty key."""
+        if folder is None:
+            return _of_this_process()
+        try:
+            found = (folder / "ledger.key").read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        return cls(bytes.fromhex(found.decode())) if WRITTEN.fullmatch(found) else None
+
+    @classmethod
+    def load_or_create(cls, folder: Path | None) -> "Key":
+        if found := cls.load(folder):
+            return found
+        assert folder is not None, "the key of a process is always there"
+        if (folder / KEY).is_dir():
+            place = folder / KEY
+            what = f"`{place}` is a folder, and menugate keeps this account's key in a file of that name."
+            raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {place} {place}.old`."))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = folder / f".ledger.key-{secrets.token_hex(8)}"
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.write(file, secrets.token_bytes(32).hex().encode() + b"\n")
+            os.fsync(file)
+            # Of two processes that start together one is first, and both then use its key.
+            fcntl.flock(place, fcntl.LOCK_EX)
+            if cls.load(folder) is None:
+                draft.replace(folder / "ledger.key")
+        finally:
+            os.close(place)
+            os.close(file)
+            draft.unlink(missing_ok=True)
+        return cls.load_or_create(folder)
+
+    @property
+    def account(self) -> str:
+        """A name for whoever has this key, which nobody else can tell beforehand."""
+        return self.mac("account")[:16]
+
+    def mac(self, text: str) -> str:
+        return hmac.digest(self._mac, text.encode(), "sha256").hex()
+
+    def sealed(self, text: str, mac: str) -> bool:
+        return hmac.compare_digest(self.mac(text).encode(), mac.encode("utf-8", "replace"))
+
+    @cached_property
+    def _signer(self) -> "Ed25519PrivateKey":
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self._seed)
+
+    @cached_property
+    def public(self) -> str:
+        return self._signer.public_key().public_bytes_raw().hex()
+
+    def sign(self, text: str) -> str:
+        return self._signer.sign(text.encode()).hex()
+
+
+@cache
+def _of_this_process() -> Key:
+    return Key(secrets.token_bytes(32))
+
+
+def signed(text: str, signature: str, public: str) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), text.encode())
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The newest row, as it was after some commit, and how many checkpoints there were."""
+
+    seq: int
+    hash: str
+    at: int
+    checkpoints: int
+
+    def line(self, key: Key) -> bytes:
+        # Every part is a number or hex, so the canonical text can be put down as it is.
+        text = f'{{"at":{self.at},"checkpoints":{self.checkpoints},"hash":"{self.hash}","seq":{self.seq}}}'
+        return f'{text[:-1]},"mac":"{key.mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
+
+    @classmethod
+    def read(cls, line: bytes, key: Key) -> "Anchor | None":
+        """None where the line is not what somebody with this key wrote."""
+        try:
+            fields = json.loads(line)
+            mac = fields.pop("mac")
+            anchor = cls(**fields)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+        return anchor if isinstance(mac, str) and key.sealed(_encode(fields), mac) else None
+
+
+class AnchorFile:
+    """The file itself, held open: one line, always written in place."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def write(self, anchor: Anchor, key: Key) -> None:
+        os.pwrite(self._file, anchor.line(key), 0)
+
+    def text(self) -> bytes:
+        return os.pread(self._file, SLOT, 0)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    number: int
+    seq: int
+    hash: str
+    at: int
+    key: str = ""
+    signature: str = ""
+
+    def statement(self, previous: "Checkpoint | None") -> str:
+        """What is signed: this head, and through the earlier signature every head before it."""
+        before = previous.signature if previous else ""
+        return _encode({"at": self.at, "before": before, "hash": self.hash, "number": self.number, "seq": self.seq})

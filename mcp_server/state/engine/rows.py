@@ -1,0 +1,296 @@
+"""What is remembered? The values that go into the store and come out of it.
+
+A row of the ledger never holds arguments or results: their digest and their sizes, no more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from mcp_server.model.policy import Decision
+from mcp_server.model.posture import Choice, Posture, Surface
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Hold, Session
+
+LET_GO = "let go"
+"""The kind of note that stands for others, which are kept no longer."""
+
+
+class Clock(Protocol):
+    def now_ns(self) -> int: ...
+
+
+class RowKind(StrEnum):
+    START = "start"
+    STOP = "stop"
+    INTENT = "intent"
+    OUTCOME = "outcome"
+    REFUSAL = "refusal"
+    QUESTION = "question"
+    ANSWER = "answer"
+    """What the person, or the client in their name, said to a question."""
+    REDEEMED = "redeemed"
+    """A yes was used up, by the call whose intent it names."""
+    DELIVERY = "delivery"
+    """A run was completed. Nothing that follows takes it back."""
+    REPORT = "report"
+    """A delivered run was looked over."""
+    TRANSITION = "transition"
+    HEALTH = "health"
+    """menugate examined itself and was not in order."""
+    RECORD = "record"
+    """A document that a pack remembers was written anew."""
+    SUMMARY = "summary"
+    """What a run came to so far was put together, for whoever goes on with it."""
+    TRUST = "trust"
+    """The person trusts the folder's own files, or does so no more."""
+    ATTEMPT = "attempt"
+    """A program that a server had started wanted to speak for the person, and was refused."""
+    RULES = "rules"
+    """A running server took over what the person wrote, or goes on under what was valid before."""
+    SEGMENT = "segment"
+    """This ledger begins beside, or after, one that another key sealed."""
+    ADOPTION = "adoption"
+    """The person chose a posture after that."""
+    ALARM = "alarm"
+    """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a call came from, as far as it is known."""
+
+    conversation: str = ""
+    client: str = ""
+    transport: str = ""
+    surface: Surface = Surface.HEADLESS
+    passing: bool = False
+    """No session holds this call together with the next one."""
+    within: int | None = None
+    """The row of the call that makes this one on the way to its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A call and what was decided about it."""
+
+    kind: ClassVar[RowKind]
+
+    session: Session
+    posture: Posture
+    tool: str
+    decision: Decision
+    origin: Origin = Origin()
+    tool_count: int = 0
+    arguments_sha256: str = ""
+    arguments_bytes: int = 0
+    carrier: str | None = None
+    """What carried the call here, where it did not come by its own name."""
+
+    def fields(self) -> dict[str, Any]:
+        session, posture, decision, origin = self.session, self.posture, self.decision, self.origin
+        return {
+            "principal": session.principal,
+            "conversation": origin.conversation,
+            "session": session.id,
+            "run": session.run,
+            "step": session.steps,
+            "client": origin.client,
+            "transport": origin.transport,
+            "passing": origin.passing or None,
+            "mode": session.mode,
+            "stage": session.stage,
+            "work_mode": posture.work_mode,
+            "run_control": posture.run_control,
+            "profile": posture.profile,
+            "model_mode": posture.model_mode,
+            "surface": origin.surface,
+            "ai_mode": posture.ai_mode,
+            "reasoning": posture.reasoning,
+            "tool_count": self.tool_count,
+            "tool": self.tool,
+            "carrier": self.carrier,
+            "effect": decision.demand.effect if decision.demand else None,
+            "needs": decision.demand.profile if decision.demand else None,
+            "verdict": decision.verdict,
+            "layer": decision.layer,
+            "code": decision.code,
+            "rule": decision.rule,
+            "reason": decision.reason,
+            "arguments_sha256": self.arguments_sha256,
+            "arguments_bytes": self.arguments_bytes,
+            "epoch": posture.epoch,
+            **({"phase": session.phase} if session.phase else {}),
+            **({"within": origin.within} if origin.within else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Intent(Judged):
+    """This call is about to run. Durable before it does."""
+
+    kind = RowKind.INTENT
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Judged):
+    """This call did not run."""
+
+    kind = RowKind.REFUSAL
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Judged):
+    """This call waits for the person."""
+
+    kind = RowKind.QUESTION
+    question: str = ""
+
+    def fields(self) -> dict[str, Any]:
+        return Judged.fields(self) | {"question": self.question}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended. Session, run and tool stand here again, so that a filter finds both rows of a call."""
+
+    intent: int
+    ending: str
+    """`done`, `problem`, `question` or `cancelled`."""
+    code: Code | None = None
+    latency_us: int = 0
+    result_bytes: int = 0
+    shown_bytes: int = 0
+    session: str = ""
+    tool: str = ""
+    run: str = ""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What is worth remembering of the call, kind and text: kept beside the ledger and not in it."""
+    tested: str = ""
+    """`passed` or `failed`, where the call ran tests."""
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "tested": self.tested or None,
+            "intent": self.intent,
+            "ending": self.ending,
+            "code": self.code,
+            "latency_us": self.latency_us,
+            "result_bytes": self.result_bytes,
+            "shown_bytes": self.shown_bytes,
+            "session": self.session,
+            "tool": self.tool,
+            "run": self.run,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The posture changed since the decision was made: nothing was written, decide again."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """The yes that a call stands on does not count: nothing was written, nothing runs."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The run was paused since the decision was made: nothing was written, decide again."""
+
+    hold: Hold
+
+
+Begun: TypeAlias = int | Moved | Lapsed | Paused
+"""The number of the row that a call begins with, or why it does not begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Somebody else was first: nothing was written, this is how it stands now."""
+
+    current: Session | Choice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """In what condition the state was found when it was opened."""
+
+    fresh: bool = False
+    lost: str = ""
+    """Where the damaged file was put, or what is known of one that is gone. Until the person chooses a posture again,
+    the most restricted one holds."""
+    alarms: tuple[str, ...] = ()
+    unfinished: int = 0
+    """Calls of a process that ended without saying how they went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the ledger, as it stands there."""
+
+    seq: int
+    hash: str
+    body: str
+    fields: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.fields.get("kind", ""))
+
+    @property
+    def at(self) -> int:
+        at = self.fields.get("at", 0)
+        return at if isinstance(at, int) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows of the ledger? Every condition given has to hold; `tail` keeps the last so many of what is left."""
+
+    session: str | None = None
+    tool: str | None = None
+    code: str | None = None
+    run: str | None = None
+    principal: str | None = None
+    mode: str | None = None
+    stage: str | None = None
+    verdict: str | None = None
+    layer: str | None = None
+    rule: str | None = None
+    since_ns: int | None = None
+    until_ns: int | None = None
+    before: int | None = None
+    """Only rows before this one."""
+    kinds: tuple[str, ...] = ()
+    tail: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What was left for the person."""
+
+    id: str
+    at: int
+    session: str
+    text: str
+    attachments: tuple[str, ...] = ()
+    read: bool = False
+    """The person has seen it."""
+    principal: str = ""
+    """Whose agent left it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A session with what only the store knows about it."""
+
+    session: Session
+    handle_digest: str | None
+    created: int
+    used: int

@@ -1,0 +1,274 @@
+"""How is one SQLite file opened, locked, written and closed? Whatever only SQLite needs stands here, and nowhere else.
+
+Every write transaction, and the close, runs under an advisory lock of our own: SQLite before 3.51.3 can corrupt a WAL
+file that two processes write and checkpoint at the same moment, and its own lock is unfair by hundreds of milliseconds.
+Never open the database file by other means than SQLite: closing such a handle drops the locks of the whole process.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import sqlite3
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.state.engine.disk import RESERVE_BYTES
+from mcp_server.state.engine.transaction import LOCK_SECONDS
+
+COURTESY_SECONDS = 0.05
+CACHE_KIB = 256
+CHECKED_BYTES = 16 << 20
+# WAL needs memory shared between its processes, which these do not have between machines.
+NETWORK = (
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "glusterfs"),
+    *("fuse.glusterfs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs"),
+)
+
+
+def refused(code: Code, message: str, way_out: str = "") -> Refusal:
+    return Refusal(Problem(code, message, way_out))
+
+
+def locate(url: str) -> Path:
+    """The file behind `sqlite:///relative` or `sqlite:////absolute`."""
+    engine, _, path = url.partition(":///")
+    if engine != "sqlite" or not path:
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{url.partition('://')[0]}` is not an engine the state can be kept in.",
+            "Name a file: sqlite:////path/to/state.db",
+        )
+    return Path(path).absolute()
+
+
+def network_share(path: Path, mounts: str | None = None) -> str | None:
+    """The type of the network file system the path lies on; None where it is local or cannot be known."""
+    try:
+        lines = (Path("/proc/self/mountinfo").read_text("utf-8", "replace") if mounts is None else mounts).splitlines()
+    except OSError:
+        return None
+    real, best, found = str(path.resolve()) + "/", "", None
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) < 5 or not after:
+            continue
+        point = fields[4].encode("utf-8", "replace").decode("unicode_escape").rstrip("/") + "/"
+        if real.startswith(point) and len(point) >= len(best):
+            best, found = point, after.split(" ")[0]
+    return found if found in NETWORK else None
+
+
+class Lock:
+    """One writer at a time, over all processes. Polled, so that a stopped holder costs a deadline and no hang.
+
+    Who polls would starve beside a busy neighbour, so whoever wants the lock first takes the turn: the neighbour then
+    has to wait behind. The turn is a courtesy and not a promise: a process stopped while it has it delays, no more.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = _lock_file(path)
+        self._turn = _lock_file(path.with_suffix(".turn"))
+
+    def acquire(self, seconds: float = LOCK_SECONDS) -> None:
+        now = time.monotonic()
+        in_turn = _polled(self._turn, now + min(seconds, COURTESY_SECONDS))
+        try:
+            if not _polled(self._file, now + seconds):
+                raise busy()
+        finally:
+            if in_turn:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def release(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._turn)
+
+
+def _lock_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _polled(file: int, deadline: float) -> bool:
+    pause = 0.0001
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.2, 0.002)
+        else:
+            return True
+
+
+def busy() -> Refusal:
+    return refused(
+        Code.BUSY,
+        "another process holds this workspace's state and does not let go; nothing ran.",
+        "Try again. If it stays so, look for a stopped menugate process: `fuser .menugate/state.lock` names it.",
+    )
+
+
+class Link:
+    """One connection, used by one thread. Reading works beside any number of writers."""
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+        self.path = path
+        if not readonly and not path.exists():
+            # Ours alone from its first moment; SQLite gives the files beside it the same mode.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        address = f"file:{quote(str(path))}?mode={'ro' if readonly else 'rw'}"
+        self.connection = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+        self.cursor = self.connection.cursor()
+        status = path.stat()
+        self._identity = (status.st_dev, status.st_ino)
+
+    def durable(self) -> None:
+        """What was acknowledged survives the process and the power cut."""
+        (mode,) = self.cursor.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise refused(
+                Code.STORE_UNAVAILABLE,
+                f"the file system of `{self.path.parent}` cannot keep the state safely.",
+                "Put the state on a local disk.",
+            )
+        self.cursor.execute("PRAGMA synchronous = FULL")
+        # Rows are appended and hardly ever read again; the usual two megabytes would hold what nobody asks for.
+        self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+
+    def begin(self) -> None:
+        self.cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.cursor.execute("COMMIT")
+
+    def rollback(self) -> None:
+        # A full disk rolls back by itself, and a second rollback would be an error.
+        if self.connection.in_transaction:
+            self.cursor.execute("ROLLBACK")
+
+    def insert(self, rows: list[tuple[int, str, str]]) -> None:
+        """Prepared once: the one statement that every call waits for."""
+        self.cursor.executemany("INSERT INTO ledger (seq, body, hash) VALUES (?, ?, ?)", rows)
+
+    def full(self) -> Refusal:
+        return full(self.path)
+
+    def tables(self) -> frozenset[str]:
+        return frozenset(name for (name,) in self.cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+
+    def field(self, name: str, body: str = "body") -> str:
+        """The expression for one field of a row's text; nothing where the text was tampered with beyond reading."""
+        return f"CASE WHEN json_valid({body}) THEN json_extract({body}, '$.{name}') END"
+
+    def damage(self, thorough: bool = False) -> str | None:
+        """What is wrong with the file, as far as a quick look tells; the chain check tells the rest."""
+        try:
+            if self.cursor.execute("SELECT 1 FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone():
+                return "it contains statements that menugate did not put there"
+            tables = ["posture", "sessions", "workspace", "checkpoints"]
+            large = not thorough and self.path.stat().st_size > CHECKED_BYTES and self.tables() >= set(tables)
+            for check in [f"quick_check({name})" for name in tables] if large else ["quick_check(1)"]:
+                (found,) = self.cursor.execute(f"PRAGMA {check}").fetchone()
+                if found != "ok":
+                    return str(found)
+        except sqlite3.DatabaseError as error:
+            if not damaged(error):
+                raise
+            return str(error)
+        return None
+
+    def data_version(self) -> int:
+        """Moves when another connection commits."""
+        return self.cursor.execute("PRAGMA data_version").fetchone()[0]
+
+    def intact(self) -> bool:
+        """Is the open file still the one at its path? Somebody may have taken it away."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def close(self) -> None:
+        # Whoever was interrupted in the middle of a statement finds the connection closed already.
+        with contextlib.suppress(sqlite3.ProgrammingError):
+            self.cursor.close()
+        self.connection.close()
+
+
+def look(path: Path) -> str | None:
+    """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
+    try:
+        link = Link(path, readonly=True)
+    except (OSError, sqlite3.Error):
+        return None
+    try:
+        return link.damage(thorough=True)
+    except sqlite3.DatabaseError:
+        return None
+    finally:
+        link.close()
+
+
+def damaged(error: BaseException) -> bool:
+    name = getattr(error, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
+def problem(error: BaseException, path: Path) -> Refusal | None:
+    """What an error of the engine means to the caller; None where it is a mistake of ours."""
+    if isinstance(error, Refusal):
+        return error
+    name: str = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL" or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return full(path)
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return busy()
+    if name.startswith("SQLITE_IOERR") and _room(path) < RESERVE_BYTES:
+        return full(path)
+    if isinstance(error, OSError) or (isinstance(error, sqlite3.DatabaseError) and not _mistake(error)):
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"the state file `{path}` cannot be used: {error}.",
+            "See that the folder is there and may be written to; a damaged file is set aside at the next start.",
+        )
+    return None
+
+
+def _mistake(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
+
+
+def full(path: Path) -> Refusal:
+    return refused(
+        Code.STORE_FULL,
+        f"the disk of `{path.parent}` is full, so the call could not be put on record; nothing ran.",
+        "Free some space there; menugate goes on by itself.",
+    )
+
+
+def _room(path: Path) -> int:
+    try:
+        status = os.statvfs(path.parent)
+    except OSError:
+        return RESERVE_BYTES
+    return status.f_bavail * status.f_frsize
+
+
+def set_aside(path: Path, stamp: str) -> str:
+    """Move a file away with what SQLite keeps beside it, losing nothing; its new name."""
+    name = f"{path.name}.corrupt-{stamp}"
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(path.with_name(name + suffix))
+    return name

@@ -1,0 +1,266 @@
+"""What is one batch? What was asked of the writer, gathered, and the one transaction in which it is done."""
+
+import asyncio
+import contextlib
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_server.model.results import Refusal
+from mcp_server.state.engine.chain import GENESIS, Anchor, AnchorFile, Checkpoint, Key, canonical, chained
+from mcp_server.state.engine.disk import Reserve
+from mcp_server.state.engine.rows import Clock, Condition, RowKind
+
+if TYPE_CHECKING:
+    from mcp_server.state.engine.sqlite import Link, Lock
+
+LARGEST_BATCH = 256
+TICK_SECONDS = 0.1
+CLOSING_SECONDS = 2.0
+LOCK_SECONDS = 5.0
+MOST_PENDING = 20_000
+MOST_COUNTED = 1 << 62
+LOST_EPOCH = 1 << 40
+"""Where a posture was lost and none was chosen since. No file comes to it by counting, so that whoever still holds what
+was chosen before decides anew."""
+EPOCH = f"""SELECT coalesce(
+    (SELECT epoch FROM posture WHERE principal = ?),
+    (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
+
+
+class View:
+    """The state as it can be read now. `key` is None where nothing sealed can be checked."""
+
+    def __init__(self, link: "Link", key: Key | None) -> None:
+        self.link = link
+        self.key = key
+
+    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+        found = self.link.connection.execute(sql, values)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+    def each(self, sql: str, **values: Any) -> Iterator[Any]:
+        """Row by row, for who looks at many and keeps none."""
+        return self.link.connection.execute(sql, values)
+
+    def one(self, sql: str, **values: Any) -> dict[str, Any] | None:
+        return next(iter(self.all(sql, **values)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """Where the ledger ends."""
+
+    seq: int
+    hash: str
+    checkpoint: Checkpoint | None
+    version: int = -1
+    """What the file's version was then; another one means that somebody else wrote since."""
+
+
+def read_tip(link: "Link") -> Tip:
+    head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
+    last = link.cursor.execute(
+        "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    seq, digest = head or (0, GENESIS)
+    return Tip(seq, digest, Checkpoint(*last) if last else None)
+
+
+class Transaction(View):
+    """One batch on its way into the file. Rows of the ledger are gathered here and written together: at the end, or
+    before somebody reads, because what a batch has put on record is on record for who comes later in the same one."""
+
+    def __init__(self, link: "Link", key: Key, clock: Clock, process: str, tip: "Tip | None" = None) -> None:
+        super().__init__(link, key)
+        self.seal = key
+        self.clock = clock
+        self.process = process
+        self.changed = False
+        self.changes: int = 0
+        tip = tip or read_tip(link)
+        self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
+        self.rows: list[tuple[int, str, str]] = []
+        self._epochs: dict[str, int] = {}
+        self.unsettled: frozenset[str] | None = None
+        """The people for whom a change of posture is still to come; None until somebody asks."""
+
+    def append(self, kind: RowKind, fields: Mapping[str, Any]) -> int:
+        seq = self.seq + 1
+        body = canonical({"kind": kind, "at": self.clock.now_ns(), "process": self.process, **fields})
+        self.seq, self.hash = seq, chained(self.hash, seq, body)
+        self.rows.append((seq, body, self.hash))
+        return seq
+
+    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+        self._put_down()
+        return super().all(sql, **values)
+
+    def each(self, sql: str, **values: Any) -> Iterator[Any]:
+        self._put_down()
+        return super().each(sql, **values)
+
+    def _put_down(self) -> None:
+        if self.rows:
+            self.link.insert(self.rows)
+            self.rows.clear()
+
+    def epoch(self, principal: str) -> int:
+        if principal not in self._epochs:
+            row = self.link.cursor.execute(EPOCH, (plain(principal),)).fetchone()
+            self._epochs[principal] = whole(row[0]) if row else 0
+        return self._epochs[principal]
+
+    def set_epoch(self, principal: str, epoch: int) -> None:
+        self._epochs[principal] = epoch
+
+    def write(self) -> None:
+        self._put_down()
+        if self.changed:
+            self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
+            self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
+
+    def run(self, sql: str, **values: Any) -> None:
+        self.link.connection.execute(sql, values)
+
+
+def plain(text: str) -> str:
+    """Text as every engine can keep it: half a surrogate pair is written out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def whole(value: object) -> int:
+    """A number out of the file; none that could not be counted on from."""
+    return value if isinstance(value, int) and 0 <= value < MOST_COUNTED else 0
+
+
+@dataclass(slots=True)
+class Workspace:
+    """The open state of one workspace, as one process holds it."""
+
+    link: "Link"
+    lock: "Lock"
+    reserve: Reserve
+    anchor: AnchorFile
+    key: Key
+    clock: Clock
+    process: str
+    condition: Condition
+    full: bool = False
+    """The disk is: nothing new is taken on until the reserve could be put back."""
+    tip: Tip | None = None
+    """As this process left it, which saves looking for it as long as nobody else wrote."""
+
+    def begin(self) -> Transaction:
+        self.link.begin()
+        version, tip, self.tip = self.link.data_version(), self.tip, None
+        known = tip if tip is not None and tip.version == version else None
+        return Transaction(self.link, self.key, self.clock, self.process, known)
+
+    def commit(self, tx: Transaction) -> None:
+        tx.write()
+        self.link.commit()
+        self.tip = Tip(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
+
+    def put_anchor(self, tx: Transaction) -> None:
+        """Name the newest row beside the file. After the commit, and under the same lock."""
+        checkpoints = tx.checkpoint.number if tx.checkpoint else 0
+        self.anchor.write(Anchor(tx.seq, tx.hash, self.clock.now_ns(), checkpoints), self.key)
+
+    def refuse_when_full(self) -> None:
+        """The room for the reserve is the sign that there is some again."""
+        self.full = self.full and not self.reserve.keep()
+        if self.full:
+            raise self.link.full()
+
+    def close(self) -> None:
+        """The last one to close writes the log back into the file, which is a write like any other."""
+        # Whoever holds the lock has the file open too: then this close is not the last, and writes nothing.
+        with contextlib.suppress(Refusal):
+            self.lock.acquire(CLOSING_SECONDS)
+        self.link.close()
+        self.anchor.close()
+        self.lock.close()
+
+
+@dataclass(slots=True, eq=False)
+class Wish:
+    """One thing asked of the writer."""
+
+    work: Callable[[Any], Any]
+    writes: bool = True
+    future: "asyncio.Future[Any] | None" = None
+    answered: Callable[[], None] | None = None
+    """Called in the writer's thread, for who does not wait in the loop."""
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What goes back to the loop, in one hop."""
+
+    wishes: list[Wish] = field(default_factory=list[Wish])
+    changed: bool = False
+    """Posture or sessions changed, here or elsewhere."""
+    foreign: bool = False
+    """Another process changed them: what is remembered in memory may be old."""
+    ended: bool = False
+
+
+class Inbox:
+    """What was asked and not yet taken up, from the loop and from any thread."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
+        self._pending: deque[Wish] = deque(maxlen=MOST_PENDING)
+
+    def put(self, wish: Wish) -> None:
+        self._queue.put(wish)
+
+    def end(self) -> None:
+        """The last thing that will be asked."""
+        self._queue.put(None)
+
+    def later(self, wish: Wish) -> None:
+        """Wakes nobody: the next batch or tick takes it along."""
+        self._pending.append(wish)
+
+    def back(self, wishes: list[Wish]) -> None:
+        self._pending.extendleft(reversed(wishes))
+
+    def gather(self) -> tuple[list[Wish], bool]:
+        """All there is, or what comes within a tick; and whether it was the last."""
+        batch: list[Wish] = []
+        try:
+            wish = self._queue.get(timeout=TICK_SECONDS)
+            while wish is not None:
+                batch.append(wish)
+                if len(batch) >= LARGEST_BATCH:
+                    return batch, False
+                wish = self._queue.get_nowait()
+        except queue.Empty:
+            return batch, False
+        return batch, True
+
+    def drained(self, writes_only: bool = False) -> list[Wish]:
+        """Everything that waits, at once. What is not wanted stays, in its order, the end included."""
+        taken: list[Wish] = []
+        left: list[Wish | None] = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                wish = self._queue.get_nowait()
+                if wish is None or (writes_only and not wish.writes):
+                    left.append(wish)
+                else:
+                    taken.append(wish)
+        for wish in left:
+            self._queue.put(wish)
+        return taken
+
+    def taken_along(self) -> list[Wish]:
+        count = min(len(self._pending), LARGEST_BATCH)
+        return [self._pending.popleft() for _ in range(count)]

@@ -1,0 +1,159 @@
+"""What is taken over from a state that this account did not seal? Where its ledger ended, and what narrows.
+
+The new ledger begins with one row about it, sealed like everything that somebody could want to forge. The rest of such
+a state (approvals, todos, memory, sessions) stays where it is and counts for nothing.
+"""
+
+import os
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp_server.model.posture import Choice
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Hold
+from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, Key, signed
+from mcp_server.state.engine.rows import Clock, Condition, Message
+from mcp_server.state.engine.sqlite import Link, refused, set_aside
+from mcp_server.state.engine.transaction import Transaction
+from mcp_server.state.location import foreign_to
+from mcp_server.state.messages import leave_message
+from mcp_server.state.peek import Glimpse, Held, held_in, looked_into
+from mcp_server.state.posture import choices
+
+MOST_PEOPLE = 1000
+NARROWED = (
+    "What was chosen there narrows what may be done and widens nothing, until you choose a posture at a terminal, such "
+    "as `menugate profile normal`; its approvals, todos and memory do not count. `menugate status` shows what holds."
+)
+FOREIGN = (
+    "the state in `{state}` was sealed with a key that this account does not have; it is left as it is, and this "
+    "account keeps a state of its own beside it"
+)
+TAMPERED = (
+    "the state was not sealed with this account's key, although this account has worked here: it was exchanged, or the "
+    "key was lost; it was put aside as `{state}`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    state: str
+    """The file, as it is called from here."""
+    tampered: bool = False
+    rows: int = 0
+    head: str = GENESIS
+    claims: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    unread: bool = False
+    """Nothing could be learned from it."""
+
+    @property
+    def reason(self) -> str:
+        said = (TAMPERED if self.tampered else FOREIGN).format(state=self.state)
+        return f"{said}; what was chosen there cannot be read" if self.unread else said
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        tampered = self.tampered or None
+        return {
+            "reason": self.reason,
+            "state": self.state,
+            "rows": self.rows,
+            "head": self.head,
+            **({"tampered": tampered} if tampered else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lay there before anything was written."""
+
+    version: int
+    lost: str = ""
+    segment: Segment | None = None
+    """What lay there, or lies beside it, that this account did not seal."""
+    held: Held = field(default_factory=dict[tuple[str, str], Hold])
+    """Whom that holds."""
+
+
+def segment_of(path: Path, state: str, tampered: bool) -> Segment:
+    try:
+        with looked_into(path) as plain:
+            tables = [name for (name,) in plain.execute("SELECT name FROM sqlite_master")]
+            if not tables:
+                return Segment(state, tampered)
+            if "workspace" not in tables:
+                from mcp_server.state.open import unfit
+
+                raise unfit(path, None)
+            view = Glimpse(plain, None)
+            end = view.one("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1") or {"seq": 0, "hash": GENESIS}
+            people = view.one("SELECT count(*) AS number FROM posture") or {"number": 0}
+            if not isinstance(end["seq"], int) or people["number"] > MOST_PEOPLE:
+                raise ValueError
+            claims = {principal: one for principal, one in choices(view).items() if isinstance(principal, str)}  # pyright: ignore[reportUnnecessaryIsInstance]  # whatever a stranger wrote
+            # Where the choices of another account were lost, the least holds there, and so it does here.
+            lost = view.one("SELECT 1 FROM workspace WHERE lost <> ''") is not None
+            return Segment(state, tampered, end["seq"], str(end["hash"])[: len(GENESIS)], claims, unread=lost)
+    except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError):
+        return Segment(state, tampered, unread=True)
+
+
+def sealed(link: Link, anchor: bytes | None, key: Key) -> bool:
+    """Did this account seal the state? Its anchor says so; or its newest checkpoint, where the anchor is damaged."""
+    if anchor and Anchor.read(anchor[:SLOT], key):
+        return True
+    if link.cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'checkpoints'").fetchone() == (0,):
+        return False
+    columns = "number, seq, hash, at, key, signature"
+    rows = link.cursor.execute(f"SELECT {columns} FROM checkpoints ORDER BY number DESC LIMIT 2").fetchall()  # noqa: S608  # our own words
+    found = [Checkpoint(*row) for row in rows]
+    if not found or found[0].key != key.public:
+        return False
+    return signed(found[0].statement(found[1] if len(found) > 1 else None), found[0].signature, key.public)
+
+
+def segment_beside(path: Path) -> Segment | None:
+    """The state of another account, where this account begins one of its own."""
+    foreign = foreign_to(path.parent)
+    if foreign is None or not foreign.exists():
+        return None
+    return segment_of(foreign, os.path.relpath(foreign, path.parent), tampered=False)
+
+
+def replaced(path: Path, link: Link, clock: Clock, mine: bool) -> tuple[Link, Found]:
+    """What lies there is not this account's, whose place this is: it goes aside, as evidence."""
+    link.close()
+    if not mine and foreign_to(path.parent) is None:
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            "another account began to keep its state in this workspace at the same moment; nothing ran.",
+            "Start menugate again: this account then keeps a state of its own beside it.",
+        )
+    name = set_aside(path, str(clock.now_ns()))
+    aside = path.with_name(name)
+    return Link(path), Found(0, segment=segment_of(aside, name, tampered=True), held=held_in(aside))
+
+
+def lost_state(found: Found, anchor: bytes | None, key: Key, suspicion: str) -> str:
+    """Is there nothing where something was?"""
+    if found.version:
+        return ""
+    if suspicion == "gone":
+        return "the state file was taken away while menugate ran"
+    known = Anchor.read(anchor, key) if anchor else None
+    if anchor and (known is None or known.seq > 0):
+        return f"the state file is gone; its anchor says that it had {known.seq if known else 'some'} rows"
+    return ""
+
+
+def leave_notices(tx: Transaction, condition: Condition, segment: Segment | None) -> None:
+    notices = dict.fromkeys(condition.alarms, "`menugate audit verify` says more.")
+    if segment:
+        notices[segment.reason] = NARROWED
+    if condition.lost:
+        notices[condition.lost] = "Until you choose a posture again, only reading is allowed."
+    for notice, end in notices.items():
+        text = f"{notice[0].upper()}{notice[1:]}. {end}"
+        leave_message(tx, Message(f"{tx.process}-{tx.seq}-{len(notice)}", 0, "", text))

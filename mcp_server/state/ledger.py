@@ -1,0 +1,73 @@
+"""What is put on record, and how does what was recorded become hard to deny?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mcp_server.state.engine.chain import Checkpoint
+from mcp_server.state.engine.rows import Intent, Judged, Message, Moved, RowKind
+from mcp_server.state.engine.transaction import Transaction, View
+from mcp_server.state.messages import leave_message
+
+
+def intend(tx: Transaction, intent: Intent) -> int | Moved:
+    """Put on record what is about to run, if the posture it was decided under still holds."""
+    epoch = tx.epoch(intent.session.principal)
+    return Moved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
+
+
+def record(tx: Transaction, judged: Judged) -> int:
+    return tx.append(judged.kind, judged.fields())
+
+
+def sign_checkpoint(tx: Transaction) -> bool:
+    """Sign the head, if there is anything new to sign."""
+    before = tx.checkpoint
+    if tx.seq <= (before.seq if before else 0):
+        return False
+    draft = Checkpoint((before.number if before else 0) + 1, tx.seq, tx.hash, tx.clock.now_ns())
+    made = replace(draft, key=tx.seal.public, signature=tx.seal.sign(draft.statement(before)))
+    tx.run(
+        "INSERT INTO checkpoints (number, seq, hash, at, key, signature)"
+        " VALUES (:number, :seq, :hash, :at, :key, :signature)",
+        **{name: getattr(made, name) for name in ("number", "seq", "hash", "at", "key", "signature")},
+    )
+    tx.checkpoint = made
+    return True
+
+
+def trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
+    """The person trusts what a folder says about itself, or does so no more."""
+    said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
+    return tx.append(RowKind.TRUST, said)
+
+
+def attempted(tx: Transaction, principal: str, server: int, command: str) -> int:
+    """A program below a server wanted to speak for the person. It is put on record, and the person is told."""
+    reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
+    seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
+    text = f"{reason[0].upper()}{reason[1:]}: nobody but you answers or chooses for you. Row {seq} of the record."
+    leave_message(tx, Message(f"{tx.process}-{seq}-attempt", 0, "", text))
+    return seq
+
+
+def judged_by(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
+    """From here on a server judges by other rules, or does not although others are written down."""
+    reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules hold from here on"
+    return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
+
+
+def unhealthy(tx: Transaction, reason: str, policy: str) -> int:
+    return tx.append(RowKind.HEALTH, {"reason": reason, "policy": policy})
+
+
+def changes(view: View) -> int:
+    """A number that moves whenever posture or sessions do."""
+    row = view.one("SELECT changes FROM workspace")
+    return row["changes"] if row else 0
+
+
+def transition(tx: Transaction, before: Mapping[str, Any], after: Mapping[str, Any], why: Mapping[str, Any]) -> None:
+    """One thing became another, for a reason: a row, and news for every process that has the file open."""
+    tx.append(RowKind.TRANSITION, {"from": before, "to": after, **why})
+    tx.changed = True

@@ -1,0 +1,144 @@
+"""Which state is this account's? The one of the workspace, or one of its own beside what another account keeps there.
+
+State is foreign where it is sealed with a key that this account does not have and this account never worked in it: it
+came with the folder, or another account works here, or all keys were lost. It is left as it is, and this account has a
+state of its own below it. Where this account did work in it, the same is tampering, which the opening deals with.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, Key
+
+ACCOUNTS = "accounts"
+ELSEWHERE = "workspaces"
+"""Below an account's keys: its states of workspaces whose own folder it may not enter."""
+OF_ANOTHER = (
+    "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
+    "what was chosen there narrows until you choose a posture at a terminal."
+)
+EXCHANGED = (
+    "it is not sealed with this account's key, although this account has worked here: it was exchanged, or the key was "
+    "lost. Choose a posture at a terminal, such as `menugate profile normal`: that puts the file aside as evidence, "
+    "begins a new one, and takes over what was narrower."
+)
+STATE = "state.db"
+SHARED = (".menugate", ACCOUNTS)
+"""Folders in a workspace that everybody who works there goes through."""
+
+
+def known(secrets: Path | None, folder: Path) -> bool:
+    """Did this account work in the state that is kept in this folder?"""
+    return secrets is not None and _mark(secrets, folder).exists()
+
+
+def remember(secrets: Path | None, folder: Path) -> None:
+    """From now on it is known. Where that cannot be written, what is sealed with our key says so all the same."""
+    if secrets is None or known(secrets, folder):
+        return
+    mark = _mark(secrets, folder)
+    with suppress(OSError):
+        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        mark.write_text(f"{folder}\n", "utf-8", "surrogateescape")
+
+
+def state_of(top: Path, secrets: Path | None) -> Path:
+    """The folder in which this account keeps the state of a workspace."""
+    if secrets is not None and shut(top):
+        # Its owner's alone: whether anything narrows there, nobody else can read.
+        return secrets / ELSEWHERE / _named(top)
+    if known(secrets, top) or top.is_symlink():
+        return top
+    key = Key.load(secrets)
+    own = top / ACCOUNTS / key.account if key else None
+    if own is not None and known(secrets, own):
+        return own
+    if secrets is not None and (secrets / KEY).is_dir():
+        # There is no key and none can be made, so nothing is sealed; whoever looks is told why.
+        return top
+    if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)) and owner(top) is None:
+        return top
+    if key is not None and sealed_by(key, top):
+        return top
+    # Only here a key is made for who merely looks: the folder goes by its name.
+    return own or top / ACCOUNTS / Key.load_or_create(secrets).account
+
+
+def every_state(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
+    """Every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of keys."""
+    beside: list[Path] = []
+    with suppress(OSError):
+        beside = sorted((top / ACCOUNTS).iterdir())
+    own = (top, *beside, *(one / ELSEWHERE / _named(top) for one in places))
+    # A Path raises where it may not look.
+    return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
+
+
+def shut(top: Path) -> bool:
+    """Does another account keep its state there, where this one may not enter?"""
+    try:
+        found = top.lstat()
+    except OSError:
+        return False
+    effective = os.access in os.supports_effective_ids
+    may_enter = os.access(top, os.X_OK, effective_ids=effective)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid != os.geteuid() and not may_enter
+
+
+def owner(top: Path) -> os.stat_result | None:
+    """Whose folder root works in; None for everybody else, and where it is root's own."""
+    if os.geteuid() != 0:
+        return None
+    found = next(one for one in (top, *top.parents) if one.exists()).stat()
+    return found if found.st_uid != 0 else None
+
+
+def hand_over(made: Path) -> None:
+    """What root makes in another's folder is that one's: they are not to be left outside of it."""
+    if made.name in SHARED and (whose := owner(made.parent)) is not None:
+        os.chown(made, whose.st_uid, whose.st_gid, follow_symlinks=False)
+
+
+def make_private(folder: Path) -> None:
+    """With whatever is missing above it, each for its owner alone."""
+    for one in reversed([folder, *folder.parents]):
+        if not one.is_dir():
+            one.mkdir(mode=0o700, exist_ok=True)
+            hand_over(one)
+
+
+def foreign_to(folder: Path) -> Path | None:
+    """The state file of another account beside which this folder has its own; None where it is the first."""
+    return folder.parents[1] / STATE if folder.parent.name == ACCOUNTS else None
+
+
+def sealed_by(key: Key, folder: Path) -> bool:
+    """Did somebody with this key write the anchor there?"""
+    text = anchor_text(folder / ANCHOR)
+    return text is not None and Anchor.read(text[:SLOT], key) is not None
+
+
+def anchor_text(path: Path) -> bytes | None:
+    """What stands in an anchor's file, which is never waited for; None where there is none."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(file, SLOT * 2)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+
+
+def _mark(secrets: Path, folder: Path) -> Path:
+    return secrets / "states" / _named(folder)
+
+
+def _named(folder: Path) -> str:
+    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]

@@ -1,0 +1,93 @@
+"""Does a server live that cannot be seen from here? Each holds a lock as long as it lives, which no namespace hides."""
+
+import fcntl
+import json
+import os
+import secrets
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_server.state.location import make_private
+from mcp_server.state.processes import born, namespace, own
+from mcp_server.state.servers import FOLDER
+
+FIRST = "pid:[4026531836]"
+"""The machine's own: the kernel gives it this number."""
+MOST_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Held by a server from before its first call until after the end of its last child."""
+
+    path: Path
+    file: int
+
+    @classmethod
+    def taken(cls, state: Path) -> "Lock":
+        """Its name is nobody else's: in two containers two servers may have the same number."""
+        folder = state / FOLDER
+        make_private(folder)
+        pid = own()
+        name = f"{pid}-{secrets.token_hex(4)}"
+        draft, path = folder / f".{name}.tmp", folder / f"{name}.lock"
+        file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(file, json.dumps({"pid": pid, "born": born(pid), "namespace": namespace()}).encode())
+            # Only now: who finds it finds it held, and with what it says.
+            draft.rename(path)
+        except BaseException:
+            os.close(file)
+            draft.unlink(missing_ok=True)
+            raise
+        return cls(path, file)
+
+    def release(self) -> None:
+        with suppress(OSError):
+            self.path.unlink()
+        os.close(self.file)
+
+
+def unseen(state: Path) -> int | None:
+    """The number of a server that lives and that /proc does not show here, by its own account, 0 where it has none.
+    None where there is no such server, or where it is in another container and we are on the machine itself."""
+    if not sys.platform.startswith("linux"):
+        return None
+    here = namespace()
+    for path in sorted((state / FOLDER).glob("*.lock")):
+        if (said := _held(path)) is None:
+            continue
+        pid, when, there = said
+        if not (pid and when and born(pid) == when) and (here != FIRST or there == here):
+            return pid
+    return None
+
+
+def _held(path: Path) -> tuple[int, str, str] | None:
+    """What the holder says of itself; None where nobody holds it, and then it is taken away."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # Shared: two who look at the same time do not take each other for a server.
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        path.unlink()
+    except BlockingIOError:
+        return _read(file)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return None
+
+
+def _read(file: int) -> tuple[int, str, str]:
+    try:
+        said = json.loads(os.read(file, MOST_BYTES))
+        return int(said["pid"]), str(said["born"]), str(said["namespace"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return 0, "", ""

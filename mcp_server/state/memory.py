@@ -1,0 +1,98 @@
+"""What is remembered of a project? Entries by tier, per principal, none of them for ever.
+
+They lie among the records, under an owner that no tool's drawer has: a tool can look at the memory and not write it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_server.model.documents import MOST_DOCUMENTS, Document, Why
+from mcp_server.model.memory import MOST, Entry, Tier
+from mcp_server.state.documents import Writing, documents, put_document
+from mcp_server.state.engine.rows import RowKind
+from mcp_server.state.engine.transaction import Transaction, View, plain
+
+KIND = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is to be remembered, whose it is, and what it comes from."""
+
+    principal: str
+    said: Sequence[tuple[Tier, str]]
+    by: str
+    """`run` or `person`."""
+    actor: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Session and run, as the ledger names them."""
+
+
+def of_memory(principal: str) -> str:
+    return f"memory:{principal}"
+
+
+def memory(view: View, principal: str) -> Sequence[Entry]:
+    """The oldest first."""
+    found = documents(view, of_memory(principal), KIND, None, MOST_DOCUMENTS, 0)
+    return sorted((_entry(principal, one) for one in found), key=lambda one: (one.at, one.id))
+
+
+def memories(view: View) -> Sequence[Entry]:
+    """Everybody's, for the person whose machine this is."""
+    rows = view.all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
+    return [one for row in rows for one in memory(view, row["owner"].removeprefix("memory:"))]
+
+
+def remember(tx: Transaction, learned: Learned, new_id: Callable[[], str]) -> Sequence[Entry]:
+    """Write these down; one that says what is known already makes that new again. The oldest make room."""
+    owner = of_memory(learned.principal)
+    known = {(one.mark, str(one.body.get("text"))): one for one in documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)}
+    written: list[Entry] = []
+    for tier, text in learned.said:
+        before = known.get((tier, plain(text)))
+        body = {"text": plain(text), "by": learned.by, **learned.actor}
+        draft = Document(KIND, before.id if before else new_id(), body, tier, before.version if before else 0)
+        why = Why("known already" if before else "learned")
+        actor = {"principal": learned.principal, **learned.actor}
+        found = put_document(tx, Writing(owner, draft, why, actor))
+        if isinstance(found, Document):
+            known[tier, plain(text)] = found
+            written.append(_entry(learned.principal, found))
+    _make_room(tx, learned.principal)
+    return written
+
+
+def _make_room(tx: Transaction, principal: str) -> None:
+    every = memory(tx, principal)
+    for tier, most in MOST.items():
+        held = [one for one in every if one.tier is tier]
+        for one in held[: max(len(held) - most, 0)]:
+            forget_entry(tx, one, "made room")
+
+
+def forget_entry(tx: Transaction, one: Entry, event: str = "forgotten") -> None:
+    tx.run(
+        "DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
+        owner=plain(of_memory(one.principal)),
+        kind=KIND,
+        id=one.id,
+    )
+    tx.append(
+        RowKind.RECORD,
+        {"principal": one.principal, "record": KIND, "id": one.id, "event": event, "from": one.tier, "to": None},
+    )
+
+
+def _entry(principal: str, one: Document) -> Entry:
+    body = one.body
+    return Entry(
+        one.id,
+        one.changed,
+        Tier(one.mark),
+        str(body.get("text", "")),
+        principal,
+        str(body.get("session", "")),
+        str(body.get("run", "")),
+        str(body.get("by", "run")),
+    )

@@ -1,0 +1,32 @@
+"""What was said to the person who was not there?"""
+
+import json
+from collections.abc import Sequence
+
+from mcp_server.state.engine.rows import Message
+from mcp_server.state.engine.transaction import Transaction, View, plain
+
+
+def leave_message(tx: Transaction, message: Message) -> str:
+    fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
+    # Not `canonical`, which clips: the person gets all of it.
+    fields |= {"attachments": list(message.attachments), "principal": message.principal}
+    body = json.dumps(fields)
+    tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)
+    return message.id
+
+
+def messages(view: View) -> Sequence[Message]:
+    rows = view.all("SELECT id, read, body FROM messages ORDER BY number")
+    found = ((row["id"], bool(row["read"]), json.loads(row["body"])) for row in rows)
+    return [
+        Message(
+            id, one["at"], one["session"], one["text"], tuple(one["attachments"]), read, str(one.get("principal", ""))
+        )
+        for id, read, one in found
+    ]
+
+
+def read_messages(tx: Transaction, ids: Sequence[str]) -> None:
+    for id in ids:
+        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=plain(id))

@@ -1,0 +1,67 @@
+"""What is kept of a run beside the ledger, and when is it put together?"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mcp_server.state.engine.rows import LET_GO, RowKind
+from mcp_server.state.engine.transaction import Transaction, View, plain
+
+LONGEST_NOTE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A summary was put together, and the ledger says of what."""
+
+    run: str
+    upto: int
+    text: str
+
+
+def note(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -> None:
+    """`said`: kind and text, already without secrets."""
+    for kind, text in said:
+        tx.run(
+            "INSERT INTO notes (run, seq, at, kind, text) VALUES (:run, :seq, :at, :kind, :text)",
+            run=plain(run),
+            seq=seq,
+            at=tx.clock.now_ns(),
+            kind=kind,
+            text=plain(text)[:LONGEST_NOTE],
+        )
+
+
+def let_go(tx: Transaction, before_ns: int) -> None:
+    """What was noted and thought of runs before then is dropped. That it was there stays known, so that nobody is told
+    later that there never was a goal."""
+    tx.run(
+        "INSERT INTO notes (run, seq, at, kind, text)"
+        " SELECT run, 0, max(at), :mark, '' FROM ("
+        "SELECT run, at FROM notes WHERE at < :then AND kind <> :mark"
+        " UNION ALL SELECT run, at FROM thoughts WHERE at < :then) AS gone"
+        " WHERE run NOT IN (SELECT run FROM notes WHERE kind = :mark) GROUP BY run",
+        then=before_ns,
+        mark=LET_GO,
+    )
+    tx.run("DELETE FROM notes WHERE at < :then AND kind <> :mark", then=before_ns, mark=LET_GO)
+    tx.run("DELETE FROM thoughts WHERE at < :then", then=before_ns)
+
+
+def noted(view: View, run: str) -> list[tuple[str, str]]:
+    """What was kept of a run so far, in its order: kind and text."""
+    rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
+    return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
+
+
+def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded | None:
+    """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
+    from mcp_server.state.gathering import of_run  # only who has much to remember needs it
+
+    summary = of_run(tx, run, upto)
+    if summary is None:
+        return None
+    data = summary.text.encode()
+    about = {"principal": summary.principal, "session": summary.facts.get("session"), "run": run, "upto": upto}
+    tx.append(RowKind.SUMMARY, {**about, **why, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    return Folded(run, upto, summary.text)

@@ -1,0 +1,293 @@
+"""In what condition is the state found, and how is it brought into use?
+
+The file's layout is a numbered list of steps; a step is never edited. The ledger keeps each row as the text that was
+hashed. The columns one searches by are computed from that text, so that no copy can say something else than what the
+chain covers; `{session}` and the like stand for the dialect's expression.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_server import __version__
+from mcp_server.model.results import Code, Refusal
+from mcp_server.state.documents import forget_records
+from mcp_server.state.engine.chain import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
+from mcp_server.state.engine.disk import Reserve
+from mcp_server.state.engine.rows import Clock, Condition, RowKind
+from mcp_server.state.engine.sqlite import Link, Lock, network_share, problem, refused, set_aside
+from mcp_server.state.engine.transaction import Transaction, Workspace
+from mcp_server.state.foreign import Found, leave_notices, lost_state, replaced, sealed, segment_beside
+from mcp_server.state.location import SHARED, anchor_text, foreign_to, known, make_private, remember
+from mcp_server.state.peek import held_beside
+from mcp_server.state.posture_changes import settle
+from mcp_server.state.processes import born, own
+from mcp_server.state.segments import hold_on, take_over
+from mcp_server.state.sessions import forget
+from mcp_server.state.verify import beyond, misfit, unfinished
+
+OPENING_ROWS = 500
+FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
+SEARCHED = ("kind", "session", "tool", "code", "at", "run")
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE workspace (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            schema_version INTEGER NOT NULL,
+            changes INTEGER NOT NULL,
+            lost TEXT NOT NULL)""",
+        "INSERT INTO workspace VALUES (1, 0, 0, '')",
+        """CREATE TABLE ledger (
+            seq INTEGER PRIMARY KEY,
+            body TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            kind TEXT GENERATED ALWAYS AS ({kind}),
+            session TEXT GENERATED ALWAYS AS ({session}),
+            tool TEXT GENERATED ALWAYS AS ({tool}),
+            code TEXT GENERATED ALWAYS AS ({code}),
+            at BIGINT GENERATED ALWAYS AS ({at}))""",
+        """CREATE TABLE checkpoints (
+            number INTEGER PRIMARY KEY, seq INTEGER NOT NULL, hash TEXT NOT NULL, at BIGINT NOT NULL,
+            key TEXT NOT NULL, signature TEXT NOT NULL)""",
+        """CREATE TABLE posture (
+            principal TEXT PRIMARY KEY, axes TEXT NOT NULL, epoch INTEGER NOT NULL, mac TEXT NOT NULL)""",
+        """CREATE TABLE sessions (
+            id TEXT PRIMARY KEY,
+            principal TEXT NOT NULL,
+            mode TEXT,
+            stage TEXT,
+            run TEXT NOT NULL,
+            steps INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            pinned INTEGER NOT NULL,
+            handle_digest TEXT,
+            created BIGINT NOT NULL,
+            used BIGINT NOT NULL)""",
+        "CREATE UNIQUE INDEX sessions_by_handle ON sessions (handle_digest)",
+        """CREATE TABLE messages (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, read INTEGER NOT NULL DEFAULT 0,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE seen (
+            session TEXT NOT NULL, path TEXT NOT NULL, size BIGINT NOT NULL, mtime_ns BIGINT NOT NULL,
+            digest TEXT NOT NULL, PRIMARY KEY (session, path))""",
+    ),
+    (
+        """CREATE TABLE records (
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, mark TEXT NOT NULL,
+            version INTEGER NOT NULL, body TEXT NOT NULL, made BIGINT NOT NULL, changed BIGINT NOT NULL,
+            UNIQUE (owner, kind, id))""",
+        "CREATE INDEX records_by_mark ON records (owner, kind, mark)",
+    ),
+    ("ALTER TABLE sessions ADD COLUMN phase TEXT",),
+    (
+        "ALTER TABLE sessions ADD COLUMN reasoned INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE approvals (
+            id TEXT PRIMARY KEY, principal TEXT NOT NULL, asked BIGINT NOT NULL, expires BIGINT NOT NULL,
+            body TEXT NOT NULL, mac TEXT NOT NULL)""",
+        """CREATE TABLE holds (
+            principal TEXT NOT NULL, session TEXT NOT NULL, at BIGINT NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (principal, session))""",
+        """CREATE TABLE thoughts (
+            number INTEGER PRIMARY KEY, session TEXT NOT NULL, run TEXT NOT NULL, at BIGINT NOT NULL,
+            body TEXT NOT NULL)""",
+        """CREATE TABLE reports (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, principal TEXT NOT NULL, session TEXT NOT NULL,
+            at BIGINT NOT NULL, body TEXT NOT NULL)""",
+    ),
+    (
+        # A step from one run to the next belongs to the run that it ends.
+        "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
+        "CREATE INDEX ledger_by_run ON ledger (run) WHERE run IS NOT NULL",
+        """CREATE TABLE notes (
+            number INTEGER PRIMARY KEY, run TEXT NOT NULL, seq BIGINT NOT NULL, at BIGINT NOT NULL,
+            kind TEXT NOT NULL, text TEXT NOT NULL)""",
+        "CREATE INDEX notes_by_run ON notes (run)",
+    ),
+)
+CURRENT = len(STEPS)
+
+
+def version(link: Link) -> int | None:
+    """Which step the file stands at; 0 for an empty one, None for one that is not ours."""
+    tables = link.tables()
+    if not tables:
+        return 0
+    if "workspace" not in tables:
+        return None
+    row = link.cursor.execute("SELECT schema_version FROM workspace").fetchone()
+    return row[0] if row else None
+
+
+def migrate(link: Link, found: int) -> None:
+    """Bring the file up to date. Runs inside the caller's transaction."""
+    columns = {name: link.field(name) for name in SEARCHED} | {"from_run": link.field("from.run")}
+    for step in STEPS[found:]:
+        for statement in step:
+            link.cursor.execute(statement.format(**columns) if "{" in statement else statement)
+    if found < CURRENT:
+        link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
+
+
+def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> Workspace:
+    """`suspicion`: what this process, which had the file open a moment ago, found: it is `gone`, or `damaged`."""
+    try:
+        return _open(path, secrets, (clock, process), suspicion)
+    except Exception as error:
+        told = problem(error, path)
+        # Opening needs a little room, which a full disk has only once the reserve is given up.
+        if told and told.problem.code is Code.STORE_FULL and Reserve(path.with_suffix(".reserve")).spend():
+            return open_workspace(path, secrets, clock, process, suspicion)
+        raise told or error from None
+
+
+def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> Workspace:
+    for folder in reversed(path.parents[: 3 if foreign_to(path.parent) else 1]):
+        make_folder(folder)
+    if share := network_share(path.parent):
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path.parent}` lies on a network file system ({share}), where machines damage each other's state.",
+            "Put the state on a local disk.",
+        )
+    key = Key.load_or_create(secrets)
+    lock = Lock(path.with_suffix(".lock"))
+    try:
+        lock.acquire()
+        mine = known(secrets, path.parent)
+        workspace = _open_locked(path, lock, (key, *who), suspicion, mine)
+        remember(secrets, path.parent)
+        return workspace
+    except BaseException:
+        lock.close()
+        raise
+
+
+def make_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        # It may have come with the workspace, and lead to where a tool reads and writes.
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
+            "Take the link away.",
+        )
+    if folder.is_dir():
+        return
+    if folder.name == SHARED[0] and not folder.parent.is_dir():
+        # Only what belongs to the state is made anew, never the folder that somebody works in.
+        raise refused(
+            Code.STORE_UNAVAILABLE,
+            f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
+            "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
+        )
+    make_private(folder)
+    # The person's repository is not the place for it.
+    (folder / ".gitignore").write_text("*\n")
+
+
+def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str, mine: bool) -> Workspace:
+    key, clock, process = who
+    anchor_path = path.with_name(ANCHOR)
+    link, found = _look(path, clock, suspicion == "damaged")
+    try:
+        old = anchor_text(anchor_path)
+        if found.version and not sealed(link, old, key):
+            link, found = replaced(path, link, clock, mine)
+        elif found.version == 0 and not mine:
+            found = replace(found, segment=segment_beside(path), held=held_beside(path))
+        lost = found.lost or lost_state(found, old, key, suspicion)
+        if lost or (found.segment and found.segment.tampered):
+            set_aside(anchor_path, str(clock.now_ns()))
+            old = None
+        link.durable()
+        anchor = AnchorFile(anchor_path)
+        if found.version == 0:
+            anchor.write(Anchor(0, GENESIS, clock.now_ns(), 0), key)
+            old = anchor.text()
+        reserve = Reserve(path.with_suffix(".reserve"))
+        workspace = Workspace(link, lock, reserve, anchor, key, clock, process, Condition())
+        workspace.condition = _begin_life(workspace, replace(found, lost=lost), old)
+    except BaseException:
+        link.close()
+        raise
+    workspace.full = not reserve.keep()
+    lock.release()
+    return workspace
+
+
+def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Link, Found]:
+    """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
+    link = Link(path)
+    try:
+        damage = link.damage(thorough)
+        found = None if damage else version(link)
+    except BaseException:
+        link.close()
+        raise
+    if not damage and found is not None and found <= CURRENT:
+        return link, Found(found)
+    link.close()
+    if not damage:
+        raise unfit(path, found)
+    name = set_aside(path, str(clock.now_ns()))
+    return Link(path), Found(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
+
+
+def unfit(path: Path, found: int | None) -> Refusal:
+    if found is None:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` is a database, but not menugate's; nothing was written to it.",
+            "Move it away, or keep the state elsewhere.",
+        )
+    if found < CURRENT:
+        return refused(
+            Code.STORE_UNAVAILABLE,
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            "Start menugate here once; it brings the state up to date.",
+        )
+    return refused(
+        Code.STORE_UNAVAILABLE,
+        f"`{path}` comes from a newer menugate (layout {found}; known here: {CURRENT}); nothing was written to it.",
+        "Update menugate to the version that made it.",
+    )
+
+
+def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Condition:
+    """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
+    workspace.link.begin()
+    try:
+        migrate(workspace.link, found.version)
+        tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
+        alarm, segment = misfit(tx, anchor, workspace.key), found.segment
+        if segment:
+            take_over(tx, segment.fields, segment.claims)
+        hold_on(tx, found.held)
+        lost = found.lost or (segment.reason if segment and segment.unread else "")
+        exchanged = segment.reason if segment and segment.tampered and not lost else ""
+        condition = Condition(
+            fresh=found.version == 0,
+            lost=lost,
+            alarms=tuple(one for one in (alarm, exchanged) if one),
+            unfinished=len(unfinished(tx, OPENING_ROWS)),
+        )
+        if alarm:
+            # What the anchor said stays as evidence, because it is about to be written anew.
+            tx.append(
+                RowKind.ALARM, {"reason": alarm, "evidence": (anchor or b"")[:SLOT].decode("ascii", "replace").strip()}
+            )
+        if lost:
+            tx.run("UPDATE workspace SET lost = :lost", lost=lost)
+        leave_notices(tx, condition, segment)
+        # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
+        about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
+        self = {"pid": own(), "born": born(own())}
+        tx.append(RowKind.START, {**self, "version": __version__, "reason": lost or None, **about})
+        settle(tx)
+        forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        workspace.commit(tx)
+        workspace.put_anchor(tx)
+    except BaseException:
+        workspace.link.rollback()
+        raise
+    return condition

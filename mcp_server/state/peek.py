@@ -1,0 +1,113 @@
+"""What stands in a state file that is only looked at, by what comes with Python? The engine takes longer to load."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
+
+from mcp_server.model.posture import Choice
+from mcp_server.model.sessions import Hold
+from mcp_server.state import posture, runs
+from mcp_server.state.engine.chain import ANCHOR, Key
+from mcp_server.state.engine.transaction import View
+from mcp_server.state.location import every_state, foreign_to, sealed_by
+
+if TYPE_CHECKING:
+    import sqlite3
+
+GLIMPSE_SECONDS = 0.1
+MOST_STEPS = 50_000_000
+"""Of the engine, in one statement."""
+MOST_HELD = 1000
+SAID_ELSEWHERE = "it was {} in a state that this account did not seal"
+Held: TypeAlias = Mapping[tuple[str, str], Hold]
+
+
+@contextmanager
+def looked_into(path: Path) -> "Generator[sqlite3.Connection]":
+    """A state file read by what comes with Python. It may be anybody's, so it is not given much time, and nothing that
+    computes is read."""
+    import sqlite3
+
+    address = f"file:{quote(str(path))}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=GLIMPSE_SECONDS)) as plain:
+        plain.row_factory = sqlite3.Row
+        plain.set_progress_handler(lambda: 1, MOST_STEPS)
+        if plain.execute("SELECT 1 FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone():
+            raise sqlite3.DatabaseError("it contains statements that menugate did not put there")
+        yield plain
+
+
+class Glimpse(View):
+    """The file read by what comes with Python, for the one question that cannot wait for the engine."""
+
+    def __init__(self, plain: "sqlite3.Connection", key: Key | None) -> None:
+        self._plain = plain
+        self.key = key
+
+    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+        return [dict(row) for row in self._plain.execute(sql, values)]
+
+
+def glimpse(path: Path, secrets: Path | None, principal: str) -> Choice | None:
+    """What the person chose; None where that was never anything.
+
+    A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
+    Whatever is doubtful counts as the least there is until the state is open and says more.
+    """
+    import sqlite3
+
+    key = Key.load(secrets)
+    key = key if key and sealed_by(key, path.parent) else None
+    if not path.exists():
+        if path.with_name(ANCHOR).exists():
+            return Choice.least(0)
+        # What another account chose here narrows until this one chooses.
+        foreign = foreign_to(path.parent)
+        if foreign is None or not foreign.exists():
+            return None
+        path = foreign
+    try:
+        with looked_into(path) as plain:
+            return posture.choice(Glimpse(plain, key), principal)
+    except sqlite3.Error:
+        return Choice.least(0)
+
+
+def held_beside(path: Path) -> Held:
+    """What the states beside a new one hold, this account's under other keys among them: a pause and a stop only
+    narrow, so they count until the person says at a terminal that it goes on."""
+    base = foreign_to(path.parent) or path
+    mine = [one / path.name for one in every_state(base.parent, ()) if _ours(one / path.name)]
+    return {key: hold for one in (base, *mine) if one != path for key, hold in held_in(one).items()}
+
+
+def held_in(path: Path) -> Held:
+    """What a state holds that this account did not seal, in our own words: what stands there speaks to no model."""
+    import sqlite3
+
+    try:
+        with looked_into(path) as plain:
+            return dict(_claimed(Glimpse(plain, None)))
+    except (sqlite3.Error, ValueError, RecursionError):
+        return {}
+
+
+def _claimed(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
+    if not view.one("SELECT 1 FROM sqlite_master WHERE name = 'holds'"):
+        return
+    for row in view.all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
+        held, key = runs.hold_of(row), (row["principal"], row["session"])
+        # A hold for one run's sake ends with that run, which does not go on here.
+        if held is not None and not held.run and all(isinstance(one, str) for one in key):
+            yield key, replace(held, reason=SAID_ELSEWHERE.format("stopped" if held.stopped else "paused"))
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False

@@ -1,0 +1,205 @@
+"""How does a change of posture come into force, exactly once, whichever process sees the moment come?
+
+Every change is made in the transaction that records what brought it about: the person's word, the outcome of a call,
+the end of a unit. Two processes never make the same one, because the one that commits first has taken it off the list.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcp_server.model.posture import AXES, Change, Choice, Door, Scope, word_of
+from mcp_server.policy import posture
+from mcp_server.policy.posture import Turn, Work
+from mcp_server.state.engine.rows import Changed, Outcome, RowKind
+from mcp_server.state.engine.transaction import Transaction, View
+from mcp_server.state.ledger import transition
+from mcp_server.state.notes import note
+from mcp_server.state.posture import choice, keep_choice, renewed
+from mcp_server.state.segments import adopt
+from mcp_server.state.verify import read_body, running
+
+LOOKED_AT = 20_000
+"""So many of the newest rows are looked at for a unit that is open; one that was silent for longer counts as over."""
+UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
+
+
+def steer(tx: Transaction, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed:
+    """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
+    current = choice(tx, principal)
+    if epoch is not None and tx.epoch(principal) != epoch:
+        return Changed(current)
+    work = Work() if change.unconfirmed else _work(tx, principal, change)
+    made = replace(change, asked=tx.clock.now_ns())
+    if change.door is Door.TERMINAL and not change.unconfirmed:
+        adopt(tx)
+    return _made(tx, principal, posture.asked(renewed(current, tx.epoch(principal)), made, work), "")
+
+
+def confirm(tx: Transaction, principal: str, id: str) -> Choice | None:
+    """The yes that a change waited for; None where there is none of that name, or it waited too long."""
+    current = choice(tx, principal)
+    found = posture.confirmable(current, id, tx.clock.now_ns()) if current else None
+    if current is None or found is None:
+        return None
+    # Whoever asked, the yes is typed at a terminal.
+    change = replace(found, unconfirmed=False, door=Door.TERMINAL)
+    adopt(tx)
+    return _made(tx, principal, posture.asked(current, change, _work(tx, principal, change)), "")
+
+
+def drop(tx: Transaction, principal: str, ids: Iterable[str]) -> list[Turn]:
+    current = choice(tx, principal)
+    turns = posture.dropped(current, ids) if current else []
+    if turns:
+        _made(tx, principal, turns, "")
+    return turns
+
+
+def unit_over(tx: Transaction, principal: str, session: str, milestone: bool = False) -> None:
+    """A unit of work ended; with `milestone` its whole run did."""
+    current = choice(tx, principal) if principal in unsettled(tx) else None
+    if current and (turns := posture.unit_over(current, session, milestone)):
+        _made(tx, principal, turns, session)
+
+
+def conclude(tx: Transaction, outcome: Outcome) -> int:
+    """Put on record how a call went; whatever waited for its end waits no longer."""
+    note(tx, outcome.run, outcome.intent, outcome.notes)
+    seq = tx.append(RowKind.OUTCOME, outcome.fields())
+    if unsettled(tx):
+        _call_over(tx, outcome)
+    return seq
+
+
+def _call_over(tx: Transaction, outcome: Outcome) -> None:
+    row = tx.one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
+    intent = read_body(row["body"]) if row else {}
+    principal = str(intent.get("principal"))
+    released(tx, principal, outcome.intent)
+    completed = outcome.tool == "complete" and outcome.ending == "done"
+    # In `assisted` every call that changes something is a unit, and where calls share no session every call is one.
+    if completed or intent.get("unit") or intent.get("passing"):
+        unit_over(tx, principal, outcome.session, completed)
+
+
+def released(tx: Transaction, principal: str, ended: int = 0) -> None:
+    """Let go what waited for this call, and for calls whose process is no longer there to end them."""
+    current = choice(tx, principal) if principal in unsettled(tx) else None
+    if current is None:
+        return
+    turns = posture.calls_over(current, lambda seq, process: seq == ended or _gone(tx, process))
+    if turns:
+        _made(tx, principal, turns, "")
+
+
+def process_over(tx: Transaction) -> None:
+    """This process ends, and with it whatever it still ran."""
+    tx.append(RowKind.STOP, {})
+    for principal in unsettled(tx):
+        current = choice(tx, principal)
+        if current and (turns := posture.calls_over(current, lambda _seq, process: process == tx.process)):
+            _made(tx, principal, turns, "")
+
+
+def settle(tx: Transaction) -> None:
+    """At a start: calls of processes that were killed are over."""
+    for principal in unsettled(tx):
+        released(tx, principal)
+
+
+def unsettled(tx: Transaction) -> frozenset[str]:
+    """The people for whom something is still to come; asked at every outcome, so it is one plain statement a batch."""
+    if tx.unsettled is None:
+        tx.unsettled = frozenset(name for (name,) in tx.link.cursor.execute(UNSETTLED))
+    return tx.unsettled
+
+
+def _gone(tx: Transaction, process: str) -> bool:
+    return process != tx.process and not running(process)
+
+
+def _made(tx: Transaction, principal: str, turns: Sequence[Turn], session: str) -> Choice:
+    """Put the turns on record and the last of them into the file."""
+    now = turns[0].before
+    for turn in turns:
+        before, after = now, replace(turn.after, epoch=now.epoch + bool(turn.event))
+        now = after
+        if turn.event:
+            why = {"reason": turn.change.reason, "scope": turn.change.scope, "event": turn.event}
+            whose = {"principal": principal, "session": session or turn.change.session, "door": turn.change.door}
+            transition(tx, shown(before), shown(after), {**whose, **why, "change": turn.change.id})
+    keep_choice(tx, principal, now)
+    return now
+
+
+def shown(one: Choice) -> dict[str, object]:
+    """A choice as the ledger has it: what was chosen, and what is still to come."""
+    waiting = [f"{', '.join(described(change))}, {change.scope}" for change in one.waiting]
+    return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
+
+
+def described(change: Change) -> list[str]:
+    return [f"{axis} {word_of(change.axes[axis])}" for axis in AXES if axis in change.axes]
+
+
+def _work(tx: Transaction, principal: str, change: Change) -> Work:
+    match change.scope:
+        case Scope.AFTER_CURRENT_TOOL:
+            return Work(calls=tuple(calls_open(tx, principal, change.session)))
+        case Scope.AFTER_CURRENT_UNIT | Scope.FOR_NEXT_UNIT:
+            return Work(unit=unit_open(tx, principal, change.session))
+        case _:
+            return Work()
+
+
+def calls_open(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
+    """The calls that run now, by number and process."""
+    over: set[object] = set()
+    found: list[tuple[int, str]] = []
+    for seq, row in _newest(view):
+        match row.get("kind"):
+            case RowKind.OUTCOME:
+                over.add(row.get("intent"))
+            case RowKind.STOP:
+                over.add(row.get("process"))
+            case RowKind.INTENT if row.get("principal") == principal and session in ("", row.get("session")):
+                process = str(row.get("process"))
+                if seq not in over and process not in over and running(process):
+                    found.append((seq, process))
+            case _:
+                pass
+    return found
+
+
+def unit_open(view: View, principal: str, session: str = "") -> bool:
+    """Has a session begun something since its last `complete`, in a process that is still there?"""
+    over: set[object] = set()
+    for seq, row in _newest(view):
+        whose, process = row.get("session"), row.get("process")
+        match row.get("kind"):
+            case RowKind.STOP:
+                over.add(process)
+            case RowKind.OUTCOME if row.get("tool") == "complete" and row.get("ending") == "done":
+                over.add(whose)
+            case RowKind.OUTCOME:
+                over.add(row.get("intent"))
+            case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
+                if row.get("unit") and seq in over:
+                    # The change that ended a unit; what the session did before it belongs to that one.
+                    over.add(whose)
+                if not {whose, process} & over and _goes_on(row, seq in over) and running(str(process)):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
+    """Is the unit that this call belongs to still open, as far as the call can say?"""
+    return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
+
+
+def _newest(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
+    rows = view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
+    yield from ((seq, read_body(body)) for seq, body in rows)

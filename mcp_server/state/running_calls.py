@@ -1,0 +1,98 @@
+"""What runs in each server at this moment, and for whom? Each says so in a small file, for `menugate status`.
+
+It is no record and holds nobody up: it is written a moment after something began or ended, and where it cannot be
+written, `menugate pause` still asks the servers themselves.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from mcp_server.state.processes import born, gone, own
+from mcp_server.state.servers import FOLDER, MOST_BYTES, ours
+
+ENDING = ".runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A session whose client is connected and has made calls."""
+
+    session: str
+    principal: str
+    name: str
+    """As the client calls itself; empty where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A call that goes on, or what it left running."""
+
+    tool: str
+    about: str
+    """The first words of what it is about, without secrets."""
+    since: int
+    principal: str
+    session: str
+    client: str
+    over: bool = False
+    """The call itself ended."""
+    processes: Sequence[tuple[int, str]] = ()
+    """Each by its number, and by when it began."""
+    server: int = 0
+
+    @property
+    def runs(self) -> bool:
+        return not self.over or bool(self.living)
+
+    @property
+    def living(self) -> list[int]:
+        return [pid for pid, since in self.processes if not gone(pid, since)]
+
+
+def put_down(state: Path, clients: Sequence[Client], works: Sequence[Work]) -> None:
+    """Whole or not at all: who reads it meanwhile finds the one before."""
+    folder, pid = state / FOLDER, own()
+    fields = {"born": born(pid), "clients": [asdict(one) for one in clients], "works": [asdict(one) for one in works]}
+    draft = folder / f".{pid}{ENDING}.tmp"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            json.dump(fields, out)
+        draft.replace(folder / f"{pid}{ENDING}")
+
+
+def take_up(state: Path) -> None:
+    """This process serves no more; and neither do those that could not say so."""
+    mine = state / FOLDER / f"{own()}{ENDING}"
+    left = [path for path in (state / FOLDER).glob(f"*{ENDING}") if path == mine or _read(path) is None]
+    for path in left:
+        with suppress(OSError):
+            path.unlink()
+
+
+def at_work(states: Sequence[Path]) -> tuple[list[Client], list[Work]]:
+    """Of every server of this account that is still there; what began first comes first."""
+    paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if ours(path))
+    found = [one for path in paths if (one := _read(path)) is not None]
+    works = [work for _, every in found for work in every if work.runs]
+    return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
+
+
+def _read(path: Path) -> tuple[list[Client], list[Work]] | None:
+    """None where it cannot be read, or where its process is not the one that wrote it."""
+    try:
+        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+            return None
+        pid = int(path.name.removesuffix(ENDING))
+        said = cast(dict[str, Any], json.loads(path.read_text("utf-8")))
+        if not said["born"] or gone(pid, said["born"]):
+            return None
+        return [Client(**one) for one in said["clients"]], [replace(Work(**one), server=pid) for one in said["works"]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None

@@ -1,0 +1,217 @@
+"""How does a run stand? Paused or not, what its thoughts came to, and what was found when it was over."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from mcp_server.model.posture import Stage
+from mcp_server.model.reports import Report, report_of
+from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.policy.reasoning import ReasoningOutcome
+from mcp_server.state.approval_questions import stop_all
+from mcp_server.state.engine.rows import Kept, Row, RowKind
+from mcp_server.state.engine.transaction import Transaction, View, plain, whole
+from mcp_server.state.ledger import transition
+from mcp_server.state.sessions import move, places, sessions
+from mcp_server.state.verify import read_body
+
+UNIT_DONE = "a unit is done, and run control `assisted` waits for the person to look at it"
+MOST_ROWS = 20_000
+"""Of the ledger's newest, which a run is looked for in."""
+MOST_THOUGHTS = 200
+
+
+def holds(view: View) -> dict[tuple[str, str], Hold]:
+    """Who is paused, by principal and session; an empty session stands for all of them."""
+    rows = view.all("SELECT * FROM holds")
+    return {(row["principal"], row["session"]): held for row in rows if (held := hold_of(row)) is not None}
+
+
+def paused(view: View) -> dict[tuple[str, str], Hold]:
+    """What of it still pauses somebody: who is held for one run's sake goes on when that run is over."""
+    return {key: held for key, held in holds(view).items() if not (held.run and _over(view, held.run))}
+
+
+def _over(view: View, run: str) -> bool:
+    sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
+    return view.one(sql, run=plain(run), kind=RowKind.DELIVERY) is not None
+
+
+def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
+    """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
+    known = _row(tx, principal, session)
+    held = hold_of(known) if known is not None else None
+    if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
+        return held
+    settled = replace(hold, at=tx.clock.now_ns())
+    _put(tx, principal, session, {name: value for name, value in asdict(settled).items() if name != "at"})
+    _told(tx, principal, session, ("running", "paused"), settled.reason)
+    return settled
+
+
+def go_on(tx: Transaction, principal: str, session: str | None, units: int = 1) -> list[Hold]:
+    """Lift what holds one session, or all of them; `units` may run in `assisted` before the next pause."""
+    found = {key: held for key, held in holds(tx).items() if key[0] == plain(principal) and session in (None, key[1])}
+    lifted = list(found.values())
+    _clear(tx, principal, session)
+    if units > 1:
+        _put(tx, principal, session or "", {"by": "", "units": units})
+    _told(tx, principal, session or "", ("paused" if lifted else "running", "running"), f"next {units}")
+    return lifted
+
+
+def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
+    """Begin one unit of an assisted run, the last that was allowed pauses it; or what already holds it."""
+    rows = [row for key in dict.fromkeys((place, "")) if (row := _row(tx, session.principal, key))]
+    for row in rows:
+        held = hold_of(row)
+        if held is not None and held.run in ("", session.run):
+            return held
+    granted = next((row for row in rows if hold_of(row) is None), None)
+    left = (whole(json.loads(granted["body"]).get("units")) if granted else 1) - 1
+    if granted is not None and left > 0:
+        _put(tx, session.principal, granted["session"], {"by": "", "units": left})
+        return None
+    if granted is not None:
+        _clear(tx, session.principal, granted["session"])
+    pause(tx, session.principal, place, Hold(Holder.UNIT, UNIT_DONE))
+    return None
+
+
+def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[Kept, ...]:
+    """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
+    mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
+    stop_all(tx, principal, session)
+    moved: list[Kept] = []
+    for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
+        one = next(one for one in mine if one.id == id)
+        after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
+        settled = move(tx, one, after, {"reason": "stop", "scope": "now"})
+        assert isinstance(settled, Kept), "read in the same transaction"
+        # Its other places went along.
+        moved += places(tx, id)
+        tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
+    _clear(tx, principal, session)
+    pause(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
+    return tuple(moved)
+
+
+def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -> None:
+    tx.run(
+        "INSERT INTO thoughts (session, run, at, body) VALUES (:session, :run, :at, :body)",
+        session=plain(session.id),
+        run=plain(session.run),
+        at=tx.clock.now_ns(),
+        body=json.dumps(asdict(outcome)),
+    )
+
+
+def thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
+    """What this run's thoughts came to, in their order; the newest where they are many."""
+    rows = view.all(
+        "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
+        session=plain(session),
+        run=plain(run),
+        most=MOST_THOUGHTS,
+    )
+    return [ReasoningOutcome(**json.loads(row["body"])) for row in reversed(rows)]
+
+
+def deliver(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
+    """From here on the run is delivered, whatever comes."""
+    whose = {"principal": session.principal, "session": session.id, "run": session.run}
+    return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
+
+
+def calls_of(view: View, session: Session) -> Sequence[Row]:
+    """The rows of a run, in their order: what ran, what came of it, and what did not run."""
+    rows = view.all(
+        "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
+        " WHERE session = :session ORDER BY seq",
+        most=MOST_ROWS,
+        session=plain(session.id),
+    )
+    found = [Row(row["seq"], row["hash"], row["body"], read_body(row["body"])) for row in rows]
+    mine = {row.seq for row in found if row.fields.get("run") == session.run}
+    return [row for row in found if row.seq in mine or row.fields.get("intent") in mine]
+
+
+def put_report(tx: Transaction, report: Report) -> None:
+    """One per run; what was found once is not written over."""
+    at = tx.clock.now_ns()
+    tx.run(
+        "INSERT INTO reports (run, principal, session, at, body) VALUES (:run, :principal, :session, :at, :body)"
+        " ON CONFLICT (run) DO NOTHING",
+        run=plain(report.run),
+        principal=plain(report.principal),
+        session=plain(report.session),
+        at=at,
+        body=json.dumps(asdict(replace(report, at=at))),
+    )
+    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
+    whose = {"principal": report.principal, "session": report.session, "run": report.run}
+    asked = report.opinion
+    # What left this machine, and to whom, is on record also where nothing came of it.
+    sent = {"asked": asked.model, "place": asked.place, "sent_bytes": asked.sent} if asked else {}
+    tx.append(RowKind.REPORT, whose | found | sent)
+
+
+def report(view: View, run: str | None, principal: str | None = None) -> Report | None:
+    """The newest where no run is named; another person's where none is named."""
+    conditions = ["1 = 1"]
+    values: dict[str, Any] = {}
+    if run is not None:
+        conditions.append("run = :run")
+        values["run"] = plain(run)
+    if principal is not None:
+        conditions.append("principal = :principal")
+        values["principal"] = plain(principal)
+    where = " AND ".join(conditions)
+    row = view.one(f"SELECT body FROM reports WHERE {where} ORDER BY number DESC LIMIT 1", **values)  # noqa: S608  # our own words
+    return report_of(json.loads(row["body"])) if row else None
+
+
+def _row(view: View, principal: str, session: str) -> dict[str, Any] | None:
+    return view.one(
+        "SELECT * FROM holds WHERE principal = :principal AND session = :session",
+        principal=plain(principal),
+        session=plain(session),
+    )
+
+
+def hold_of(row: Mapping[str, Any]) -> Hold | None:
+    """None where the row only grants further units. One that cannot be read holds."""
+    try:
+        body = json.loads(row["body"])
+        if body["by"] == "":
+            return None
+        stopped = body.get("stopped") is True
+        return Hold(Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), whole(row["at"]), stopped)
+    except (ValueError, TypeError, KeyError):
+        return Hold(Holder.PERSON, "what paused it cannot be read", at=whole(row["at"]))
+
+
+def _put(tx: Transaction, principal: str, session: str, body: Mapping[str, Any]) -> None:
+    tx.run(
+        "INSERT INTO holds (principal, session, at, body) VALUES (:principal, :session, :at, :body)"
+        " ON CONFLICT (principal, session) DO UPDATE SET at = excluded.at, body = excluded.body",
+        principal=plain(principal),
+        session=plain(session),
+        at=tx.clock.now_ns(),
+        body=json.dumps(dict(body)),
+    )
+
+
+def _clear(tx: Transaction, principal: str, session: str | None) -> None:
+    """Forget what holds this session; every one of the principal's where none is named."""
+    if session is None:
+        tx.run("DELETE FROM holds WHERE principal = :principal", principal=plain(principal))
+        return
+    where = {"principal": plain(principal), "session": plain(session)}
+    tx.run("DELETE FROM holds WHERE principal = :principal AND session = :session", **where)
+
+
+def _told(tx: Transaction, principal: str, session: str, way: tuple[str, str], reason: str) -> None:
+    before, after = ({"run_state": one} for one in way)
+    transition(tx, before, after, {"principal": principal, "session": session, "reason": reason, "scope": "now"})

@@ -1,0 +1,163 @@
+"""What does each running server judge by? Each says so in a small file of its own, for the person's commands."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from mcp_server.state.processes import born, gone
+
+FOLDER = "servers"
+MOST_BYTES = 2 << 20
+STOP = signal.SIGUSR1
+"""Told by it, a server ends everything that runs: a signal needs no room on any disk."""
+OBEYED, LOOK = 0, 0.02
+"""The date by which a server's file says that it did; a date needs no room either."""
+
+
+CLOSED = (
+    "{path} cannot be read, so which servers, clients and calls there are here is not known. "
+    "Type `chmod {mode} {path}`, then look again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server judges by."""
+
+    pid: int
+    born: str
+    config: str | None = None
+    """The operator's file, where there is one that counts."""
+    profile: str | None = None
+    """What was asked for at its start, beside the files."""
+    max_profile: str | None = None
+    menus: Sequence[str] = ()
+    since: int = 0
+    """When it began to judge by what it judges by now."""
+    fault: str = ""
+    """Why what is on disk now does not hold; the last that was valid does."""
+    restart: Sequence[str] = ()
+    """What changed on disk and holds from its next start on."""
+    texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    """What holds in place of what is on disk, by file, or that there is none; only where there is a fault."""
+    older: Sequence[Mapping[str, str | None]] = ()
+    """What the files said before, where it holds as well: what came after it has not yet lain still."""
+    stoppable: bool = False
+    """It understands `STOP`; any other process would die of that."""
+
+    @property
+    def differs(self) -> list[str]:
+        """What of the files does not hold in this server, in words for the person."""
+        told: list[str] = []
+        if self.fault:
+            told.append(f"Process {self.pid} goes on under the last valid rules: {self.fault}.")
+        if self.older:
+            told.append(
+                f"Process {self.pid} also forbids what these files forbade before, until a valid one has lain still."
+            )
+        if self.restart:
+            names = ", ".join(f"`{name}`" for name in self.restart)
+            told.append(f"Process {self.pid} runs without the changes to {names}; start it again for them to hold.")
+        return told
+
+
+def publish(state: Path, said: Server) -> None:
+    """Whole or not at all: who reads it meanwhile finds the one before."""
+    folder = state / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    draft = folder / f".{said.pid}.tmp"
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(file, "w", encoding="utf-8") as out:
+        json.dump(asdict(said), out)
+    draft.replace(_file(state, said.pid))
+
+
+def withdraw(state: Path, pid: int) -> None:
+    """It serves no more; and neither do those that could not say so."""
+    left = [path for path in (state / FOLDER).glob("*.json") if _read(path) is None]
+    for path in (_file(state, pid), *left):
+        with suppress(OSError):
+            path.unlink()
+
+
+def servers(state: Path) -> list[Server]:
+    """Those that are still there, the one of the lowest number first."""
+    found = (_read(path) for path in (state / FOLDER).glob("*.json"))
+    return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+
+
+def unreadable(state: Path) -> str:
+    """Why nobody can tell which servers run here, and what to type; empty where that can be read."""
+    folder = state / FOLDER
+    try:
+        every = [folder, *folder.iterdir()] if folder.exists() else []
+    except OSError:
+        every = []
+        if not os.access(folder, os.R_OK | os.X_OK):
+            return CLOSED.format(path=folder, mode="700")
+    need = {True: os.R_OK | os.W_OK | os.X_OK, False: os.R_OK}
+    shut = next((one for one in every if not one.name.startswith(".") and not os.access(one, need[one.is_dir()])), None)
+    return CLOSED.format(path=shut, mode="700" if shut.is_dir() else "600") if shut and shut.exists() else ""
+
+
+def stop_unwritten(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
+    """Have everything end where no order can be written: this account's servers that did so in time, and those that
+    did not."""
+    found = [(state, one) for state in states for one in servers(state) if ours(_file(state, one.pid))]
+    for state, one in found:
+        with suppress(OSError):
+            os.utime(_file(state, one.pid))
+        # Looked at once more: a signal of this kind must meet nobody who came to the number since.
+        if one.stoppable and not gone(one.pid, one.born):
+            with suppress(OSError):
+                os.kill(one.pid, STOP)
+    until = time.monotonic() + patience
+    waiting = found
+    while waiting and time.monotonic() < until:
+        waiting = [(state, one) for state, one in waiting if not gone(one.pid, one.born) and not _did(state, one.pid)]
+        time.sleep(LOOK if waiting else 0)
+    silent = [one.pid for _, one in waiting]
+    return [one.pid for _, one in found if one.pid not in silent], silent
+
+
+def ours(path: Path) -> bool:
+    """Did this account write it? Another one could name any process of ours there."""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def obeyed(state: Path, pid: int) -> None:
+    """Nothing runs here any more."""
+    with suppress(OSError):
+        os.utime(_file(state, pid), (OBEYED, OBEYED))
+
+
+def _did(state: Path, pid: int) -> bool:
+    try:
+        return _file(state, pid).stat().st_mtime == OBEYED
+    except OSError:
+        return False
+
+
+def _file(state: Path, pid: int) -> Path:
+    return state / FOLDER / f"{pid}.json"
+
+
+def _read(path: Path) -> Server | None:
+    """None where it cannot be read, or where its process is not the one that wrote it."""
+    try:
+        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+            return None
+        fields: Any = json.loads(path.read_text("utf-8"))
+        said = Server(**cast(dict[str, Any], fields))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    return said if said.born and born(said.pid) == said.born else None

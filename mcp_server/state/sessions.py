@@ -1,0 +1,165 @@
+"""Where does each session stand, and how does it move without two moving it at once?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcp_server.model.posture import Stage
+from mcp_server.model.sessions import PLACE, Session
+from mcp_server.state.approval_questions import end_run
+from mcp_server.state.engine.rows import Changed, Kept
+from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.ledger import transition
+from mcp_server.state.notes import let_go
+
+SHARED = ("stage", "run", "phase", "reasoned")
+"""What is the run's, and so the same in all places of a session."""
+
+
+def _place(session: Session) -> dict[str, Any]:
+    return {name: getattr(session, name) for name in ("mode", "stage", "run", "pinned", "phase")}
+
+
+def course(session: Session) -> tuple[object, ...]:
+    """How far its run is."""
+    return tuple(getattr(session, name) for name in SHARED)
+
+
+def _kept(row: Mapping[str, Any]) -> Kept:
+    stage = Stage(row["stage"]) if row["stage"] in list(Stage) else None
+    id, _, place = row["id"].partition(PLACE)
+    session = Session(
+        id=id,
+        place=place,
+        principal=row["principal"],
+        mode=row["mode"],
+        stage=stage,
+        run=row["run"],
+        steps=row["steps"],
+        version=row["version"],
+        pinned=bool(row["pinned"]),
+        reasoned=bool(row["reasoned"]),
+        phase=row["phase"],
+    )
+    return Kept(session, row["handle_digest"], row["created"], row["used"])
+
+
+def session(view: View, key: str) -> Kept | None:
+    row = view.one("SELECT * FROM sessions WHERE id = :id", id=plain(key))
+    return _kept(row) if row else None
+
+
+def places(view: View, id: str) -> list[Kept]:
+    """Every place of one session."""
+    rows = view.all(
+        "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
+        id=plain(id),
+        stem=(stem := f"{plain(id)}{PLACE}"),
+        length=len(stem),
+    )
+    return [_kept(row) for row in rows]
+
+
+def session_by_handle(view: View, digest: str) -> Kept | None:
+    row = view.one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=plain(digest))
+    return _kept(row) if row else None
+
+
+def sessions(view: View) -> Sequence[Kept]:
+    return [_kept(row) for row in view.all("SELECT * FROM sessions ORDER BY used DESC")]
+
+
+def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Kept:
+    """Make a session known, or give a known one its handle. Where it stands is changed by `move` alone."""
+    now = tx.clock.now_ns()
+    tx.run(
+        "INSERT INTO sessions"
+        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, phase, handle_digest, created, used)"
+        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :phase, :digest,"
+        " :now, :now)"
+        " ON CONFLICT (id) DO UPDATE SET used = excluded.used,"
+        " handle_digest = coalesce(excluded.handle_digest, sessions.handle_digest)",
+        **_columns(put),
+        digest=handle_digest,
+        now=now,
+    )
+    tx.changed = True
+    found = session(tx, put.key)
+    assert found is not None, "just written"
+    return found
+
+
+def _columns(one: Session) -> dict[str, Any]:
+    return {
+        "id": plain(one.key),
+        "principal": plain(one.principal),
+        "mode": one.mode,
+        "stage": one.stage,
+        "run": one.run,
+        "steps": one.steps,
+        "version": one.version,
+        "pinned": int(one.pinned),
+        "reasoned": int(one.reasoned),
+        "phase": one.phase,
+    }
+
+
+def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> Kept | Changed:
+    """Take a session from one place to the next, unless somebody moved it meanwhile."""
+    current = session(tx, before.key)
+    if current is None and before.version == 0:
+        current = put_session(tx, before, None)
+    if current is None or current.session.version != before.version or current.session.principal != before.principal:
+        return Changed(current.session if current else None)
+    settled = replace(after, id=before.id, place=before.place, principal=before.principal, version=before.version + 1)
+    tx.run(
+        "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
+        " pinned = :pinned, reasoned = :reasoned, phase = :phase, used = :now WHERE id = :id",
+        **{name: value for name, value in _columns(settled).items() if name != "principal"},
+        now=tx.clock.now_ns(),
+    )
+    # A step within the same place is bookkeeping, not a transition.
+    if _place(settled) != _place(before):
+        whose = {"principal": before.principal, "session": before.id}
+        transition(tx, _place(before), _place(settled), {**whose, **why})
+    if course(settled) != course(before):
+        _take_along(tx, before, settled)
+    if settled.run != before.run:
+        end_run(tx, before, settled.run)
+    tx.changed = True
+    return replace(current, session=settled, used=tx.clock.now_ns())
+
+
+def _take_along(tx: Transaction, before: Session, after: Session) -> None:
+    """The run is as far in every place of the session as it is in this one."""
+    tx.run(
+        "UPDATE sessions SET stage = :stage, run = :run, reasoned = :reasoned, phase = :phase, version = version + 1,"
+        " steps = CASE WHEN :run = :was THEN steps ELSE 0 END"
+        " WHERE (id = :session OR substr(id, 1, :length) = :stem) AND id <> :id AND run = :was",
+        **{name: value for name, value in _columns(after).items() if name in ("id", *SHARED)},
+        was=before.run,
+        session=plain(before.id),
+        stem=(stem := f"{plain(before.id)}{PLACE}"),
+        length=len(stem),
+    )
+
+
+def pass_by(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
+    """Put on record how a session moved that is not written down, because nobody could come back to it."""
+    if after.run != before.run:
+        end_run(tx, before, after.run)
+    if _place(after) != _place(before):
+        whose = {"principal": before.principal, "session": before.id}
+        transition(tx, _place(before), _place(after), {**whose, **why})
+
+
+def touch(tx: Transaction, id: str, used: int) -> None:
+    tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=plain(id), used=used)
+
+
+def forget(tx: Transaction, before_ns: int) -> None:
+    """Let go of sessions nobody used since then, and of what was noted of runs before."""
+    let_go(tx, before_ns)
+    tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
+    tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)
+    tx.run("DELETE FROM holds WHERE session <> '' AND at < :then", then=before_ns)

@@ -1,0 +1,125 @@
+"""Who is told that runs are stopped or paused, and what came of it there?
+
+An order is one row that every server of the workspace finds with the next change; each answers it with a row of its
+own. They lie among the records and are no document of anybody's: what came of a halt is gone a day later.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.verify import running
+
+OWNER, ORDER, SERVER, ANSWER = "halts", "order", "server", "answer"
+KEPT_NS = 24 * 3600 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to become of what runs: ended, or only named."""
+
+    id: str
+    principal: str
+    """Empty for everybody, which only the terminal may mean."""
+    session: str | None
+    """None for all of the principal's."""
+    ends: bool
+    reason: str
+    everybody: bool = False
+    """Whoever asks may hear what others run: it is the person at the terminal."""
+
+    def covers(self, principal: str, session: str) -> bool:
+        return self.principal in ("", plain(principal)) and self.session in (None, plain(session))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one server did: in words, what it ended, what goes on all the same, and what others run."""
+
+    ended: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    of_others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An order that was, and the servers that have to answer."""
+
+    order: Order
+    servers: tuple[str, ...] = ()
+
+
+def enlist(tx: Transaction) -> frozenset[str]:
+    """From here on this process may run something, and answers orders; those given before are not meant for it."""
+    _put(tx, OWNER, SERVER, tx.process, {})
+    return frozenset(one.id for one in orders(tx))
+
+
+def discharge(tx: Transaction) -> None:
+    _drop(tx, OWNER, SERVER, tx.process)
+
+
+def give(tx: Transaction, order: Order) -> Given:
+    """Written down in the same transaction as the hold: who hears of one finds the other."""
+    _forget(tx)
+    settled = replace(order, principal=plain(order.principal))
+    _put(tx, OWNER, ORDER, order.id, asdict(settled))
+    tx.changed = True
+    return Given(settled, tuple(row["id"] for row in _rows(tx, OWNER, SERVER)))
+
+
+def orders(view: View) -> Sequence[Order]:
+    return [Order(**json.loads(row["body"])) for row in _rows(view, OWNER, ORDER)]
+
+
+def answer(tx: Transaction, id: str, said: Answer) -> None:
+    _put(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(said))
+
+
+def answers(view: View, id: str) -> dict[str, Answer]:
+    """By the process that gave it."""
+    found = ((row["id"], json.loads(row["body"])) for row in _rows(view, f"{OWNER}:{id}", ANSWER))
+    return {process: Answer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
+
+
+def forget_answers(tx: Transaction, id: str) -> None:
+    tx.run("DELETE FROM records WHERE owner = :owner", owner=f"{OWNER}:{id}")
+
+
+def _forget(tx: Transaction) -> None:
+    """What is too old to be waited for, and servers that ended without a word."""
+    tx.run(
+        "DELETE FROM records WHERE (owner = :owner AND kind = :kind OR owner LIKE :answers) AND changed < :then",
+        owner=OWNER,
+        kind=ORDER,
+        answers=f"{OWNER}:%",
+        then=tx.clock.now_ns() - KEPT_NS,
+    )
+    for row in _rows(tx, OWNER, SERVER):
+        if not running(row["id"]):
+            _drop(tx, OWNER, SERVER, row["id"])
+
+
+def _rows(view: View, owner: str, kind: str) -> list[dict[str, Any]]:
+    sql = "SELECT id, body FROM records WHERE owner = :owner AND kind = :kind ORDER BY number"
+    return view.all(sql, owner=plain(owner), kind=kind)
+
+
+def _put(tx: Transaction, owner: str, kind: str, id: str, body: Mapping[str, Any]) -> None:
+    tx.run(
+        "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
+        " VALUES (:owner, :kind, :id, '', 1, :body, :now, :now)"
+        " ON CONFLICT (owner, kind, id) DO UPDATE SET body = excluded.body, changed = excluded.changed",
+        owner=plain(owner),
+        kind=kind,
+        id=plain(id),
+        body=json.dumps(dict(body)),
+        now=tx.clock.now_ns(),
+    )
+
+
+def _drop(tx: Transaction, owner: str, kind: str, id: str) -> None:
+    where = {"owner": owner, "kind": kind, "id": plain(id)}
+    tx.run("DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id", **where)

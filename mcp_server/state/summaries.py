@@ -1,0 +1,242 @@
+"""What is worth knowing of a run when its beginning is forgotten? Goals, decisions, plan, open issues, outputs.
+
+Pure: the same rows and notes give the same bytes, wherever and whenever. Times are UTC, and nothing is sorted by a
+language's rules. Reasoning is not in it, because it is never written down.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from mcp_server.state.engine.rows import LET_GO, Row
+from mcp_server.state.engine.transaction import plain
+
+MOST_LINES = 20
+LONGEST_LINE = 400
+HEADINGS = {
+    "goals": "Goals",
+    "decisions": "Decisions",
+    "plan": "Current plan",
+    "issues": "Open issues",
+    "outputs": "Important outputs",
+}
+NOTHING = {
+    "goals": "None was told.",
+    "decisions": "None was taken.",
+    "plan": "None was told.",
+    "issues": "None.",
+    "outputs": "None yet.",
+}
+KEPT_NO_LONGER = "Kept no longer: what was noted of a run is dropped after 30 days."
+"""Said of whatever is empty in a run that once had notes."""
+KINDS = ("goal", "decision", "plan", "issue", "file", "message", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a tool said is worth remembering of a call, or the file that the call changed."""
+
+    seq: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    run: str
+    principal: str
+    facts: Mapping[str, Any]
+    sections: Mapping[str, tuple[str, ...]]
+    let_go: bool = False
+    """Some of what was noted of it is kept no longer."""
+
+    @property
+    def text(self) -> str:
+        """As Markdown."""
+        facts = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in self.facts.items())
+        parts = [f"# Summary of run {self.run}", facts]
+        for key, heading in HEADINGS.items():
+            lines = self.sections[key] or (KEPT_NO_LONGER if self.let_go else NOTHING[key],)
+            parts.append(f"## {heading}\n\n" + "\n".join(f"- {line}" for line in lines))
+        return "\n\n".join(parts) + "\n"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {"run": self.run, "principal": self.principal, "facts": dict(self.facts), "let_go": self.let_go} | {
+            key: list(lines) for key, lines in self.sections.items()
+        }
+
+
+@dataclass(slots=True)
+class _Told:
+    """The rows of a run, sorted out."""
+
+    intents: dict[int, Row] = field(default_factory=dict[int, Row])
+    outcomes: dict[int, Row] = field(default_factory=dict[int, Row])
+    """By the intent they belong to."""
+    refusals: list[Row] = field(default_factory=list[Row])
+    moves: list[Row] = field(default_factory=list[Row])
+    choices: list[Row] = field(default_factory=list[Row])
+
+    def take(self, row: Row) -> None:
+        match row.kind:
+            case "intent":
+                self.intents[row.seq] = row
+            case "outcome":
+                self.outcomes[int(row.fields.get("intent") or 0)] = row
+            case "refusal" | "question":
+                self.refusals.append(row)
+            case "transition" if "profile" in sides(row)[1]:
+                self.choices.append(row)
+            case "transition" | "delivery":
+                self.moves.append(row)
+            case _:
+                pass
+
+    def ending(self, intent: int) -> str:
+        return str(self.outcomes[intent].fields.get("ending")) if intent in self.outcomes else "unknown"
+
+
+def summarised(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int | None = None) -> Summary:
+    """`rows` are those of the run, and the person's choices made meanwhile; `upto` is the last call that counts."""
+    told = _Told()
+    for row in rows:
+        of_call = int(row.fields.get("intent") or row.seq) if row.kind == "outcome" else row.seq
+        if upto is None or of_call <= upto:
+            told.take(row)
+    said: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for note in notes:
+        if (upto is None or note.seq <= upto) and note.kind in said:
+            said[note.kind].append(note.text)
+    sections = {
+        "goals": said["goal"],
+        "decisions": [*_decisions(told), *said["decision"]],
+        "plan": said["plan"][-1:] or list(_standing(told)),
+        "issues": [*_issues(told), *said["issue"]],
+        "outputs": list(_outputs(told, said)),
+    }
+    # Notes that say the same are one; the newest are kept, and how many were left out is said.
+    let_go = any(note.kind == LET_GO for note in notes)
+    return Summary(run, _principal(rows), _facts(told), {key: _kept(lines) for key, lines in sections.items()}, let_go)
+
+
+def _principal(rows: Iterable[Row]) -> str:
+    return next((str(row.fields["principal"]) for row in rows if row.fields.get("principal")), "")
+
+
+def _kept(lines: Iterable[str]) -> tuple[str, ...]:
+    once = list(dict.fromkeys(_one_line(line) for line in lines))
+    left_out = len(once) - MOST_LINES
+    return tuple(once) if left_out <= 0 else (f"({left_out} earlier ones left out)", *once[left_out:])
+
+
+def _one_line(text: str) -> str:
+    # Half a surrogate pair from a hostile caller is written out, so that every summary can be encoded.
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= LONGEST_LINE else flat[: LONGEST_LINE - 1] + "…"
+
+
+def _facts(told: _Told) -> dict[str, Any]:
+    rows = [*told.intents.values(), *told.outcomes.values(), *told.refusals, *told.moves]
+    if not rows:
+        return {"calls": 0}
+    endings = Counter(told.ending(seq) for seq in told.intents)
+    first = min(rows, key=lambda row: row.seq)
+    return {
+        "session": str(first.fields.get("session") or ""),
+        "from": _moment(first.at),
+        "to": _moment(max(row.at for row in rows)),
+        "calls": len(told.intents),
+        "done": endings["done"],
+        "failed": endings["problem"],
+        "refused": len(told.refusals),
+        "rows": f"{first.seq} to {max(row.seq for row in rows)}",
+    }
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _decisions(told: _Told) -> Iterator[str]:
+    for row in sorted([*told.moves, *told.choices], key=lambda row: row.seq):
+        before, after = sides(row)
+        if row.kind == "delivery":
+            yield f"Delivered as {row.fields.get('status')}."
+        elif "profile" in after:
+            changed = [f"{axis} {after[axis]}" for axis in after if axis != "epoch" and before.get(axis) != after[axis]]
+            yield f"The person chose {', '.join(changed) or 'nothing new'}."
+        elif before.get("mode") != after.get("mode"):
+            yield f"Went from {_place(before)} to {_place(after)}."
+        elif before.get("run") != after.get("run"):
+            yield f"Ended the run: {row.fields.get('reason')}."
+
+
+def sides(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What it was before a transition, and after."""
+    before, after = row.fields.get("from"), row.fields.get("to")
+    return (
+        cast(dict[str, Any], before) if isinstance(before, dict) else {},
+        cast(dict[str, Any], after) if isinstance(after, dict) else {},
+    )
+
+
+def _place(of: Mapping[str, Any]) -> str:
+    return f"`{of['mode']}`" if of.get("mode") else "ROOT"
+
+
+def _standing(told: _Told) -> Iterator[str]:
+    """What can be said of a plan that nobody told: where the run stands, and what it did last."""
+    if not told.intents:
+        return
+    last = told.intents[max(told.intents)]
+    where = f"mode `{last.fields['mode']}`" if last.fields.get("mode") else "ROOT"
+    ended = {"unknown": "has not ended yet"}.get(told.ending(last.seq), f"ended as {told.ending(last.seq)}")
+    yield f"Stands in {where}, stage {last.fields.get('stage')}; the last call, `{last.fields.get('tool')}`, {ended}."
+
+
+def _issues(told: _Told) -> Iterator[str]:
+    """What did not go, and did not go later either."""
+    went = {
+        _call(row): row.seq for seq, row in told.intents.items() if told.ending(seq) == "done"
+    }  # the last time that this very call was done
+    counted: Counter[str] = Counter()
+    for row in told.refusals:
+        if went.get(_call(row), 0) < row.seq:
+            word = "waits for the person's yes" if row.kind == "question" else "was refused"
+            why = row.fields.get("reason") or "no reason recorded"
+            counted[f"`{row.fields.get('tool')}` {word} ({row.fields.get('code')}): {why}"] += 1
+    for seq, row in told.intents.items():
+        if went.get(_call(row), 0) >= seq:
+            continue
+        ending = told.ending(seq)
+        if ending == "unknown":
+            counted[f"`{row.fields.get('tool')}` has no recorded end"] += 1
+        elif ending != "done":
+            counted[f"`{row.fields.get('tool')}` failed ({told.outcomes[seq].fields.get('code') or ending})"] += 1
+    for line, times in counted.items():
+        yield line if times == 1 else f"{line} ({times} times)"
+
+
+def _call(row: Row) -> tuple[object, object]:
+    return row.fields.get("tool"), row.fields.get("arguments_sha256")
+
+
+def _outputs(told: _Told, said: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    # A file changed twice counts where it was changed last.
+    for path in reversed(dict.fromkeys(reversed(said["file"]))):
+        yield f"Changed `{path}`."
+    shown: dict[str, list[int]] = {}
+    for seq, row in told.intents.items():
+        if told.ending(seq) == "done":
+            size = int(told.outcomes[seq].fields.get("shown_bytes") or 0)
+            shown.setdefault(str(row.fields.get("tool")), []).append(size)
+    for tool in sorted(shown):
+        times = len(shown[tool])
+        yield f"`{tool}` was done {'once' if times == 1 else f'{times} times'}, {sum(shown[tool]):,} characters shown."
+    for message in said["message"]:
+        yield f"Told the person: {message}"
+    for answer in said["answer"]:
+        yield f"Final answer: {answer}"

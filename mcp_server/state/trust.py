@@ -1,0 +1,80 @@
+"""Which folder's own files does the person trust, as they were when trust was given?
+
+Trust is given to a content: its digest is what is written down, so that trust ends by itself with the first byte that
+changes. One small file for each folder, in the person's own state; what is not sealed with the person's key is as if
+it were not there.
+"""
+
+import hashlib
+import json
+import os
+import secrets as randomness
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from mcp_server.model.results import Refusal
+from mcp_server.state.account import HOMELESS
+from mcp_server.state.engine.chain import Key, canonical
+
+
+@dataclass(frozen=True)
+class Trusted:
+    secrets: Path | None
+    """Where the person's keys are kept; where they are nowhere, nobody is trusted for longer than a process lives."""
+
+    def holds(self, folder: Path, digest: str) -> bool:
+        """Was trust given to exactly this content of this folder?"""
+        return self.given(folder) == digest
+
+    def given(self, folder: Path) -> str | None:
+        """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
+        if self.secrets is None:
+            return None
+        try:
+            found: Any = json.loads(_path(self.secrets, folder).read_text("utf-8"))
+            key = Key.load(self.secrets)
+        except (OSError, ValueError, RecursionError):
+            return None
+        if key is None or not isinstance(found, dict):
+            return None
+        said = cast(dict[str, Any], found)
+        digest, mac = said.get("sha256"), said.get("mac")
+        if not isinstance(digest, str) or not isinstance(mac, str):
+            return None
+        return digest if key.sealed(_sealing(folder, digest), mac) else None
+
+    def give(self, folder: Path, digest: str) -> None:
+        if self.secrets is None:
+            raise Refusal(HOMELESS)
+        mac = Key.load_or_create(self.secrets).mac(_sealing(folder, digest))
+        path = _path(self.secrets, folder)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(file, canonical({"folder": str(folder), "sha256": digest, "mac": mac}).encode() + b"\n")
+            os.fsync(file)
+        finally:
+            os.close(file)
+        draft.replace(path)
+
+    def take(self, folder: Path) -> bool:
+        """False where there was none to take."""
+        given = self.given(folder) is not None
+        if self.secrets is not None:
+            _path(self.secrets, folder).unlink(missing_ok=True)
+        return given
+
+    def place(self, folder: Path) -> Path | None:
+        """Where it is written down."""
+        return None if self.secrets is None else _path(self.secrets, folder)
+
+
+def _path(secrets: Path, folder: Path) -> Path:
+    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return secrets / "trusted" / f"{name}.json"
+
+
+def _sealing(folder: Path, digest: str) -> str:
+    return canonical({"trusted": str(folder), "sha256": digest})

@@ -1,0 +1,215 @@
+"""How does a tool speak to its client? One port over two eras.
+
+In the legacy era a question is a request back over the same stream, and the tool waits. In the modern one there is no
+way back: the call ends with the question, and starts again from the top with the answer and the sealed state it
+carries. Answers given in earlier rounds travel inside that state.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
+from pydantic import BaseModel, ValidationError
+
+from mcp_server.calls.request import Interruption
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.wire.caller import Caller, Context, capabilities, connection
+from mcp_server.wire.notifications import Notices
+
+ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
+    "elicitation/create": (types.ElicitRequest, types.ElicitResult),
+    "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
+    "roots/list": (types.ListRootsRequest, types.ListRootsResult),
+}
+NO_ANSWER: Mapping[str, Any] = {"action": "cancel"}
+"""What an answer counts as that has not the shape of one."""
+LOG_LEVEL = "menugate log level"
+"""Where a legacy connection keeps what `logging/setLevel` asked for."""
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Waiting(Interruption):
+    """The call ends here with questions to the client."""
+
+    def __init__(self, questions: Mapping[str, dict[str, Any]], state: str) -> None:
+        super().__init__("waiting for the client")
+        self.answer = {"resultType": "input_required", "inputRequests": dict(questions), "requestState": state}
+
+
+class Unsupported(Interruption):
+    """The client lacks what the call cannot do without, and the protocol has an error for that."""
+
+    recorded_as = "unsupported"
+
+    def __init__(self, needed: Mapping[str, Any]) -> None:
+        super().__init__("the client cannot do what this call needs")
+        self.error = MCPError(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            f"this call needs a client that supports {', '.join(needed)}",
+            {"requiredCapabilities": dict(needed)},
+        )
+
+
+class Backchannel:
+    def __init__(self, ctx: Context, caller: Caller, notices: Notices, patience: float) -> None:
+        self._ctx = ctx
+        self._caller = caller
+        self._notices = notices
+        self._patience = patience
+        self._answered, asked, self._notes = self._earlier()
+        self.carried = asked | self._answered.keys()
+        """The questions this call is sent back with; sealed, so that nobody answers what was never asked."""
+
+    @property
+    def name(self) -> str:
+        return self._caller.client
+
+    def can(self, what: str) -> bool:
+        if not (self._caller.modern or self._ctx.session.can_send_request):
+            return False
+        have = capabilities(self._ctx)
+        form = have.elicitation is not None and (have.elicitation.form is not None or have.elicitation.url is None)
+        return {
+            "elicitation": form,
+            "elicitation.url": have.elicitation is not None and have.elicitation.url is not None,
+            "sampling": have.sampling is not None,
+            "sampling.tools": have.sampling is not None and have.sampling.tools is not None,
+            "roots": have.roots is not None,
+        }.get(what, False)
+
+    def noted(self, key: str) -> str:
+        return self._notes.get(key, "") if self._has_answer(key) else ""
+
+    async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
+        if note:
+            self._notes[key] = note
+        return (await self.request_all({key: (method, params)}))[key]
+
+    async def request_all(
+        self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        for method, params in questions.values():
+            self._require(method, params)
+        if not self._caller.modern:
+            return {key: await self._ask(method, params) for key, (method, params) in questions.items()}
+        open_questions = {
+            key: {"method": method, "params": dict(params)}
+            for key, (method, params) in questions.items()
+            if not self._has_answer(key, method)
+        }
+        if open_questions:
+            state = {"answered": self._answered, "asked": [*open_questions], "notes": self._notes}
+            raise Waiting(open_questions, json.dumps(state))
+        return {key: self._answered[key] for key in questions}
+
+    async def changed(self, what: str, uri: str = "") -> None:
+        await self._notices.changed(self._caller.principal, what, uri)
+
+    async def log(self, level: str, data: Any, logger: str | None = None) -> None:
+        least = self._least_level()
+        if least not in LEVELS or LEVELS.index(level) < LEVELS.index(least):
+            return
+        params = {"level": level, "data": data} | ({"logger": logger} if logger else {})
+        note = types.LoggingMessageNotification.model_validate({"method": "notifications/message", "params": params})
+        await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+
+    def _least_level(self) -> str | None:
+        """The SDK sends everything in the legacy era; in the modern one a request without a level wants nothing."""
+        if self._caller.modern:
+            return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+        return connection(self._ctx).state.get(LOG_LEVEL, "debug")
+
+    def _require(self, method: str, params: Mapping[str, Any]) -> None:
+        what = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}[
+            method
+        ]
+        what = "elicitation.url" if params.get("mode") == "url" else what
+        if self.can(what):
+            return
+        if self._caller.modern:
+            raise Unsupported({what.partition(".")[0]: {}})
+        raise Refusal(
+            Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Go on without asking through it.")
+        )
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        request, answer = ASKABLE[method]
+        question = request.model_validate({"method": method, "params": dict(params)})
+        try:
+            with self._notices.dialog() as dialog:
+                reply = await self._ctx.session.send_request(
+                    question,
+                    answer,
+                    request_read_timeout_seconds=self._patience,
+                    metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
+                )
+        except MCPError as error:
+            late = error.code == REQUEST_TIMEOUT
+            what = "did not answer in time" if late else "answered with an error"
+            raise Refusal(
+                Problem(Code.TIMEOUT if late else Code.TOOL_FAILED, f"the client {what}.", "Go on without asking.")
+            ) from error
+        except ValidationError:
+            return misshapen(method)
+        if dialog.cancelled_caught:
+            raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
+        return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def _earlier(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
+        """What was answered in earlier rounds, asked in the last, and noted with it. The state was sealed by us and is
+        bound to this very request."""
+        state = (self._ctx.params or {}).get("requestState")
+        if not self._caller.modern or not isinstance(state, str):
+            return {}, frozenset(), {}
+        found = json.loads(state)
+        return dict(found.get("answered", {})), frozenset(found.get("asked", ())), dict(found.get("notes", {}))
+
+    def _has_answer(self, key: str, method: str = "elicitation/create") -> bool:
+        if key in self._answered:
+            return True
+        given: Any = cast(dict[str, Any], (self._ctx.params or {}).get("inputResponses") or {}).get(key)
+        if given is None or key not in self.carried:
+            # An answer without the sealed question is to nothing that we asked about this call.
+            return False
+        try:
+            ASKABLE[method][1].model_validate(given, by_name=False)
+        except ValidationError:
+            given = misshapen(method)
+        self._answered[key] = given
+        return True
+
+
+def misshapen(method: str) -> Mapping[str, Any]:
+    """A form was answered, though with nothing that can be read: that is no protocol error, and the call goes on to say
+    so. What else was asked for cannot be done without."""
+    if method == "elicitation/create":
+        return NO_ANSWER
+    wrong = "the client answered with something that does not have the form of an answer."
+    raise Refusal(Problem(Code.TOOL_FAILED, wrong, "Go on without asking."))
+
+
+def mended(ctx: Context) -> Context:
+    """The request with answers that the SDK lets through, for it would refuse the whole of it for a single one that is
+    misshapen. Whether each is an answer to its own question is looked at later."""
+    params = ctx.params or {}
+    given, state = params.get("inputResponses"), params.get("requestState")
+    if "inputResponses" in params and not isinstance(given, Mapping) and isinstance(state, str):
+        given = dict.fromkeys(json.loads(state).get("asked", ()))
+    if not isinstance(given, Mapping):
+        return ctx
+    answers = {key: one if _readable(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()}
+    return replace(ctx, params={**params, "inputResponses": answers})
+
+
+def _readable(given: Any) -> bool:
+    for _, answer in ASKABLE.values():
+        with suppress(ValidationError):
+            answer.model_validate(given, by_name=False)
+            return True
+    return False

@@ -1,0 +1,165 @@
+"""What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, and an orderly end."""
+
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.runner import serve_loop
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mcp_server.model.menus import Menus
+from mcp_server.wire.http_access import LONGEST_BODY, Admission, Door, Limits
+from mcp_server.wire.http_limits import bounded
+from mcp_server.wire.server import MenuServer
+
+IDLE_SECONDS = 1800.0
+GRACE_SECONDS = 2
+CLOSED_BY_DOOR = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""Host and Origin are compared by our door, exactly; the SDK's comparison takes prefixes."""
+
+
+@dataclass
+class SseEndpoint:
+    """The older transport: one long answer for what the server says, and a POST for each thing the client says."""
+
+    server: MenuServer
+    transport: SseServerTransport
+    most: int
+    open: int = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.open >= self.most:
+            await PlainTextResponse("too many streams are open", 503)(scope, receive, send)
+            return
+        self.open += 1
+        try:
+            async with self.transport.connect_sse(scope, receive, send) as (reader, writer):
+                # Not `server.run`: it would enter the server's lifespan once for every stream.
+                options = self.server.create_initialization_options()
+                await serve_loop(self.server, reader, writer, lifespan_state={}, init_options=options)
+        finally:
+            self.open -= 1
+
+
+def application(server: MenuServer, menus: Menus, limits: Limits, ready: Callable[[], bool]) -> Starlette:
+    manager = StreamableHTTPSessionManager(
+        app=server,
+        security_settings=CLOSED_BY_DOOR,
+        max_sessions=limits.sessions,
+        session_idle_timeout=IDLE_SECONDS,
+        max_request_body_size=LONGEST_BODY,
+    )
+    sse = SseServerTransport("/messages/", security_settings=CLOSED_BY_DOOR, max_request_body_size=LONGEST_BODY)
+    endpoint = StreamableHTTPASGIApp(manager)
+
+    async def pinned(scope: Scope, receive: Receive, send: Send) -> None:
+        if menus.get(scope["path_params"]["mode"]) is None:
+            names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
+            await PlainTextResponse(f"there is no such mode; there are {names}", 404)(scope, receive, send)
+            return
+        await endpoint(scope, receive, send)
+
+    async def health(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    async def readiness(_request: Request) -> JSONResponse:
+        return JSONResponse({"ready": ready()}, 200 if ready() else 503)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None, None]:
+        async with manager.run():
+            yield
+
+    return Starlette(
+        routes=[
+            Route("/mcp", endpoint),
+            Route("/mcp/{mode}", Asgi(pinned)),
+            Route("/sse", SseEndpoint(server, sse, limits.sse), methods=["GET"]),
+            Mount("/messages/", app=sse.handle_post_message),
+            Route("/healthz", health, methods=["GET"]),
+            Route("/readyz", readiness, methods=["GET"]),
+        ],
+        lifespan=lifespan,
+    )
+
+
+@dataclass(frozen=True)
+class Asgi:
+    """An application that a route calls as it is: a bare function would be taken for a request handler."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A bound socket. Made with its protocol number, without which asyncio leaves Nagle's delay on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((host, port))
+    # Who connects from now on is taken in as soon as there is somebody to do it.
+    bound.listen(1024)
+    bound.set_inheritable(False)
+    return bound
+
+
+class Endable(uvicorn.Server):
+    """Ends when it is told to, at once and only then: the signals are ours, and what they end is more than this.
+
+    Left to itself uvicorn takes the signals, and raises them anew once it has ended: the process would die of them
+    before the state is written down.
+    """
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
+
+
+async def serve_http(
+    app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
+) -> None:
+    """`started` is called with what ends it."""
+    door = Door(AuthContextMiddleware(app), admission)
+    config = uvicorn.Config(
+        door,
+        http=bounded(admission.limits),
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Nobody stands in front whose word about the caller would count.
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=75,
+    )
+    server = Endable(config)
+
+    def end() -> None:
+        server.end()
+        door.end()
+
+    started(end)
+    await server.serve(sockets=[bound])
+
+
+def local_hosts(host: str, port: int) -> frozenset[str]:
+    """The Host headers a loopback server answers to: its own names with its own port."""
+    names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+    return frozenset(f"{name}:{port}" for name in names)

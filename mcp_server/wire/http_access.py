@@ -1,0 +1,250 @@
+"""Who may come in over HTTP, and with what? Asked of every request before anything else sees it.
+
+Host and Origin are compared exactly (a page in the person's browser can send requests to this port), the token before
+a byte of the body is read, and the body is bounded in size and time and has to be JSON that everybody reads alike.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mcp_server.wire.caller import MODERN
+from mcp_server.wire.encoding import begun, encoded, replacing
+from mcp_server.wire.jsonrpc import NotStrict, message, no_answer
+from mcp_server.wire.pages import asks_first, permit, shown
+
+LONGEST_BODY = 4 * 1024 * 1024
+LONGEST_HEADERS = 16 * 1024
+ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
+OPEN = frozenset({"/healthz", "/readyz"})
+WHOLE = "menugate.whole"
+"""In the scope of a request of which every byte is there."""
+METADATA = "/.well-known/"
+"""Where clients without a token look for somebody who gives them one. They are told that there is nobody."""
+
+
+@dataclass(eq=False)
+class Refused(Exception):
+    status: int
+    reason: str
+    code: int = -32600
+    request_id: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may come in, and how slowly."""
+
+    head_seconds: float = 10.0
+    body_seconds: float = 10.0
+    unread_seconds: float = 30.0
+    """In which nothing of an answer is taken."""
+    requests: int = 512
+    """That are being read or answered at once."""
+    streams: int = 2000
+    """That stay open, for what the server has to say."""
+    sessions: int = 2000
+    sse: int = 200
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Who is let in."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+    keys: Mapping[str, str]
+    """SHA-256 of a token -> the principal it proves. Empty where nobody needs one."""
+    limits: Limits = Limits()
+
+
+@dataclass
+class Places:
+    most: int
+    taken: int = 0
+
+    def __enter__(self) -> None:
+        """One of them."""
+        if self.taken >= self.most:
+            raise Refused(503, "too many requests at once; try again")
+        self.taken += 1
+
+    def __exit__(self, *_exception: object) -> None:
+        self.taken -= 1
+
+
+class Door:
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self.app = app
+        self.admission = admission
+        self._requests = Places(admission.limits.requests)
+        self._streams = Places(admission.limits.streams)
+        self._kept: set[asyncio.Task[None] | None] = set()
+        """Whose stream stays open until somebody leaves."""
+        self._ending = False
+
+    def end(self) -> None:
+        """Nothing stays open from now on. Whoever waits for an answer has a moment more."""
+        self._ending = True
+        for task in self._kept:
+            if task is not None:
+                task.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            headers = self._checked(scope)
+            send = shown(headers.get("origin"), send)
+            if asks_first(scope, headers):
+                await permit(headers, send)
+                return
+            if scope["path"] in OPEN or scope["path"].startswith(METADATA):
+                await self.app(scope, receive, send)
+                return
+            self._known(scope, headers)
+            # Before the body, because half a body holds memory too.
+            with self._places(scope, headers):
+                if scope["method"] == "GET":
+                    await self._keep(scope, receive, send)
+                else:
+                    received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
+                    await self.app(scope, received, replacing(scope, send))
+        except Refused as refused:
+            await _answer(send, refused)
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            await _cut(scope, send)
+
+    async def _keep(self, scope: Scope, receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        self._kept.add(task)
+        try:
+            await self.app(scope, receive, replacing(scope, send))
+        finally:
+            self._kept.discard(task)
+
+    def _checked(self, scope: Scope) -> dict[str, str]:
+        raw: list[tuple[bytes, bytes]] = scope["headers"]
+        headers: dict[str, str] = {}
+        size = 0
+        for name, value in raw:
+            size += len(name) + len(value)
+            plain = name.decode("latin-1")
+            if plain in ONCE and plain in headers:
+                raise Refused(400, "a header that may come once came twice")
+            headers[plain] = value.strip().decode("latin-1")
+        if size > LONGEST_HEADERS:
+            raise Refused(431, "the headers are too large")
+        # The parser leaves blanks around a value, which are no part of it. Nothing that was said is kept to be said
+        # again, and the SDK has no answer at all for who asks for that: such a stream begins anew.
+        scope["headers"] = [(name, value.strip()) for name, value in raw if name != b"last-event-id"]
+        if headers.get("host", "").lower() not in self.admission.hosts:
+            raise Refused(421, "this server does not answer to that Host")
+        if (origin := headers.get("origin")) is not None and origin.lower() not in self.admission.origins:
+            raise Refused(403, "this Origin may not call this server")
+        return headers
+
+    def _places(self, scope: Scope, headers: Mapping[str, str]) -> Places:
+        """Streams stay for hours; they are counted apart and cannot use up the places of those who only ask."""
+        lasting = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
+        return self._streams if lasting else self._requests
+
+    def _known(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        keys = self.admission.keys
+        if not keys:
+            return
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        given = hashlib.sha256(token.encode("latin-1")).hexdigest()
+        principal = next((name for key, name in keys.items() if hmac.compare_digest(key, given)), None)
+        if kind.lower() != "bearer" or principal is None:
+            raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
+
+    async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+        kind, _, parameters = headers.get("content-type", "").partition(";")
+        if kind.strip().lower() != "application/json":
+            raise Refused(400, "the content type has to be application/json")
+        if parameters.strip() and parameters.strip().lower().replace('"', "") != "charset=utf-8":
+            raise Refused(415, "the only charset here is utf-8")
+        seconds = self.admission.limits.body_seconds
+        try:
+            # Most requests come whole, and nothing is waited for.
+            async with nullcontext() if WHOLE in scope else asyncio.timeout(seconds):
+                body = await _read(headers, receive)
+        except TimeoutError:
+            raise Refused(408, f"the body did not arrive within {seconds:g} s") from None
+        try:
+            message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
+        except NotStrict as wrong:
+            if wrong.answers is not None:
+                await self._unanswered(scope, receive, wrong.answers)
+            raise Refused(400, wrong.reason, wrong.code, wrong.request_id) from None
+        return _again(body, receive)
+
+    async def _unanswered(self, scope: Scope, receive: Receive, question: str | int) -> None:
+        """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
+        refused."""
+
+        async def unheard(_message: Message) -> None:
+            return None
+
+        await self.app(scope, _again(encoded(no_answer(question)), receive), unheard)
+
+
+async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
+    declared = headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > LONGEST_BODY:
+        raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+    body = bytearray()
+    while True:
+        part = await receive()
+        if part["type"] != "http.request":
+            raise Refused(400, "the client left before the body was there")
+        body += part.get("body", b"")
+        if len(body) > LONGEST_BODY:
+            raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+        if not part.get("more_body", False):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The same request for whoever reads it next; after the body, the real connection with its disconnect."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return first.pop() if first else await receive()
+
+    return replay
+
+
+async def _cut(scope: Scope, send: Send) -> None:
+    """The end of the server takes this request back."""
+    if not begun(scope):
+        await _answer(send, Refused(503, "this server has ended"))
+        return
+    with suppress(RuntimeError):  # it had just ended by itself
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _answer(send: Send, refused: Refused) -> None:
+    error = {"code": refused.code, "message": refused.reason}
+    body = json.dumps({"jsonrpc": "2.0", "id": refused.request_id, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="menugate"'))
+    if refused.status == 408:
+        # Not after a body that is too large: closed before all of it came, the connection would take the answer along.
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

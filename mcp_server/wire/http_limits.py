@@ -1,0 +1,102 @@
+"""How long may the head of a request be, how long may it take, and how long may its answer lie unread?
+
+What uvicorn leaves open. It keeps a head of any length and waits for its end for ever, for anybody who can connect: the
+door behind it, which asks for the token, only sees heads that are complete. And it waits for ever for a client that
+takes nothing of its answer, whose place at the door nobody else has meanwhile.
+"""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from mcp_server.wire.http_access import LONGEST_HEADERS, WHOLE, Limits
+
+MOST_UNREAD = 2 * LONGEST_HEADERS
+"""Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
+
+
+class Bounded(HttpToolsProtocol):
+    limits: Limits
+    _length = 0
+    _deadline: asyncio.TimerHandle | None = None
+    _in_head = True
+    _patience: asyncio.TimerHandle | None = None
+    _unsent = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._settle()
+        self._taken()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._length += len(data)
+        super().data_received(data)
+        if self._in_head and self._length and self._deadline is None:
+            # Nearly every head comes whole, and needs no clock.
+            self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
+        if self._length > MOST_UNREAD:
+            self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._length = False, 0
+        self._settle()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_head, self._length = True, 0
+        self.scope[WHOLE] = True  # pyright: ignore[reportGeneralTypeIssues]  # a key of our own
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self) -> None:
+        self._taken()
+        super().resume_writing()
+
+    def _wait_for_reader(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._patience = self.loop.call_later(self.limits.unread_seconds, self._unread)
+
+    def _unread(self) -> None:
+        if self.transport.get_write_buffer_size() < self._unsent:
+            # Slow, but it reads.
+            self._wait_for_reader()
+        else:
+            self.transport.abort()
+
+    def _taken(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _late(self) -> None:
+        self._deadline = None
+        self._refuse(b"408 Request Timeout", f"the request did not arrive within {self.limits.head_seconds:g} s")
+
+    def _settle(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: bytes, reason: str) -> None:
+        self._settle()
+        if self.transport.is_closing():
+            return
+        # There is no cycle before the first request.
+        if self._length and getattr(self.cycle, "response_complete", True):
+            head = b"HTTP/1.1 " + status + b"\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+            body = reason.encode()
+            self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()
+
+
+def bounded(limits: Limits) -> type[HttpToolsProtocol]:
+    """The class uvicorn makes one of for every connection."""
+    return type("Bounded", (Bounded,), {"limits": limits})

@@ -1,0 +1,255 @@
+"""Who has to be told that a list changed, and how long does `menu_enter` wait for them to look?
+
+Hosts that list again start doing so a few milliseconds after the notice, but build their next request to the model at
+the same moment. So the notice goes out first, and the answer to `menu_enter` is held until the new list was fetched,
+half a second at most. A client that let the half second pass once is not waited for again.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import anyio
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourcesListChanged
+from mcp_types import INVALID_PARAMS, ToolListChangedNotification
+
+from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.sessions import Sessions
+from mcp_server.model.menus import Listing
+from mcp_server.model.posture import Posture
+from mcp_server.model.sessions import Session
+from mcp_server.wire.caller import Caller, Context, connection
+from mcp_server.wire.listings import Listings
+
+AFTERTHOUGHT = 0.05
+"""Seconds between the new list going out and the answer: the host has to take it in."""
+EVENTS: dict[str, Callable[[], ServerEvent]] = {
+    "tools": ToolsListChanged,
+    "prompts": PromptsListChanged,
+    "resources": ResourcesListChanged,
+}
+Ear: TypeAlias = tuple[str, str | None]
+MOST_STREAMS = 2000
+MOST_LEARNED = 1000
+MOST_FOLLOWED = 1000
+LONGEST_URI = 2000
+TELLING = 1.0
+"""Seconds a client has to take a notice in."""
+
+
+@dataclass(eq=False)
+class Watch:
+    """One client's list: what it shows, and whether it is worth waiting for the client to look at it."""
+
+    client: str
+    principal: str
+    seat: Seat
+    face: Listing
+    tell: Callable[[str, str], Awaitable[None]] | None = None
+    """How a legacy connection is told; None where only listen streams are."""
+    uris: set[str] = field(default_factory=set[str])
+    relists: bool | None = None
+    quiet: bool = False
+    """A change of a list is not told unless a listen stream was opened for it: it would do this client harm."""
+    shows: tuple[str, ...] | None = None
+    """The tools on the list the client knows of, or was told to fetch; None as long as it knows of none."""
+    awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
+    """One for each call that waits for the list to be fetched."""
+
+    @property
+    def ear(self) -> Ear:
+        """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
+        return self.principal, self.seat.session.mode if self.seat.session.pinned else None
+
+    def listed(self, shows: tuple[str, ...]) -> None:
+        self.shows = shows
+        for event in self.awaited:
+            event.set()
+
+    def turn(self, sessions: Sessions, seat: Seat) -> Session | None:
+        """The connection stands at that place of its session from now on; where it stood, None where it stays."""
+        here = self.seat
+        if seat is here or seat.session.id != here.session.id:
+            return None
+        self.seat = sessions.turn(here, seat)
+        return here.session
+
+    def follow(self, uri: str) -> None:
+        followable({*self.uris, uri})
+        self.uris.add(uri)
+
+
+def followable(uris: Collection[str]) -> None:
+    """What a client follows is kept as long as it stays."""
+    if len(uris) > MOST_FOLLOWED or any(len(uri) > LONGEST_URI for uri in uris):
+        limits = f"{MOST_FOLLOWED} resources, whose addresses have at most {LONGEST_URI} characters"
+        raise MCPError(
+            INVALID_PARAMS, f"one client can follow at most {limits}; unsubscribe from what you need no more"
+        )
+
+
+class Notices:
+    def __init__(self, listings: Listings, posture: Callable[[str], Posture], patience: float) -> None:
+        self._listings = listings
+        self._posture = posture
+        self._patience = patience
+        self._watches: set[Watch] = set()
+        self._standing: dict[Ear, Watch] = {}
+        self._buses: dict[Ear, InMemorySubscriptionBus] = {}
+        self._listens: dict[Ear, ListenHandler] = {}
+        self._learned: dict[str, bool] = {}
+        self._dialogs: set[anyio.CancelScope] = set()
+        self._closed = False
+
+    def watch(self, watch: Watch) -> Watch:
+        host = self._listings.hosts.named(watch.client)
+        watch.relists = host.relists if host else self._learned.get(watch.client)
+        watch.quiet = host is not None and not host.notices
+        self._watches.add(watch)
+        return watch
+
+    def unwatch(self, watch: Watch) -> None:
+        self._watches.discard(watch)
+
+    async def moved(
+        self, seat: Seat, before: Session, watch: Watch, aside: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
+        on the stream of its own answer, where nothing else may reach it."""
+        seeing = [one for one in self._watches if one.seat is seat and self._is_other(one, before)]
+        if watch not in seeing:
+            await self._tell(seeing)
+            return
+        # Made before anybody is told: a quick client has fetched its list before the notice is known to be out.
+        fetched = anyio.Event()
+        watch.awaited.add(fetched)
+        try:
+            await self._tell(seeing)
+            if aside is not None and not watch.quiet:
+                await aside()
+            await self._settle(watch, fetched)
+        finally:
+            watch.awaited.discard(fetched)
+
+    async def elsewhere(self, seats: Collection[Seat], principals: Collection[str]) -> None:
+        """These seats were moved, and these people's posture changed, behind everybody's back."""
+        affected = [one for one in self._watches if one.seat in seats or one.principal in principals]
+        await self._tell([one for one in affected if self._is_other(one)])
+
+    async def changed(self, principal: str, what: str, uri: str) -> None:
+        connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
+        await self._tell(connected, what, uri)
+        event = ResourceUpdated(uri) if what == "resource" else EVENTS[what]()
+        for ear in [one for one in self._buses if one[0] == principal]:
+            await self._buses[ear].publish(event)
+
+    def listen(self, watch: Watch) -> ListenHandler:
+        """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
+        for all who listen to that list without a connection that would be remembered."""
+        if watch not in self._watches and watch.ear not in self._standing:
+            watch.shows = self._listings.names(watch.face, watch.seat.session, self._posture(watch.principal))
+            self._watches.add(watch)
+            self._standing[watch.ear] = watch
+        handler = self._listens.get(watch.ear)
+        if handler is None:
+            bus = self._buses[watch.ear] = InMemorySubscriptionBus()
+            handler = self._listens[watch.ear] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
+        return handler
+
+    def close(self) -> None:
+        """End the open listen streams and dialogs: one that stays open keeps the server from stopping."""
+        self._closed = True
+        for handler in self._listens.values():
+            handler.close()
+        for dialog in tuple(self._dialogs):
+            dialog.cancel()
+
+    @contextmanager
+    def dialog(self) -> Generator[anyio.CancelScope, None, None]:
+        """A legacy client is asked. It is taken back while its stream is open, for who reads that would be waited for
+        later, by the SDK and for seconds."""
+        with anyio.CancelScope() as scope:
+            self._dialogs.add(scope)
+            if self._closed:
+                scope.cancel()
+            try:
+                yield scope
+            finally:
+                self._dialogs.discard(scope)
+
+    def _is_other(self, watch: Watch, before: Session | None = None) -> bool:
+        """Does the list show anything else than before? From here on it counts as shown, because now it is told."""
+        posture = self._posture(watch.principal)
+        was = watch.shows
+        if was is None and before is not None:
+            was = self._listings.names(watch.face, before, posture)
+        watch.shows = self._listings.names(watch.face, watch.seat.session, posture)
+        return watch.shows != was
+
+    async def _tell(self, watches: Collection[Watch], what: str = "tools", uri: str = "") -> None:
+        async with anyio.create_task_group() as group:
+            for watch in watches:
+                wanted = uri in watch.uris if what == "resource" else not watch.quiet
+                if watch.tell is not None and wanted:
+                    group.start_soon(_told, watch.tell, what, uri)
+        for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
+            await self._buses[ear].publish(EVENTS[what]())
+
+    async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
+        if watch.relists is False or watch.quiet:
+            return
+        with anyio.move_on_after(self._patience) as patience:
+            await fetched.wait()
+        watch.relists = not patience.cancelled_caught
+        if watch.client and not self._listings.hosts.named(watch.client):
+            if len(self._learned) >= MOST_LEARNED:
+                self._learned.clear()
+            self._learned[watch.client] = watch.relists
+        if watch.relists:
+            await anyio.sleep(AFTERTHOUGHT)
+
+
+async def _told(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
+    """A client that does not read its stream is not waited for: the others are to hear of it as well."""
+    with anyio.move_on_after(TELLING):
+        await tell(what, uri)
+
+
+def teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
+    """How one legacy connection is told, later and from anywhere. Never raises: a closed one is told nothing."""
+    link = connection(ctx)
+
+    async def tell(what: str, uri: str) -> None:
+        match what:
+            case "tools":
+                await link.send_tool_list_changed()
+            case "prompts":
+                await link.send_prompt_list_changed()
+            case "resources":
+                await link.send_resource_list_changed()
+            case _:
+                await link.send_resource_updated(uri)
+
+    return tell
+
+
+def aside(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
+    """Over HTTP a legacy client hears notices on a stream that it may not have opened; the answer to its own request
+    is a stream too, and always there."""
+    if who.modern or who.transport != "http":
+        return None
+
+    async def told() -> None:
+        await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
+
+    return told

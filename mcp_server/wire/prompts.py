@@ -1,0 +1,180 @@
+"""What can be read and said, beside the tools? Prompts, resources, templates and their completions."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CompleteRequestParams,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
+
+from mcp_server.model.tool_packs import Artifact, Command, Pack, Prompt, PromptArgument, Resource, Speaker, Template
+from mcp_server.wire.translate import whole
+
+MOST_COMPLETIONS = 100
+PLACEHOLDER = re.compile(r"\$\d+")
+"""What opencode sends for every argument, to put what was typed into the answer: for a text that is right, but it tells
+a command that acts nothing."""
+NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+
+
+@dataclass(frozen=True)
+class Offers:
+    packs: tuple[Pack, ...]
+    commands: tuple[Command, ...] = ()
+    """The person's own, before whose names a pack's prompt stands back."""
+    artifacts: tuple[Artifact, ...] = ()
+
+    @property
+    def prompts(self) -> Iterator[Prompt]:
+        taken = {command.name for command in self.commands}
+        return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
+
+    def spoken(self, person: bool) -> Iterator[Command | Prompt]:
+        """Whatever `prompts/list` shows. `person`: the host is known to keep prompts for its user; others get every
+        prompt by themselves or hand them to their model, so that a command that acts is not for them."""
+        return chain((one for one in self.commands if person or not one.acts), self.prompts)
+
+    @property
+    def resources(self) -> Iterator[Resource]:
+        return (resource for pack in self.packs for resource in pack.resources)
+
+    @property
+    def templates(self) -> Iterator[Template]:
+        return (template for pack in self.packs for template in pack.templates)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of the prompts."""
+        return frozenset(prompt.name for prompt in self.spoken(person=True))
+
+    def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
+        one_page(params)
+        return NOT_CACHED | {"prompts": [_prompt(one, person) for one in self.spoken(person)]}
+
+    def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        one_page(params)
+        found = [{"uri": one.uri, **_about(one)} for one in self.resources]
+        found += [{"uri": one.uri_template, **_about(one)} for one in self.artifacts if "{" not in one.uri_template]
+        return NOT_CACHED | {"resources": found}
+
+    def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        one_page(params)
+        holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
+        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in holed]
+        return NOT_CACHED | {"resourceTemplates": found}
+
+    async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
+        uri = str(params.uri)
+        for artifact in self.artifacts:
+            holes = filled(artifact.uri_template, uri)
+            kept = await artifact.read(principal, holes) if holes is not None else None
+            if kept is not None:
+                return whole(NOT_CACHED | {"contents": [_content(uri, artifact.media_type, kept)]})
+        for resource in self.resources:
+            if resource.uri == uri:
+                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
+        for template in self.templates:
+            if (holes := filled(template.uri_template, uri)) is not None:
+                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
+        raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
+
+    async def prompt(self, params: GetPromptRequestParams, speaker: Speaker, person: bool) -> dict[str, Any]:
+        found = next((one for one in self.spoken(person=True) if one.name == params.name), None)
+        if found is None:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
+        given = dict(params.arguments or {})
+        if isinstance(found, Command):
+            given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
+            if not person and acting(found, given):
+                raise MCPError(INVALID_PARAMS, not_here(found), {"name": found.name})
+        missing = [one for one in found.arguments if one.required and one.name not in given]
+        if missing:
+            needed = ", ".join(f"{one.name} ({one.description})" for one in missing)
+            raise MCPError(
+                INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
+            )
+        messages = [dict(message) for message in await _spoken(found, given, speaker)]
+        return whole({"description": found.description, "messages": messages, "resultType": "complete"})
+
+    async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
+        ref, argument = params.ref.model_dump(by_alias=True), params.argument
+        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal, person)]
+        shown = values[:MOST_COMPLETIONS]
+        more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
+        return {"completion": more, "resultType": "complete"}
+
+    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool) -> list[str]:
+        for prompt in self.spoken(person):
+            if prompt.name == ref.get("name"):
+                named = [one for one in shown(prompt, person) if one.name == name]
+                return [value for one in named if one.values for value in one.values(typed)]
+        for template in self.templates:
+            if template.uri_template == ref.get("uri"):
+                return list(template.values(name, typed)) if template.values else []
+        for artifact in self.artifacts:
+            if artifact.uri_template == ref.get("uri") and artifact.values:
+                return list(await artifact.values(principal, name, typed))
+        return []
+
+
+async def _spoken(found: Command | Prompt, given: Mapping[str, str], speaker: Speaker) -> Sequence[Mapping[str, Any]]:
+    if isinstance(found, Command):
+        return await found.run(speaker, given)
+    if found.ask is not None:
+        given = {**given, **await found.ask(speaker.client, given)}
+    return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
+
+
+def acting(command: Command, given: Mapping[str, str]) -> bool:
+    return command.acts or any(one.acts and given.get(one.name, "").strip() for one in command.arguments)
+
+
+def not_here(command: Command) -> str:
+    return (
+        f"Nothing was done: `{command.name}` is not offered to this client, which is not known to keep prompts for its "
+        f"user. The user types `{command.typed}` at a terminal."
+    )
+
+
+def shown(prompt: Command | Prompt, person: bool) -> list[PromptArgument]:
+    return [one for one in prompt.arguments if person or not one.acts]
+
+
+def one_page(params: PaginatedRequestParams | None) -> None:
+    """Every list fits one page, so a cursor cannot be one of ours."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "this cursor is not one of ours; the list has one page")
+
+
+def filled(template: str, uri: str) -> dict[str, str] | None:
+    """What stands in the holes of `scheme://path/{hole}`, where the address fits."""
+    parts = re.split(r"\{(\w+)\}", template)
+    pattern = "".join(re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts))
+    match = re.fullmatch(pattern, uri)
+    return match.groupdict() if match else None
+
+
+def _prompt(prompt: Command | Prompt, person: bool) -> dict[str, Any]:
+    arguments = [
+        {"name": one.name, "description": one.description, "required": one.required} for one in shown(prompt, person)
+    ]
+    return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
+
+
+def _about(one: Resource | Template | Artifact) -> dict[str, Any]:
+    return {"name": one.name, "description": one.description, "mimeType": one.media_type}
+
+
+def _content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
+    if isinstance(content, bytes):
+        return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
+    return {"uri": uri, "mimeType": media_type, "text": content}

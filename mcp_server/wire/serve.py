@@ -1,0 +1,63 @@
+"""How does the house stay open? Over stdio until the client leaves, over HTTP until somebody says stop."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from mcp.server.runner import serve_dual_era_loop
+
+from mcp_server.model.menus import Menus
+from mcp_server.wire.notifications import Notices
+from mcp_server.wire.server import MenuServer
+from mcp_server.wire.stdio import stdio
+
+if TYPE_CHECKING:
+    from mcp_server.wire.http_access import Admission
+
+
+async def serve_stdio(server: MenuServer) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    on_signal(task.cancel)
+    with suppress(asyncio.CancelledError):
+        async with stdio() as (reader, writer):
+            options = server.create_initialization_options()
+            await serve_dual_era_loop(server, reader, writer, lifespan_state={}, init_options=options)
+    on_signal(nothing)
+
+
+async def serve_net(
+    server: MenuServer,
+    menus: Menus,
+    notices: Notices,
+    admission: "Admission",
+    bound: socket.socket,
+    announce: Callable[[], None],
+) -> None:
+    """`announce` is called when whoever hears of us may come in, and may end us."""
+    from mcp_server.wire.http import application, serve_http
+
+    def started(end: Callable[[], None]) -> None:
+        def ending() -> None:
+            # A listen stream that nobody ends keeps the server alive for ever.
+            notices.close()
+            end()
+
+        on_signal(ending)
+        announce()
+
+    await serve_http(application(server, menus, admission.limits, lambda: True), admission, bound, started)
+    on_signal(nothing)
+
+
+def on_signal(deed: Callable[[], object]) -> None:
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, deed)
+
+
+def nothing() -> None:
+    """A signal that comes while the state is being written down must not cut that short."""

@@ -1,0 +1,171 @@
+"""What does a request look like to whoever watches from outside? One span, and one measurement of how long it took.
+
+Names are those of the conventions for MCP and generative AI; ours begin with `menugate.`. Nothing a caller wrote goes
+in: names of tools, prompts and methods only where we know them, no arguments, no results, no texts of errors.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+from opentelemetry import trace
+from opentelemetry.context import Context as Around
+from opentelemetry.metrics import Histogram, Meter
+from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from mcp_server.state.engine.rows import Judged
+from mcp_server.wire.caller import Caller, Context, caller, kept
+
+BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
+METHODS = frozenset(
+    (
+        *("initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get"),
+        *("resources/list", "resources/templates/list", "resources/read", "resources/subscribe"),
+        *("resources/unsubscribe", "completion/complete", "logging/setLevel", "subscriptions/listen"),
+        *("notifications/initialized", "notifications/cancelled", "notifications/progress"),
+        *("notifications/roots/list_changed", "tasks/get", "tasks/cancel", "tasks/list", "tasks/result"),
+    )
+)
+OTHER = "_OTHER"
+OURS = "menugate://run/"
+MEASURED = ("mcp.method.name", "gen_ai.tool.name", "error.type", "network.transport", "mcp.protocol.version")
+_W3C = TraceContextTextMapPropagator()
+
+
+@dataclass(frozen=True)
+class Known:
+    """The names that may stand in a span: those that are ours."""
+
+    tools: frozenset[str]
+    prompts: frozenset[str]
+    owner: str
+    """The person whose process this is; a trace that they began goes on in ours."""
+
+
+@dataclass
+class Telemetry:
+    tracer: Tracer
+    meter: Meter
+    known: Known
+    operation: Histogram = field(init=False)
+    session: Histogram = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operation = self._seconds("mcp.server.operation.duration", "How long a request took.")
+        self.session = self._seconds("mcp.server.session.duration", "How long a connection lasted.")
+
+    def _seconds(self, name: str, says: str) -> Histogram:
+        return self.meter.create_histogram(name, "s", says, explicit_bucket_boundaries_advisory=BUCKETS)
+
+    async def watched(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Stands outside of everything else, so that what it sees is what the client got."""
+        who = caller(ctx, self.known.owner)
+        if not who.modern:
+            self._connected(ctx, who)
+        attributes = self._attributes(ctx, who)
+        around, links = self._traced(ctx, who)
+        name = " ".join(str(attributes[key]) for key in NAMING if key in attributes)
+        began = time.perf_counter()
+        with self.tracer.start_as_current_span(
+            name,
+            context=around,
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            links=links,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                answer = await call_next(ctx)
+                wrong = "tool_error" if _is_error(answer) else ""
+            except MCPError as told:
+                wrong = str(told.error.code)
+                span.set_attribute("rpc.response.status_code", wrong)
+                self._ended(span, attributes, wrong, began)
+                raise
+            except BaseException:
+                self._ended(span, attributes, OTHER, began)
+                raise
+            self._ended(span, attributes, wrong, began)
+            return answer
+
+    def noticed(self, judged: Judged) -> None:
+        """What was decided, on the span of the request it was decided for."""
+        decision = judged.decision
+        trace.get_current_span().set_attributes(
+            {
+                "menugate.mode": judged.session.mode or "ROOT",
+                "menugate.stage": str(judged.session.stage),
+                "menugate.profile": str(judged.posture.profile),
+                "menugate.decision": str(decision.verdict),
+                **({"menugate.layer": str(decision.layer)} if decision.layer else {}),
+                **({"menugate.code": str(decision.code)} if decision.code else {}),
+                **({"menugate.rule": decision.rule} if decision.rule else {}),
+                # A carrier's span names what was carried, once that is known to be ours.
+                **({"menugate.tool": judged.tool} if judged.tool in self.known.tools else {}),
+            }
+        )
+
+    def _ended(self, span: Span, attributes: Mapping[str, Any], wrong: str, began: float) -> None:
+        if wrong:
+            span.set_attribute("error.type", wrong)
+            span.set_status(StatusCode.ERROR)
+        said = dict(attributes) | ({"error.type": wrong} if wrong else {})
+        self.operation.record(time.perf_counter() - began, {key: said[key] for key in MEASURED if key in said})
+
+    def _attributes(self, ctx: Context, who: Caller) -> dict[str, Any]:
+        params = cast(Mapping[str, Any], ctx.params or {})
+        name, method = params.get("name"), ctx.method if ctx.method in METHODS else OTHER
+        found: dict[str, Any] = {
+            "mcp.method.name": method,
+            "mcp.protocol.version": ctx.protocol_version,
+            "network.transport": "pipe" if who.transport == "stdio" else "tcp",
+        }
+        if isinstance(ctx.request_id, int):
+            found["jsonrpc.request.id"] = str(ctx.request_id)
+        if method == "tools/call":
+            found["gen_ai.operation.name"] = "execute_tool"
+            if name in self.known.tools:
+                found["gen_ai.tool.name"] = name
+        elif method == "prompts/get" and name in self.known.prompts:
+            found["gen_ai.prompt.name"] = name
+        elif isinstance(uri := params.get("uri"), str) and uri.startswith(OURS):
+            # Its last part but one names a run, and a caller may write anything there.
+            found["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
+        return found
+
+    def _traced(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
+        """A trace that a client brings is its own word: it goes on in ours for the person's own process, and is
+        merely linked for everybody else."""
+        meta = dict(ctx.meta or {})
+        try:
+            around = _W3C.extract(meta)
+        except (TypeError, ValueError, AttributeError):
+            return None, []
+        theirs = trace.get_current_span(around).get_span_context()
+        if not theirs.is_valid:
+            return None, []
+        if who.transport == "stdio" and who.principal == self.known.owner:
+            return around, []
+        return None, [Link(theirs)]
+
+    def _connected(self, ctx: Context, who: Caller) -> None:
+        transport = {"network.transport": "pipe" if who.transport == "stdio" else "tcp"}
+
+        def over(began: float) -> None:
+            self.session.record(time.perf_counter() - began, transport)
+
+        kept(ctx, "menugate connected", time.perf_counter, over)
+
+
+NAMING = ("mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name")
+
+
+def _is_error(answer: object) -> bool:
+    if isinstance(answer, Mapping):
+        return cast(Mapping[str, Any], answer).get("isError") is True
+    return getattr(answer, "is_error", False) is True

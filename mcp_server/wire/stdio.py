@@ -1,0 +1,206 @@
+"""How do bytes on stdin and stdout become messages? With a bound on every line, and an answer to every broken one.
+
+The SDK's own transport takes a line of any length and drops what it cannot parse without a word, so that the peer
+waits for ever; and it takes a thread hop per message, which costs more than the whole gate.
+"""
+
+import asyncio
+import fcntl
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from mcp_server.wire.encoding import encoded
+from mcp_server.wire.jsonrpc import NotStrict, message, no_answer
+from mcp_server.wire.lines import LONGEST_LINE, Lines, Overlong
+
+CHUNK = 256 * 1024
+
+Source: TypeAlias = asyncio.StreamReader | int
+Sink: TypeAlias = asyncio.StreamWriter | int
+
+
+@asynccontextmanager
+async def stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
+    """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
+    source, sink = _claimed()
+    (reader, close), writer = await _reader(source), await _writer(sink)
+    outgoing = Outgoing(writer)
+    try:
+        yield Incoming(reader, outgoing), outgoing
+    finally:
+        close()
+        if not isinstance(writer, int):
+            writer.close()
+
+
+class Outgoing:
+    """What is sent goes out at once: a task between the two would cost every answer a turn of the loop."""
+
+    def __init__(self, writer: Sink) -> None:
+        self._writer = writer
+        self._turn = anyio.Lock()
+        self.asked: set[str] = set()
+        """The ids of the questions that went out."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if isinstance(item.message, JSONRPCRequest):
+            self.asked.add(str(item.message.id))
+        await self.write(encoded(item.message))
+
+    async def write(self, data: bytes) -> None:
+        writer = self._writer
+        if isinstance(writer, int):
+            async with self._turn:
+                await anyio.to_thread.run_sync(_write_all, writer, data)
+            return
+        try:
+            writer.write(data)
+            await writer.drain()
+        except (ConnectionResetError, BrokenPipeError):
+            # The client is gone; its end of stdin follows and ends the server.
+            sys.stderr.flush()
+
+    async def aclose(self) -> None:
+        """Whoever opened the pipe closes it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        return None
+
+
+class Incoming:
+    """What came in, read by whoever waits for it, for the same reason."""
+
+    def __init__(self, reader: Source, answers: Outgoing) -> None:
+        self._reader = reader
+        self._answers = answers
+        self._lines = Lines()
+        self._ready: deque[SessionMessage] = deque()
+
+    async def receive(self) -> SessionMessage | Exception:
+        while not self._ready:
+            chunk = await _chunk(self._reader)
+            # The last line may end with the stream, as what a script writes often does.
+            for line in self._lines.feed(chunk or b"\n"):
+                await self._take(line)
+            if not chunk and not self._ready:
+                raise anyio.EndOfStream
+        return self._ready.popleft()
+
+    async def _take(self, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            await self._refuse(INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes", line.request_id)
+            return
+        if not line.strip():
+            return
+        try:
+            found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
+        except NotStrict as refused:
+            ours = str(refused.answers) in self._answers.asked
+            # An id of ours may be one of the client's as well, whose request is still to be answered.
+            await self._refuse(refused.code, refused.reason, None if ours else refused.request_id)
+            if ours and refused.answers is not None:
+                self._ready.append(SessionMessage(no_answer(refused.answers)))
+        except ValidationError:
+            await self._refuse(INVALID_REQUEST, "this is not a JSON-RPC message", None)
+        else:
+            self._ready.append(SessionMessage(found))
+
+    async def _refuse(self, code: int, reason: str, request_id: str | int | None) -> None:
+        error = {"code": code, "message": reason}
+        await self._answers.write(to_json({"jsonrpc": "2.0", "id": request_id, "error": error}) + b"\n")
+
+    async def aclose(self) -> None:
+        """Whoever opened the pipe closes it."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        return None
+
+
+def _claimed() -> tuple[int, int]:
+    """Private copies of stdin and stdout; what prints, here or in a child, goes to stderr and reads nothing."""
+    source, sink = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in (0, 1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
+
+
+def _selectable(fd: int) -> bool:
+    kind = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+
+
+def _terminal(fd: int) -> int:
+    """A terminal opened anew: waited for by the loop, because a thread that waits in it keeps the process alive until
+    somebody presses a key; and of our own, because whoever shares it must not find it set to never wait."""
+    try:
+        opened = os.open(os.ttyname(fd), os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return fd
+    os.close(fd)
+    return opened
+
+
+async def _reader(fd: int) -> tuple[Source, Callable[[], None]]:
+    """What to read from, and how to let go of it."""
+    if os.isatty(fd):
+        fd = _terminal(fd)
+    elif not _selectable(fd):
+        return fd, lambda: None
+    reader = asyncio.StreamReader(limit=CHUNK)
+    loop = asyncio.get_running_loop()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(fd, "rb", 0))
+    return reader, transport.close
+
+
+async def _writer(fd: int) -> Sink:
+    if not _selectable(fd):
+        return fd
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+async def _chunk(reader: Source) -> bytes:
+    if isinstance(reader, int):
+        return await anyio.to_thread.run_sync(os.read, reader, CHUNK, abandon_on_cancel=True)
+    return await reader.read(CHUNK)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,96 @@
+"""How is telemetry brought up? By the standard OTEL_* variables, with the SDK of the extra `otel`, and never on stdout.
+
+The variables themselves are read by the SDK; which exporters are wanted was read with the other settings.
+"""
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from mcp_server import __version__
+from mcp_server.wire.spans import Known, Telemetry
+from mcp_server.wire.telemetry import Running, Unstartable, Wish
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import MetricExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+FLUSH_MS = 2_000
+
+
+def started(wish: Wish, known: Known) -> Running:
+    try:
+        tracing, metering = _providers(wish)
+    except ImportError as missing:
+        raise Unstartable(
+            f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
+            " menugate[otel], or unset the variable."
+        ) from None
+
+    def last_words() -> None:
+        tracing.force_flush(FLUSH_MS)
+        metering.force_flush(FLUSH_MS)
+        tracing.shutdown()
+        metering.shutdown(FLUSH_MS)
+
+    def stop() -> None:
+        # The exporters try again for as long as they like; a thread that nobody waits for ends with the process.
+        thread = threading.Thread(target=last_words, name="menugate-telemetry", daemon=True)
+        thread.start()
+        thread.join(FLUSH_MS / 1000)
+
+    tracer, meter = tracing.get_tracer("menugate", __version__), metering.get_meter("menugate", __version__)
+    telemetry = Telemetry(tracer, meter, known)
+    return Running(telemetry, stop)
+
+
+def _providers(wish: Wish) -> "tuple[TracerProvider, MeterProvider]":
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    about = _about(wish.workspace)
+    tracing = TracerProvider(resource=about, shutdown_on_exit=False)
+    if wish.traces:
+        tracing.add_span_processor(BatchSpanProcessor(_span_exporter(wish.traces)))
+    readers = [PeriodicExportingMetricReader(_metric_exporter(wish.metrics))] if wish.metrics else []
+    return tracing, MeterProvider(readers, resource=about, shutdown_on_exit=False)
+
+
+def _about(workspace: str) -> "Resource":
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+
+    ours = {"service.name": "menugate", "service.version": __version__, "menugate.workspace": workspace}
+    # What the operator says in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES wins.
+    return Resource(ours).merge(OTELResourceDetector().detect())
+
+
+def _span_exporter(name: str) -> "SpanExporter":
+    if name == "console":
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        return ConsoleSpanExporter(out=sys.stderr)
+    _check(name)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+def _metric_exporter(name: str) -> "MetricExporter":
+    if name == "console":
+        from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
+
+        return ConsoleMetricExporter(out=sys.stderr)
+    _check(name)
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+    return OTLPMetricExporter()
+
+
+def _check(name: str) -> None:
+    if name != "otlp":
+        raise Unstartable(f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none.")

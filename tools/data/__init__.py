@@ -1,1 +1,0 @@
-"""fs_*: files and folders as data."""

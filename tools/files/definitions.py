@@ -1,0 +1,103 @@
+"""What is offered for files of source code? `Read`, `Edit` and `Write`."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+from mcp_server.model import protected
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+
+LINES = 2000
+LARGE_PAGE_CHARS = 400_000
+
+
+class ReadArguments(TypedDict):
+    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    offset: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
+    limit: NotRequired[Annotated[int, "How many lines to show", Is(default=LINES, at_least=1, at_most=100_000)]]
+    allow_large: NotRequired[
+        Annotated[bool, "Show up to 400,000 characters at once instead of 100,000", Is(default=False)]
+    ]
+
+
+def demand_reading(args: Arguments) -> Demand:
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["file_path"]))
+
+
+READ = Tool(
+    name="Read",
+    title="Read a file",
+    description=(
+        "Read a file: show the source code or text of a file with line numbers (cat), an image, or a Jupyter notebook. "
+        "Lines come as number, tab, text; at most 2000 lines of 2000 characters and 100,000 characters a call, and a "
+        "longer file says which call shows the next part. A file has to be read before Edit or Write changes it. The "
+        "number and the tab are not part of the text. Folders are listed by glob or fs_list_directory."
+    ),
+    arguments=schema_of(ReadArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=Later("tools.files.read:read"),
+    demand=demand_reading,
+    subject=("file_path", Subject.PATH),
+    max_result_chars=LARGE_PAGE_CHARS + 4_000,
+    large=True,
+)
+
+
+class EditArguments(TypedDict):
+    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    old_string: Annotated[str, "The text to replace, exactly as it is in the file; empty to create a new file"]
+    new_string: Annotated[str, "The text to put there instead"]
+    replace_all: NotRequired[Annotated[bool, "Replace every place and not only one", Is(default=False)]]
+
+
+def demand_changing(args: Arguments) -> Demand:
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.to_change(args["file_path"]))
+
+
+EDIT = Tool(
+    name="Edit",
+    title="Edit a file",
+    description=(
+        "Edit a file: replace an exact string in source code or text (str_replace), once or, with replace_all, "
+        "everywhere. The file has to be read with Read first and be unchanged since. old_string has to be in the file "
+        "exactly, with its spaces and lines and without line numbers, and only once unless replace_all is set. Line "
+        "ends, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
+        "with its folders. Answers with a diff and the changed lines."
+    ),
+    arguments=schema_of(EditArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=Later("tools.files.edit:edit"),
+    demand=demand_changing,
+    subject=("file_path", Subject.PATH),
+)
+
+
+class WriteArguments(TypedDict):
+    file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    content: Annotated[str, "The whole new content"]
+
+
+WRITE = Tool(
+    name="Write",
+    title="Write a file",
+    description=(
+        "Write a file: create a new file or overwrite an existing one with its whole content. Missing folders are "
+        "made. An existing file has to be read with Read first and be unchanged since, and keeps its mode, byte order "
+        "mark and CRLF line ends. Content with placeholders for omitted text, such as '// ... rest unchanged', is "
+        "refused: to change a part of a file use Edit. Answers with a diff."
+    ),
+    arguments=schema_of(WriteArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=Later("tools.files.write:write"),
+    demand=demand_changing,
+    subject=("file_path", Subject.PATH),
+)

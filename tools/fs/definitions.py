@@ -1,0 +1,227 @@
+"""What is offered for files and folders as data? The tools whose names begin with `fs_`."""
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from mcp_server.model import protected
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+
+PAGE = 100_000
+"""Bytes of text in one answer, and of base64."""
+
+LISTED = 200
+PathOf = Annotated[str, "The path, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+EVERYWHERE = WARMUP | ACTING | REVIEWING
+
+
+class ReadFileArguments(TypedDict):
+    path: PathOf
+    encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "How to give the bytes", Is(default="utf-8")]]
+    head: NotRequired[Annotated[int, "Only the first so many lines (bytes with base64)", Is(at_least=1)]]
+    tail: NotRequired[Annotated[int, "Only the last so many lines (bytes with base64)", Is(at_least=1)]]
+    offset: NotRequired[Annotated[int, "Byte to start at, from 0", Is(default=0, at_least=0)]]
+
+
+def demand_reading(args: Arguments) -> Demand:
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["path"]))
+
+
+READ_FILE = Tool(
+    name="fs_read_file",
+    title="Read a data file",
+    description=(
+        "Read a file's content as data: text without line numbers, or any binary file as base64. head and tail give "
+        "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes come at once, and "
+        "a longer file says which call gives the next part. To edit source code use Read."
+    ),
+    arguments=schema_of(ReadFileArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=Later("tools.fs.read:read_file"),
+    demand=demand_reading,
+    subject=("path", Subject.PATH),
+    max_result_chars=PAGE + 2_000,
+    large=True,
+)
+
+
+class WriteFileArguments(TypedDict):
+    path: PathOf
+    content: Annotated[str, "The whole content, as text or as base64"]
+    encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "What `content` is", Is(default="utf-8")]]
+
+
+def demand_writing(args: Arguments) -> Demand:
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.to_change(args["path"]))
+
+
+WRITE_FILE = Tool(
+    name="fs_write_file",
+    title="Write a data file",
+    description=(
+        "Write a data file: create it or overwrite it with the whole content, as text or as base64 for binary data. "
+        "Missing folders are made; an existing file is replaced in one step, keeps its mode, and need not have been "
+        "read. To change source code use Edit."
+    ),
+    arguments=schema_of(WriteFileArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=Later("tools.fs.write:write_file"),
+    demand=demand_writing,
+    subject=("path", Subject.PATH),
+)
+
+
+class ListArguments(TypedDict):
+    path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".", shortest=1)]]
+    depth: NotRequired[Annotated[int, "How many levels down to list", Is(default=1, at_least=1, at_most=20)]]
+    limit: NotRequired[Annotated[int, "How many entries to show", Is(default=LISTED, at_least=1, at_most=1000)]]
+    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
+
+
+LIST_DIRECTORY = Tool(
+    name="fs_list_directory",
+    title="List a folder",
+    description=(
+        "List the files and folders in a directory (ls, tree), sorted by path, with sizes. Folders end in a slash; "
+        "links are named and not followed. depth goes further down; limit and offset page through long lists."
+    ),
+    arguments=schema_of(ListArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=Later("tools.fs.read:list_directory"),
+    subject=("path", Subject.PATH),
+    max_result_chars=PAGE,
+    large=True,
+)
+
+
+class CreateArguments(TypedDict):
+    path: PathOf
+
+
+CREATE_DIRECTORY = Tool(
+    name="fs_create_directory",
+    title="Make a folder",
+    description="Create a directory (mkdir -p) with the folders above it. One that is there already is left as it is.",
+    arguments=schema_of(CreateArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=Later("tools.fs.write:create_directory"),
+    demand=demand_writing,
+    subject=("path", Subject.PATH),
+)
+
+
+class DeleteArguments(TypedDict):
+    path: PathOf
+    permanent: NotRequired[
+        Annotated[bool, "Delete for good and not into the trash; only for an unrestricted profile", Is(default=False)]
+    ]
+
+
+def demand_deleting(args: Arguments) -> Demand:
+    path, permanent = args["path"], args.get("permanent", False)
+    why = f"`{path}` is deleted {'for good' if permanent else 'into the trash'}."
+    if more := protected.to_change(path):
+        why += f" {more}"
+    return Demand(Effect.DESTROY_LOCAL, Profile.UNRESTRICTED if permanent else Profile.TRUSTED, why)
+
+
+DELETE = Tool(
+    name="fs_delete",
+    title="Delete a file or an empty folder",
+    description=(
+        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the person can have it "
+        "back, unless permanent is set. A folder that is not empty is refused. The person is asked first."
+    ),
+    arguments=schema_of(DeleteArguments),
+    profile=Profile.TRUSTED,
+    effect=Effect.DESTROY_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=Later("tools.fs.write:delete"),
+    demand=demand_deleting,
+    stands_on=Later("tools.fs.targets:of_deleted"),
+    subject=("path", Subject.PATH),
+    tree="path",
+)
+
+
+READERS = ("Read", "fs_read_file")
+WRITERS = ("Write", "Edit", "fs_write_file")
+
+
+class MoveArguments(TypedDict):
+    source: Annotated[str, "What to move, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    destination: Annotated[str, "Its new path, where nothing may be yet", Is(shortest=1, longest=4096)]
+
+
+def demand_moving(args: Arguments) -> Demand:
+    why = protected.to_move(args["source"], args["destination"])
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, why)
+
+
+MOVE = Tool(
+    name="fs_move",
+    title="Move or rename",
+    description=(
+        "Move or rename a file, folder or link (mv) inside the workspace. The destination is the new path itself, and "
+        "nothing may be there yet: nothing is ever overwritten. Missing folders above it are made."
+    ),
+    arguments=schema_of(MoveArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.WRITE_LOCAL,
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=Later("tools.fs.write:move"),
+    demand=demand_moving,
+    stands_on=Later("tools.fs.targets:of_moved"),
+    subject=("source", Subject.PATH),
+    paths=("source", "destination"),
+    tree="source",
+    tree_to="destination",
+    counts_as={"source": (*READERS, *WRITERS), "destination": WRITERS},
+)
+
+
+class InfoArguments(TypedDict):
+    path: PathOf
+
+
+FILE_INFO = Tool(
+    name="fs_file_info",
+    title="Look at a file's properties",
+    description=(
+        "Get a file's or folder's metadata (stat): kind (file, directory, link, other), size in bytes, time of the "
+        "last change in UTC, and mode. A link is described itself, not what it leads to."
+    ),
+    arguments=schema_of(InfoArguments),
+    result={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "kind": {"type": "string", "enum": ["file", "directory", "link", "other"]},
+            "size": {"type": "integer"},
+            "modified": {"type": "string"},
+            "mode": {"type": "string"},
+        },
+        "required": ["path", "kind", "size", "modified", "mode"],
+    },
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=READING_ONLY,
+    stages=EVERYWHERE,
+    run=Later("tools.fs.read:file_info"),
+    subject=("path", Subject.PATH),
+)

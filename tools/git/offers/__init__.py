@@ -1,1 +1,0 @@
-"""What do the git tools offer?"""

@@ -1,0 +1,193 @@
+"""What is different, file by file and line by line? Shown in pages, with no more of it in memory than they need."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+
+from mcp_server.model.files import secret
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.git import escape, porcelain
+from tools.git.definitions import PAGE
+from tools.git.paths import guarded, located
+from tools.git.porcelain import Change
+from tools.git.program import Git
+
+MOST_LISTED = 100
+MOST_FILES = 300
+MOST_HIDDEN = 500
+FORMAT = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "-O/dev/null"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "--find-renames"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One comparison, as a tool was asked for it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    listing: tuple[str, ...]
+    """What git is called with to list the files,"""
+    patching: tuple[str, ...]
+    """and what to show the lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    text: str
+    data: Mapping[str, Any]
+    total: int
+    """How many files are different."""
+
+
+async def shown(git: Git, asked: Asked, least: tuple[str, ...] = ()) -> Shown:
+    """The files and a page of the patch; `least` are lines to begin with."""
+    named = asked.arguments.get("paths") or ()
+    files, repository = git.ctx.files, git.repository
+    paths = await to_thread.run_sync(located, files, repository, named)
+    listed = await git.asked(*asked.listing, *FORMAT, "--raw", "--numstat", "-z", "--no-abbrev", "--", *paths)
+    changes = porcelain.changes(listed.out)
+    # Asked about is what was named in words that say what it is; what a link leads to was not.
+    spoken = await to_thread.run_sync(located, files, repository, [path for path in named if secret(path)])
+    hidden = guarded(_names(changes), spoken)
+    first = asked.arguments.get("offset", 1)
+    page = await _patch(git, asked, paths, hidden, first) if changes else Page(b"", 0, 0, False)
+    head = (*least, *_overview(git, changes, listed.cut, first), *_unshown(hidden))
+    onward = dict(asked.arguments) | {"offset": page.first + page.lines} if page.more else None
+    return Shown(
+        "\n".join(part for part in ("\n".join(head), page.text, _rest(asked, page, onward)) if part),
+        {
+            "files": [said(change) for change in changes[:MOST_FILES]],
+            "files_total": len(changes),
+            "not_shown": [escape.inline(path) for path in hidden[:MOST_FILES]],
+            "truncated": page.more or page.cut or listed.cut or len(changes) > MOST_FILES,
+            "total": page.total,
+            "next": onward,
+        },
+        len(changes),
+    )
+
+
+def said(change: Change) -> dict[str, Any]:
+    """A change for programs."""
+    told: dict[str, Any] = {"path": escape.path(change.path), "status": change.word}
+    if change.old is not None:
+        told["from"] = escape.path(change.old)
+    if change.added is not None:
+        told |= {"added": change.added, "removed": change.removed}
+    if change.submodule:
+        told["submodule"] = True
+    return told
+
+
+def told(change: Change, more: str = "") -> str:
+    """A change in one line; `more` is what there is to be said besides."""
+    path = escape.path(change.path)
+    if change.old is not None:
+        path = f"{escape.path(change.old)} -> {path}"
+    lines = "" if change.added is None else f"  +{change.added} -{change.removed}"
+    kind = "submodule" if change.submodule else "link" if change.link and not more.startswith("link") else ""
+    notes = ", ".join(note for note in (kind, more, change.mode) if note)
+    return f"{change.word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
+
+
+def summary(changes: Sequence[Change], cut: bool = False) -> str:
+    added, removed = sum(one.added or 0 for one in changes), sum(one.removed or 0 for one in changes)
+    least = "At least " if cut else ""
+    return f"{least}{escape.count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
+
+
+def _names(changes: Sequence[Change]) -> list[str]:
+    paths = [path for change in changes for path in (change.path, change.old) if path is not None]
+    return [path.decode("utf-8", "surrogateescape") for path in paths]
+
+
+def _overview(git: Git, changes: Sequence[Change], cut: bool, first: int) -> list[str]:
+    if not changes or first > 1:
+        return []
+    top = git.repository.top
+    where = "" if top == "." else f" (paths are relative to {git.repository.name})"
+    lines = [f"{summary(changes, cut)}{where}", *map(told, changes[:MOST_LISTED])]
+    more = len(changes) - MOST_LISTED
+    return [*lines, *([f"... and {escape.count(more, 'more file', 'more files')}"] if more > 0 else []), ""]
+
+
+def _unshown(hidden: Sequence[str]) -> list[str]:
+    if not hidden:
+        return []
+    names = ", ".join(f"`{escape.inline(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
+    return [
+        f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
+        " asked.]"
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of a patch, from `first` on."""
+
+    data: bytes
+    first: int
+    lines: int
+    cut: bool
+    """There is more of the patch than was kept."""
+    total: int = 0
+    more: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n".join(map(escape.line, self.data.split(b"\n"))) if self.lines else ""
+
+
+async def _patch(git: Git, asked: Asked, paths: Sequence[str], hidden: Sequence[str], first: int) -> Page:
+    if len(hidden) > MOST_HIDDEN:
+        return Page(b"", 1, 0, False)
+    wanted = list(paths)
+    if hidden:
+        wanted = [f":(top,literal){path}" for path in paths]
+        wanted += [f":(top,exclude,literal){path}" for path in hidden]
+    ran = await git.asked(*asked.patching, *FORMAT, "--patch", "--", *wanted, magic=bool(hidden))
+    page = paged(ran.out, first, ran.cut)
+    if first > 1 and not page.lines:
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS,
+                f"Line {first:,} is past the end of the patch, of which {page.total:,} lines are there.",
+                "Give a smaller `offset`, or name fewer files in `paths`.",
+            )
+        )
+    return page
+
+
+def paged(data: bytes, first: int, cut: bool) -> Page:
+    """From that line on, until a page is full; at least one line."""
+    total = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
+    start = 0
+    for _ in range(first - 1):
+        start = data.find(b"\n", start) + 1
+        if start == 0:
+            return Page(b"", first, 0, cut, total)
+    end, lines, size = start, 0, 0
+    while end < len(data):
+        stop = data.find(b"\n", end)
+        stop = len(data) if stop < 0 else stop
+        size += min(stop - end, escape.LINE_CHARS) + 1
+        if lines and size > PAGE:
+            break
+        end, lines = stop + 1, lines + 1
+    return Page(data[start : end - 1] if lines else b"", first, lines, cut, total, end < len(data))
+
+
+def _rest(asked: Asked, page: Page, onward: Mapping[str, Any] | None) -> str:
+    last = page.first + page.lines - 1
+    least = "at least " if page.cut else ""
+    if onward is not None:
+        call = f"{asked.tool} {json.dumps(onward, ensure_ascii=False)}"
+        return f"[Lines {page.first:,}-{last:,} of {least}{page.total:,} of the patch. Go on with {call}]"
+    if page.cut:
+        return f"[The patch goes on after line {last:,}, and is too long to be shown whole: name files in `paths`.]"
+    return ""

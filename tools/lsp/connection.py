@@ -1,0 +1,186 @@
+"""How does one talk with a language server? Requests with an end, and what it asks of us answered or refused.
+
+A server may ask its client to write files and to open windows. Nothing it asks for happens here: it gets to know the
+folder it works in and the settings written in `servers`, and hears no to everything else.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+import anyio
+
+from tools.lsp.frames import Broken, Frames, framed
+from tools.lsp.protocol import fields, several, words
+
+METHOD_NOT_FOUND = -32601
+TRY_AGAIN = (-32801, -32802)
+"""The server gave up because something changed meanwhile (ContentModified, ServerCancelled)."""
+TRIES = 3
+SHORTLY = 0.05
+OVER = "over"
+"""What is heard last, once nothing more can be."""
+
+
+class Stream(Protocol):
+    """The two ends of the pipe to a server."""
+
+    def output(self) -> AsyncIterator[bytes]: ...
+
+    async def write(self, data: bytes) -> None: ...
+
+
+class Gone(Exception):
+    """The server is no longer there, or makes no sense; the message says which."""
+
+
+class Silent(Exception):
+    """No answer within the time there was."""
+
+
+class Declined(Exception):
+    """The server answered with an error of its own; the message is the server's."""
+
+    def __init__(self, code: object, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Conversation:
+    """`settings` answers what the server asks about its settings, by section; `heard` is told what it announces."""
+
+    def __init__(
+        self, stream: Stream, folder: Mapping[str, str], settings: Mapping[str, Any], heard: Callable[[str, Any], None]
+    ) -> None:
+        self._stream, self._folder, self._settings, self._heard = stream, folder, settings, heard
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._asked = 0
+        self.said = 0
+        """How much it has announced so far: what is announced later is about what it was told before."""
+        self.end: str | None = None
+        """Why it is over; None while it goes on."""
+        self._writing = asyncio.Lock()
+        self._forgetting: set[asyncio.Task[None]] = set()
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def request(self, method: str, params: Any, seconds: float) -> Any:
+        for turn in range(1, TRIES + 1):
+            try:
+                return await self._request(method, params, seconds)
+            except Declined as declined:
+                if declined.code not in TRY_AGAIN or turn == TRIES:
+                    raise
+                await anyio.sleep(SHORTLY)
+
+    async def _request(self, method: str, params: Any, seconds: float) -> Any:
+        self._asked += 1
+        number, answer = self._asked, asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            with anyio.fail_after(seconds):
+                await self._send({"id": number, "method": method, "params": params})
+                return await answer
+        except TimeoutError:
+            raise Silent(method) from None
+        except asyncio.CancelledError:
+            # Nobody waits for the answer any more, and the server may save itself the work.
+            task = asyncio.get_running_loop().create_task(self._forget(number))
+            self._forgetting.add(task)
+            task.add_done_callback(self._forgetting.discard)
+            raise
+        finally:
+            del self._waiting[number]
+            if not answer.done():
+                answer.cancel()
+
+    async def _forget(self, number: int) -> None:
+        with suppress(Gone, Silent):
+            await self.notify("$/cancelRequest", {"id": number})
+
+    async def notify(self, method: str, params: Any, seconds: float = 10.0) -> None:
+        try:
+            with anyio.fail_after(seconds):
+                await self._send({"method": method, "params": params})
+        except TimeoutError:
+            raise Silent(method) from None
+
+    async def close(self) -> None:
+        for task in (self._listening, *self._forgetting):
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._listening
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        async with self._writing:
+            if self.end is not None:
+                raise Gone(self.end)
+            try:
+                await self._stream.write(framed({"jsonrpc": "2.0", **message}))
+            except BaseException:
+                # Half a message cannot be taken back, and the next would be read as the rest of it.
+                self.end = "a message to it was cut short"
+                raise
+
+    async def _listen(self) -> None:
+        frames, end = Frames(), "it ended"
+        try:
+            async for piece in self._stream.output():
+                for message in frames.feed(piece):
+                    await self._take(message)
+        except Broken as broken:
+            end = f"it sent {broken}"
+        except (OSError, Gone):
+            end = "it ended"
+        finally:
+            self.end = self.end or end
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(Gone(self.end))
+            self._heard(OVER, None)
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        method, number = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            self._answered(number, message)
+        elif number is None:
+            self.said += 1
+            self._heard(method, message.get("params"))
+        else:
+            await self._send({"id": number, **self._reply(method, message.get("params"))})
+
+    def _answered(self, number: object, message: Mapping[str, Any]) -> None:
+        answer = self._waiting.get(number) if type(number) is int else None
+        if answer is None or answer.done():
+            return
+        if "error" in message:
+            error = fields(message["error"])
+            answer.set_exception(Declined(error.get("code"), words(error.get("message")) or "it said no"))
+        else:
+            answer.set_result(message.get("result"))
+
+    def _reply(self, method: str, params: object) -> dict[str, Any]:
+        match method:
+            case "workspace/configuration":
+                items = several(fields(params).get("items"))
+                return {"result": [self._settings.get(words(fields(item).get("section"))) for item in items]}
+            case "workspace/workspaceFolders":
+                return {"result": [self._folder]}
+            case "workspace/applyEdit":
+                return {"result": {"applied": False, "failureReason": "This client changes no files."}}
+            case "window/showDocument":
+                return {"result": {"success": False}}
+            case (
+                "client/registerCapability"
+                | "client/unregisterCapability"
+                | "window/workDoneProgress/create"
+                | "window/showMessageRequest"
+                | "workspace/diagnostic/refresh"
+                | "workspace/semanticTokens/refresh"
+                | "workspace/inlayHint/refresh"
+                | "workspace/codeLens/refresh"
+            ):
+                self._heard(method, params)
+                return {"result": None}
+            case _:
+                return {"error": {"code": METHOD_NOT_FOUND, "message": f"`{method[:80]}` is not done here."}}

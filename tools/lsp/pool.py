@@ -1,0 +1,217 @@
+"""Is there a server for this, and is it ready? Started when first asked, kept while it is used, gone when it is not."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from mcp_server.model.context import Context
+from mcp_server.model.processes import Child, Command
+from tools.lsp.connection import OVER, Conversation, Declined, Gone, Silent
+from tools.lsp.documents import Mirror, sight
+from tools.lsp.locations import address
+from tools.lsp.protocol import fields, number, words
+from tools.lsp.servers import Language, Server
+from tools.lsp.text import ENCODINGS
+
+MOST_TASKS = 1000
+COMPUTING = 4 * 3600.0
+"""Seconds of a processor that one server may use up in its life."""
+POLITELY = 2.0
+CAPABILITIES: Mapping[str, Any] = {
+    "window": {"workDoneProgress": True, "showDocument": {"support": False}},
+    "workspace": {
+        "applyEdit": False,
+        "workspaceFolders": True,
+        "configuration": True,
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
+    },
+    "textDocument": {
+        "synchronization": {"dynamicRegistration": False},
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"dynamicRegistration": False},
+        "definition": {"linkSupport": True},
+        "references": {},
+        "hover": {"contentFormat": ["markdown", "plaintext"]},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "rename": {"prepareSupport": False},
+    },
+    "experimental": {"serverStatusNotification": True},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long, in seconds, each thing may take."""
+
+    start: float = 30.0
+    answer: float = 25.0
+    indexing: float = 15.0
+    diagnostics: float = 12.0
+    idle: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What it last announced about one file."""
+
+    moment: int
+    version: int | None
+    params: Any
+
+
+@dataclass
+class Running:
+    """One server that runs."""
+
+    child: Child
+    patience: Patience
+    ready: str = ""
+    """What its log says once it has seen which files there are."""
+    conversation: Conversation = field(init=False)
+    mirror: Mirror = field(init=False)
+    encoding: str = "utf-16"
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tasks: set[str] = field(default_factory=set[str])
+    """What it says it is at work on."""
+    published: dict[str, Said] = field(default_factory=dict[str, Said])
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def over(self) -> bool:
+        return self.conversation.end is not None or self.child.code is not None
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.tasks)
+
+    def able(self, capability: str) -> bool:
+        """Options stand for a yes, even where there are none in them."""
+        return self.capabilities.get(capability) not in (None, False)
+
+    def heard(self, method: str, params: Any) -> None:
+        told = fields(params)
+        if method == "$/progress":
+            token, what = str(told.get("token")), fields(told.get("value")).get("kind")
+            if what == "end":
+                self.tasks.discard(token)
+            elif what == "begin" and len(self.tasks) < MOST_TASKS:
+                self.tasks.add(token)
+        elif method == "experimental/serverStatus":
+            (self.tasks.discard if told.get("quiescent", True) else self.tasks.add)(method)
+        elif method == "textDocument/publishDiagnostics":
+            uri, version = words(told.get("uri")), told.get("version")
+            if uri in {address(self.mirror.root, path) for path in self.mirror.opened}:
+                self.published[uri] = Said(self.conversation.said, number(version) if version else None, told)
+        elif method == "window/logMessage" and self.ready and re.search(self.ready, words(told.get("message"))):
+            self.tasks.discard(self.ready)
+        elif method != OVER:
+            return
+        self.moved.set()
+
+    async def until(self, true: Callable[[], bool], seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            while not true():
+                if self.conversation.end is not None:
+                    raise Gone(self.conversation.end)
+                self.moved.clear()
+                await self.moved.wait()
+        return true()
+
+    async def request(self, method: str, params: Any) -> Any:
+        return await self.conversation.request(method, params, self.patience.answer)
+
+    async def end(self) -> None:
+        """First politely, as the protocol has it."""
+        with anyio.CancelScope(shield=True), suppress(Gone, Silent, Declined):
+            await self.conversation.request("shutdown", None, POLITELY)
+            await self.conversation.notify("exit", None, POLITELY)
+        await self.cut()
+
+    async def cut(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.child.kill()
+            await self.conversation.close()
+
+
+class Warm:
+    """One server of one session: at most one runs at a time, and a call that finds it dead starts it anew."""
+
+    def __init__(self, server: Server, language: Language, patience: Patience) -> None:
+        self.server, self.language, self.patience = server, language, patience
+        self.lock = asyncio.Lock()
+        """Who holds it alone speaks with the server: what is open must not change under a question."""
+        self.closed = False
+        self._running: Running | None = None
+
+    @property
+    def greeted(self) -> bool:
+        """Did it get as far as to say what it can do?"""
+        return self._running is not None and bool(self._running.capabilities)
+
+    async def running(self, ctx: Context, program: str) -> Running:
+        """Call it with the lock held."""
+        if self._running is not None and self._running.over:
+            await self.drop()
+        if self._running is None:
+            self._running = await self._start(ctx, program)
+        return self._running
+
+    async def close(self) -> None:
+        """For good: nobody needs it any more."""
+        async with self.lock:
+            self.closed = True
+            running, self._running = self._running, None
+            if running is not None:
+                await running.end()
+
+    async def drop(self) -> str:
+        """It is of no use any more, so it gets no farewell; what it said last."""
+        running, self._running = self._running, None
+        if running is None:
+            return ""
+        await running.cut()
+        return running.child.last_words
+
+    async def _start(self, ctx: Context, program: str) -> Running:
+        root = ctx.files.root
+        # What is seen before it starts is what it reads by itself; what changes from here on it is told.
+        seen, _ = await to_thread.run_sync(sight, ctx.files, self.language)
+        argv = (program, *self.server.argv[1:])
+        command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
+        child = await ctx.processes.start(command)
+        running = self._running = Running(child, self.patience, self.server.ready)
+        running.tasks.update({self.server.ready} - {""})
+        folder = {"uri": address(root, ""), "name": root.rpartition("/")[2] or "workspace"}
+        running.conversation = Conversation(child, folder, self.server.settings, running.heard)
+        running.mirror = Mirror(root, self.language, running.conversation, seen)
+        try:
+            await self._greet(running, root, folder)
+        except (Gone, Silent, Declined):
+            raise
+        except BaseException:
+            await self.drop()
+            raise
+        return running
+
+    async def _greet(self, running: Running, root: str, folder: Mapping[str, str]) -> None:
+        greeting = {
+            "processId": None,
+            "clientInfo": {"name": "menugate"},
+            "rootUri": folder["uri"],
+            "rootPath": root,
+            "workspaceFolders": [folder],
+            "capabilities": {**CAPABILITIES, "general": {"positionEncodings": list(self.server.encodings)}},
+            "initializationOptions": dict(self.server.options),
+        }
+        answer = await running.conversation.request("initialize", greeting, self.patience.start)
+        running.capabilities = fields(fields(answer).get("capabilities"))
+        chosen = words(running.capabilities.get("positionEncoding"))
+        running.encoding = chosen if chosen in ENCODINGS else "utf-16"
+        await running.conversation.notify("initialized", {})

@@ -1,0 +1,104 @@
+"""Which place in the file is meant? A symbol's name, on a line or by where it is declared; nobody counts columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_server.model.results import Code, Problem, Refusal
+from tools.files.lines import visible
+from tools.lsp import protocol
+from tools.lsp.locations import address
+from tools.lsp.pool import Running
+from tools.lsp.text import Text, occurrences, shown, tail
+
+MOST_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is asked about: a file, and what in it."""
+
+    running: Running
+    root: str
+    path: str
+    text: Text
+    symbol: str = ""
+    line: int | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"textDocument": {"uri": address(self.root, self.path)}}
+
+    async def place(self) -> dict[str, Any]:
+        """The document and the position in it, as most questions want them."""
+        return {**self.document, "position": await self._position()}
+
+    async def _position(self) -> dict[str, Any]:
+        if not self.symbol:
+            raise _unclear(
+                "This command needs `symbol`, the name it is about" + self._reading(),
+                "Give the name as it stands in the line; its column is found for you.",
+            )
+        if self.line is None:
+            return await self._declared()
+        offset = on_line(self.text, self.line, self.symbol, visible(self.path))
+        return self.text.position(offset, self.running.encoding)
+
+    def _reading(self) -> str:
+        if self.line is None or not 0 < self.line <= self.text.lines:
+            return "."
+        return f"; line {self.line} reads `{shown(self.text.line(self.line)).strip()}`."
+
+    async def _declared(self) -> dict[str, Any]:
+        answer = await self.running.request("textDocument/documentSymbol", self.document)
+        every = protocol.symbols(answer, self.document["textDocument"]["uri"])
+        wanted = self.symbol.replace("::", "/").replace(".", "/").strip("/")
+        found = [one for one in every if f"/{one.path}".endswith(f"/{wanted}")]
+        if len(found) == 1:
+            return dict(found[0].range.start)
+        if found:
+            where = ", ".join(f"{protocol.number(one.range.start.get('line')) + 1} (`{one.path}`)" for one in found)
+            raise Refusal(
+                Problem(
+                    Code.AMBIGUOUS_MATCH,
+                    f"`{visible(self.path)}` declares `{self.symbol}` {len(found)} times, on lines {where}.",
+                    "Give the `line` too, or the whole name, such as `Class/method`.",
+                )
+            )
+        raise Refusal(
+            Problem(
+                Code.NO_MATCH,
+                f"`{visible(self.path)}` declares no `{self.symbol}`." + elsewhere(self.text, self.symbol),
+                "Give the `line` on which it stands.",
+            )
+        )
+
+
+def on_line(text: Text, line: int, symbol: str, path: str) -> int:
+    """Where in the text the name begins that the symbol means on that line."""
+    if line > text.lines:
+        raise _unclear(f"`{path}` has {text.lines:,} lines, and no line {line:,}.", "Look at it with `Read`.")
+    at = next(occurrences(text.line(line), symbol), None)
+    if at is None:
+        reads = shown(text.line(line)).strip()
+        raise Refusal(
+            Problem(
+                Code.NO_MATCH,
+                f"There is no `{symbol}` on line {line:,} of `{path}`, which reads `{reads}`."
+                + elsewhere(text, symbol, line),
+                "Call again with the line it is on.",
+            )
+        )
+    return text.bounds(line)[0] + at + tail(symbol)
+
+
+def elsewhere(text: Text, symbol: str, near: int = 1) -> str:
+    """The lines on which it does stand, the nearest first."""
+    lines = sorted({text.spot(at)[0] for at in occurrences(text.text, symbol)}, key=lambda line: abs(line - near))
+    if not lines:
+        return " It is nowhere in the file."
+    more = f" and {len(lines) - MOST_LINES:,} more" if len(lines) > MOST_LINES else ""
+    return f" It is on line {', '.join(map(str, lines[:MOST_LINES]))}{more}."
+
+
+def _unclear(message: str, way_out: str) -> Refusal:
+    return Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))

@@ -1,0 +1,160 @@
+"""What is always offered? The six meta-tools, and the two carriers for lists that do not change."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from mcp_server.model.posture import Profile, Stage
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Later, Run, Tool
+
+LOOKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+MOVING = Hints(read_only=False, destructive=False, idempotent=True, open_world=False)
+HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection", Is(shortest=1)]
+
+
+class NoArguments(TypedDict):
+    pass
+
+
+class Where(TypedDict):
+    menu: NotRequired[HANDLE]
+
+
+class Enter(TypedDict):
+    mode: Annotated[str, "Mode name", Is(longest=200)]
+    menu: NotRequired[HANDLE]
+
+
+class Complete(TypedDict):
+    final_answer: Annotated[str, "What was done, for the user"]
+    status: NotRequired[Annotated[Literal["success", "partial", "failure"], "How it went"]]
+    menu: NotRequired[HANDLE]
+
+
+class Think(TypedDict):
+    content: Annotated[str, "Your reasoning; kept private"]
+    menu: NotRequired[HANDLE]
+
+
+class MessageUser(TypedDict):
+    message: Annotated[str, "What to tell or ask"]
+    block_on_user: NotRequired[Annotated[bool, "Ask and wait for an answer", Is(default=False)]]
+    attachments: NotRequired[Annotated[list[str], "Workspace paths", Is(most_items=20)]]
+
+
+class Carry(TypedDict):
+    tool: Annotated[str, "Tool name"]
+    arguments: NotRequired[Annotated[dict[str, Any], "The tool's own arguments"]]
+    mode: NotRequired[Annotated[str, "Enter this mode first", Is(shortest=1)]]
+    menu: NotRequired[HANDLE]
+
+
+ENTERED = {
+    "type": "object",
+    "properties": {
+        "mode": {"type": "string"},
+        "menu": {"type": "string"},
+        "tools": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["mode", "menu", "tools"],
+}
+
+
+def _meta(name: str, title: str, description: str, run: Run, arguments: type, **more: Any) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        arguments=schema_of(arguments),
+        profile=Profile.RESTRICTED,
+        effect=more.pop("effect", Effect.SESSION),
+        hints=more.pop("hints", LOOKING),
+        stages=more.pop("stages", EVERY_STAGE),
+        run=run,
+        meta=True,
+        **more,
+    )
+
+
+BEFORE_DELIVERY = EVERY_STAGE - {Stage.DELIVERY_CHECK}
+
+MENU_LIST = _meta(
+    "menu_list",
+    "List the menus",
+    "Show where you are and what you can enter or use.",
+    Later("tools.meta.menus:overview"),
+    Where,
+    effect=Effect.NONE,
+)
+
+MENU_ENTER = _meta(
+    "menu_enter",
+    "Enter a mode",
+    "Get the tools of a mode: ",
+    Later("tools.meta.menus:enter"),
+    Enter,
+    hints=MOVING,
+    stages=BEFORE_DELIVERY,
+    result=ENTERED,
+)
+
+MENU_EXIT = _meta(
+    "menu_exit",
+    "Leave the mode",
+    "Go back to ROOT. Not needed to switch: enter another mode.",
+    Later("tools.meta.menus:leave"),
+    Where,
+    hints=MOVING,
+    stages=BEFORE_DELIVERY,
+)
+
+COMPLETE = _meta(
+    "complete",
+    "Finish the task",
+    "Say that the task is finished, with the final answer.",
+    Later("tools.meta.menus:complete"),
+    Complete,
+    hints=MOVING,
+    stages=EVERY_STAGE - {Stage.WARMUP},
+)
+
+THINK = _meta(
+    "think",
+    "Think",
+    "Reason before acting. Changes nothing.",
+    Later("tools.meta.menus:think"),
+    Think,
+    effect=Effect.NONE,
+)
+
+MESSAGE_USER = _meta(
+    "message_user",
+    "Message the user",
+    "Tell the user something, or ask and wait.",
+    Later("tools.meta.menus:message"),
+    MessageUser,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
+    timeout=900.0,
+)
+
+META = (MENU_LIST, MENU_ENTER, MENU_EXIT, COMPLETE, THINK, MESSAGE_USER)
+
+MENU_READ = _meta(
+    "menu_read",
+    "Call a reading tool",
+    "Call a tool of a mode that only reads (files, search, status), by name, even if it is not listed.",
+    Later("tools.meta.menus:carried"),
+    Carry,
+    effect=Effect.NONE,
+)
+
+MENU_CALL = _meta(
+    "menu_call",
+    "Call any tool",
+    "Call any tool of a mode by name, even if it is not listed.",
+    Later("tools.meta.menus:carried"),
+    Carry,
+    effect=Effect.DELEGATE,
+    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
+)
+
+CARRIERS = (MENU_READ, MENU_CALL)

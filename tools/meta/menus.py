@@ -1,0 +1,64 @@
+"""How does a model move through the menus and speak? The six meta-tools, and the two carriers for fixed lists."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem
+from tools.meta.definitions import Complete, Enter, MessageUser, Think, Where
+
+
+async def overview(ctx: Context, _args: Where) -> Ending:
+    return ctx.desk.overview()
+
+
+async def enter(ctx: Context, args: Enter) -> Ending:
+    return await ctx.desk.enter(args["mode"])
+
+
+async def leave(ctx: Context, _args: Where) -> Ending:
+    return await ctx.desk.leave()
+
+
+async def complete(ctx: Context, args: Complete) -> Ending:
+    return await ctx.desk.complete(args["final_answer"], args.get("status", "success"))
+
+
+async def think(ctx: Context, args: Think) -> Ending:
+    # The thought itself is dropped on purpose: nothing of it belongs in a result, a log or the ledger.
+    return await ctx.desk.think(args["content"])
+
+
+async def message(ctx: Context, args: MessageUser) -> Ending:
+    attachments = tuple(args.get("attachments", ()))
+    if not args["message"].strip():
+        return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
+    remembered = {"notes": {"message": args["message"]}}
+    if args.get("block_on_user") and ctx.person.reachable():
+        return await _asked(ctx, args["message"], attachments)
+    left = await ctx.person.tell(args["message"], attachments)
+    waiting = " It was not waited for: this client cannot put questions to the user." * bool(args.get("block_on_user"))
+    return Done(
+        f"Left in the user's messages as {left}; the user reads it with `menugate messages`.{waiting}",
+        {"delivered": "outbox", "id": left},
+        meta=remembered,
+    )
+
+
+async def _asked(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
+    with_files = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
+    action, answer = await ctx.person.ask("message", with_files)
+    if action == "accept":
+        return Done(f"Asked the user, who answered: {answer or '(nothing)'}", {"delivered": "asked", "answer": answer})
+    left = await ctx.person.tell(message, attachments)
+    said = {"decline": "declined to answer", "cancel": "closed the question", "timeout": "did not answer in time"}
+    return Done(
+        f"Asked the user, who {said.get(action, 'did not answer')}; the message is kept as {left}.",
+        {"delivered": "asked", "answer": None, "id": left},
+    )
+
+
+async def carried(_ctx: Context, _args: Mapping[str, Any]) -> Ending:
+    # The pipeline puts the carried tool in the carrier's place before anything is decided, so this is never reached
+    # by a call that names a tool; it answers for one that slipped through with none.
+    return Problem(Code.NOT_CARRIED, "there is no tool in this call.", "Name one in `tool`.")

@@ -1,0 +1,103 @@
+"""What is offered for mending a fault in order? Four tools: on, back, where one is, and why a test fails."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, Later, Tool
+
+Status = Annotated[
+    str, "`all_passed`, or how many failed: `2_failed`", Is(shortest=1, pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
+]
+
+QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
+
+
+class AdvanceArguments(TypedDict):
+    suspect_files: NotRequired[Annotated[list[str], "localization: where the fault may be", Is(most_items=100)]]
+    hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(shortest=1, longest=4000)]]
+    root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(shortest=1, longest=4000)]]
+    modified_files: NotRequired[Annotated[list[str], "fix: what was changed", Is(most_items=100)]]
+    pass_to_pass_status: NotRequired[Status]
+    fail_to_pass_status: NotRequired[Status]
+
+
+ADVANCE_PHASE = Tool(
+    name="advance_phase",
+    title="Go on to the next phase",
+    description=(
+        "Mend a fault in five phases, each with its own tools and number of calls: localization, understanding, fix, "
+        "regression_check, target_fix_verification. The first call begins them; until they are over this mode shows "
+        "what the phase has. Each goes on with what it has to bring: suspect_files and hypothesis, root_cause, "
+        "modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run by bash that passed, "
+        "with nothing changed since. After the last everything is there again."
+    ),
+    arguments=schema_of(AdvanceArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=QUIET,
+    stages=ACTING,
+    run=Later("tools.phases.phases:advance"),
+)
+
+
+class ReturnArguments(TypedDict):
+    reason: Annotated[str, "What the tests showed", Is(shortest=1, longest=1000)]
+
+
+RETURN_TO_FIX = Tool(
+    name="return_to_fix_phase",
+    title="Go back to the fix",
+    description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
+    arguments=schema_of(ReturnArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=QUIET,
+    stages=ACTING,
+    run=Later("tools.phases.phases:back"),
+)
+
+SECONDS = 120
+
+
+class AnalyzeArguments(TypedDict):
+    test_name: Annotated[
+        str, "`tests/test_a.py::test_b`, or `tests.test_a.Case.test_b` for unittest", Is(shortest=1, longest=500)
+    ]
+    compare_baseline: NotRequired[Annotated[bool, "Also run it as of the last commit", Is(default=False)]]
+
+
+ANALYZE_FAILURE = Tool(
+    name="analyze_test_failure",
+    title="Look into a failing test",
+    description=(
+        "Run one test, twice where it fails, and with compare_baseline also as of the last commit, in a temporary git "
+        "worktree; says whether the failure is new, was there before, comes and goes, or cannot be told. pytest "
+        "(`tests/test_a.py::test_b`) or unittest (`tests.test_a.Case.test_b`), with the workspace's `.venv` where it "
+        "has one."
+    ),
+    arguments=schema_of(AnalyzeArguments),
+    profile=Profile.TRUSTED,
+    effect=Effect.EXEC,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    stages=ACTING | REVIEWING,
+    run=Later("tools.phases.failing_test:analyze"),
+    timeout=3 * SECONDS + 120.0,
+)
+
+
+class StatusArguments(TypedDict):
+    pass
+
+
+PHASE_STATUS = Tool(
+    name="get_phase_status",
+    title="Show the phase",
+    description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",
+    arguments=schema_of(StatusArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=Later("tools.phases.phases:status"),
+)

@@ -1,0 +1,85 @@
+"""Why does this test fail? Is the failure new, was it there before, or does it come and go?
+
+The test is run by `bash`, through the gate, as the caller could have run it. What was before is looked up in a worktree
+of its own, made from the last commit and taken away again; the user's files, index and branch are not touched.
+"""
+
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem
+from tools.phases.baseline import at_last_commit
+from tools.phases.definitions import SECONDS, AnalyzeArguments
+from tools.single_test import FRESH, Look, Seen, command_for, look, named_wrongly, python_of, run_line
+
+SHOWN = 2000
+SAID = {
+    "passes": "It passes.",
+    "mended": "It passes, and failed at the last commit: what was changed since mended it.",
+    "fails": "It fails. With `compare_baseline` it is looked up whether it did so before.",
+    "new_failure": "It fails, and passed at the last commit: what was changed since broke it.",
+    "failed_before": "It fails, and failed at the last commit too: what was changed since did not break it.",
+    "flaky": "It is flaky: of two runs of the same code one failed and one passed.",
+    "cannot_tell": "It cannot be told.",
+}
+
+
+async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
+    test = args["test_name"]
+    if fault := named_wrongly(test):
+        message = f"`test_name` {fault}."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Name the test as its runner does, relative to the workspace.")
+    command = f"{FRESH} {command_for(test, await python_of(ctx.files))}"
+    runs = [await _seen(ctx, test, command)]
+    if runs[0].refused is None and runs[0].look is Look.FAILED:
+        runs.append(await _seen(ctx, test, command))
+    if refused := next((one.refused for one in runs if one.refused), None):
+        return _not_run(refused)
+    before = None
+    if args.get("compare_baseline"):
+        await ctx.progress(len(runs), len(runs) + 1, "the last commit")
+        before = await at_last_commit(ctx, lambda folder: _seen(ctx, test, command, folder))
+        if before.refused is not None and before.refused.code is not Code.NOT_FOUND:
+            return _not_run(before.refused)
+    return _told(runs, before)
+
+
+async def _seen(ctx: Context, test: str, command: str, folder: str = "") -> Seen:
+    return look(test, await run_line(ctx, command, SECONDS, folder))
+
+
+def _not_run(refused: Problem) -> Problem:
+    return Problem(refused.code, f"the test was not run: {refused.message}", refused.way_out, refused.data)
+
+
+def verdict(runs: list[Look], before: Look | None) -> str:
+    if Look.FAILED in runs and Look.PASSED in runs:
+        return "flaky"
+    now = runs[0]
+    if now is Look.PASSED:
+        return "mended" if before is Look.FAILED else "passes"
+    if now is not Look.FAILED:
+        return "cannot_tell"
+    if before is None:
+        return "fails"
+    return {Look.FAILED: "failed_before", Look.PASSED: "new_failure"}.get(before, "cannot_tell")
+
+
+def _told(runs: list[Seen], before: Seen | None) -> Done:
+    found = verdict([one.look for one in runs], before.look if before else None)
+    lines = [SAID[found] + (f" {_why(runs[0], before)}" if found == "cannot_tell" else "")]
+    lines += [f"--- now: {runs[0].look}", runs[0].text[-SHOWN:]]
+    if len(runs) > 1 and runs[1].look is not runs[0].look:
+        lines += [f"--- again: {runs[1].look}", runs[1].text[-SHOWN:]]
+    if before is not None:
+        lines += [f"--- at the last commit: {before.look}", before.text[-SHOWN:]]
+    data = {"verdict": found, "runs": [str(one.look) for one in runs], "baseline": str(before.look) if before else None}
+    return Done("\n".join(lines), data, outside="a test of this workspace")
+
+
+def _why(now: Seen, before: Seen | None) -> str:
+    if now.look is Look.MISSING:
+        return "There is no such test."
+    if now.look is Look.UNCLEAR or before is None:
+        return "The test did not come to an end that says anything."
+    if before.look is Look.MISSING:
+        return "It fails now, and there was no such test at the last commit."
+    return "It fails now, and could not be run as of the last commit."

@@ -1,0 +1,162 @@
+"""What is offered about the project as a whole? Its index of words and symbols, and what is remembered about it."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from mcp_server.model import protected
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    Later,
+    Run,
+    Subject,
+    Tool,
+)
+
+MOST = 100
+AnyPath = Annotated[str, "Only in this file or folder", Is(shortest=1, longest=4096)]
+Globs = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(shortest=1, longest=1000)]
+Most = Annotated[int, "At most so many", Is(default=20, at_least=1, at_most=MOST)]
+Skipped = Annotated[int, "Skip so many", Is(default=0, at_least=0, at_most=1_000_000)]
+
+
+def reading(
+    name: str,
+    words: tuple[str, str],
+    arguments: type,
+    run: Run,
+    subject: tuple[str, Subject],
+    demand: Callable[[Arguments], Demand] | None = None,
+) -> Tool:
+    """A tool of this pack; `words` are its title and its description."""
+    options: dict[str, Any] = {"demand": demand} if demand else {}
+    return Tool(
+        name=name,
+        title=words[0],
+        description=words[1],
+        arguments=schema_of(arguments),
+        profile=Profile.RESTRICTED,
+        effect=Effect.READ_LOCAL,
+        hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+        stages=WARMUP | ACTING | REVIEWING,
+        run=run,
+        subject=subject,
+        **options,
+    )
+
+
+class SearchArguments(TypedDict):
+    query: Annotated[str, 'Words; `begin*`; `"a phrase"`', Is(shortest=1, longest=1000)]
+    path: NotRequired[AnyPath]
+    glob: NotRequired[Globs]
+    limit: NotRequired[Most]
+    offset: NotRequired[Skipped]
+
+
+INDEX_SEARCH = reading(
+    "index_search",
+    (
+        "Search the project",
+        "Search the index of the whole project for words: shows `path:line: text`, the best first. A file fits when it "
+        "holds every word; lines with more of them, definitions and matching paths come first. Case does not matter, "
+        "`parse_request` and `parseRequest` are found by `parse request`. The index follows the disk by itself and "
+        "leaves out what .gitignore names, binary files, files over 1 MB and files that usually hold secrets. For "
+        'regular expressions use grep. Example: {"query": "retry backoff", "glob": "*.py"}',
+    ),
+    SearchArguments,
+    Later("tools.project.searching:search"),
+    ("path", Subject.PATH),
+)
+
+KINDS = (
+    *("class", "function", "method", "interface", "struct", "enum", "type", "module", "constant", "variable"),
+    *("table", "heading"),
+)
+"""As the index knows them, and written out: the port would be loaded for these words alone."""
+
+
+class SymbolArguments(TypedDict):
+    query: NotRequired[
+        Annotated[str, "A name or a part of it: `Store`, `Store.open`, `handler`", Is(shortest=1, longest=300)]
+    ]
+    path: NotRequired[AnyPath]
+    glob: NotRequired[Globs]
+    kind: NotRequired[Annotated[str, "Only these", Is(enum=KINDS)]]
+    limit: NotRequired[Annotated[int, "At most so many", Is(default=50, at_least=1, at_most=MOST)]]
+    offset: NotRequired[Skipped]
+
+
+INDEX_SYMBOLS = reading(
+    "index_symbols",
+    (
+        "Find definitions",
+        "Find where classes, functions, methods, types, constants and headings are defined, by name or a part of it: "
+        "`path:first-last: kind Full.name: its line`, exact names first. With `path` alone it is the outline of a file "
+        "or folder. Knows Python, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Swift, Scala, PHP, Ruby, "
+        'Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
+    ),
+    SymbolArguments,
+    Later("tools.project.search:symbols"),
+    ("path", Subject.PATH),
+)
+
+LINES = 200
+MOST_LINES = 1000
+
+
+class ReadArguments(TypedDict):
+    path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
+    symbol: NotRequired[Annotated[str, "Show this definition: `open`, `Store.open`", Is(shortest=1, longest=300)]]
+    line: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
+    limit: NotRequired[Annotated[int, "How many lines", Is(default=LINES, at_least=1, at_most=MOST_LINES)]]
+
+
+def demand_reading(args: Arguments) -> Demand:
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["path"]))
+
+
+INDEX_READ = reading(
+    "index_read",
+    (
+        "Read a definition",
+        "Show one definition of a file, whole and with line numbers, by its `symbol`; or lines of the file from `line` "
+        "on. Reads what is on the disk now. Before changing a file with Edit or Write read it with Read. "
+        'Example: {"path": "src/store.py", "symbol": "Store.open"}',
+    ),
+    ReadArguments,
+    Later("tools.project.read:read"),
+    ("path", Subject.PATH),
+    demand_reading,
+)
+
+TIERS = ("fact", "decision", "outcome")
+"""As the memory knows them, and written out for the same reason."""
+
+
+class MemoryArguments(TypedDict):
+    query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(shortest=1, longest=1000)]]
+    tier: NotRequired[Annotated[str, "Only these", Is(enum=TIERS)]]
+    limit: NotRequired[Annotated[int, "At most so many", Is(default=10, at_least=1, at_most=50)]]
+    offset: NotRequired[Skipped]
+
+
+MEMORY_SEARCH = reading(
+    "memory_search",
+    (
+        "Search the memory",
+        "Look up what earlier runs learned about this project: `fact` (paths, build commands), `decision` (how it is "
+        "built and why), `outcome` (how the last runs ended). Only runs that succeeded, and the user, add to it: lines "
+        "of the final answer that begin with `Fact:` or `Decision:` are kept. "
+        'Example: {"query": "database", "tier": "decision"}',
+    ),
+    MemoryArguments,
+    Later("tools.project.memory:search"),
+    ("query", Subject.TEXT),
+)

@@ -1,0 +1,119 @@
+"""How is one test run by its name, and how did it end? The name stays a name, whatever signs are in it."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+from anyio import to_thread
+
+from mcp_server.model.context import Context
+from mcp_server.model.files import Files
+from mcp_server.model.results import Done, Ending, Problem, Refusal
+
+DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+"""`tests.test_a.Case.test_b`, as unittest names a test; anything else is named as pytest names it."""
+PYTHON, VENV = "python3", ".venv/bin"
+FRESH = "PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/dev/null"
+"""What Python compiled earlier is looked for where nothing is: a file that was changed within the same second, to the
+same length, would be taken for what it was before."""
+
+
+def named_wrongly(test: str) -> str:
+    """Why this cannot be a test's name; empty where it can."""
+    if test[:1] in ("-", "@"):
+        return f"takes a test's name, and `{test[:40]}` would be read as an option"
+    if any(ord(sign) < 32 or ord(sign) == 127 for sign in test):
+        return "takes a test's name on one line, without control characters"
+    path = test.partition("::")[0]
+    if path.startswith("/") or ".." in path.split("/"):
+        return "takes a test of this workspace, by its path relative to it"
+    return ""
+
+
+def by_unittest(test: str) -> bool:
+    return DOTTED.fullmatch(test) is not None and not test.endswith(".py")
+
+
+def command_for(test: str, python: str = PYTHON) -> str:
+    runner = "unittest" if by_unittest(test) else "pytest -q"
+    return f"{python} -m {runner} {shlex.quote(test)}"
+
+
+async def python_of(files: Files) -> str:
+    """The workspace's own Python where it has one, which has what its tests import."""
+    try:
+        found = await to_thread.run_sync(files.entries, VENV)
+    except Refusal:
+        return PYTHON
+    return next((one.path for one in found if one.path == f"{VENV}/python"), PYTHON)
+
+
+class Look(StrEnum):
+    """How one run of one test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    MISSING = "missing"
+    """There is no such test."""
+    UNCLEAR = "unclear"
+    """It was skipped, stopped, or its runner is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    look: Look
+    text: str
+    refused: Problem | None = None
+    """Why it was not run at all."""
+
+
+async def run_line(ctx: Context, line: str, seconds: int, folder: str = "") -> Ending:
+    """By `bash`, through the gate. What is not over in time is ended, and does not go on behind the answer."""
+    where = {"exec_dir": folder} if folder else {}
+    ending = await ctx.through("bash", {"command": line, "timeout": seconds * 1000, **where})
+    if isinstance(ending, Done) and exit_code(ending) is None:
+        await ctx.through("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
+    return ending
+
+
+def exit_code(ending: Ending) -> int | None:
+    """How a command ended; None where it did not, or nobody can say."""
+    match ending:
+        case Done():
+            code = {**(ending.data or {}), **ending.meta}.get("exit_code")
+        case Problem():
+            code = (ending.data or {}).get("exit_code")
+        case _:
+            code = None
+    return code if isinstance(code, int) else None
+
+
+def look(test: str, ending: Ending) -> Seen:
+    code, text = exit_code(ending), ending.text
+    if isinstance(ending, Done) and ending.data and isinstance(ending.data.get("output"), str):
+        text = ending.data["output"]
+    if code is None:
+        return Seen(Look.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
+    return Seen(_by_unittest(test, code, text) if by_unittest(test) else _by_pytest(code, text), text)
+
+
+def _by_pytest(code: int, text: str) -> Look:
+    if "No module named pytest" in text:
+        return Look.UNCLEAR
+    if code == 0:
+        return Look.PASSED if re.search(r"\b\d+ (passed|xfailed|xpassed)\b", text) else Look.UNCLEAR
+    # A test whose file cannot be imported is not missing, it is broken.
+    if code == 1 or "ERROR collecting" in text or "ImportError while" in text:
+        return Look.FAILED
+    return Look.MISSING if code in (4, 5) else Look.UNCLEAR
+
+
+def _by_unittest(test: str, code: int, text: str) -> Look:
+    if "Failed to import test module" in text and f"No module named '{test.partition('.')[0]}" not in text:
+        return Look.FAILED
+    if "_FailedTest" in text or code == 5 or "Ran 0 tests" in text:
+        return Look.MISSING
+    if code == 0:
+        return Look.UNCLEAR if re.search(r"OK \(skipped=", text) else Look.PASSED
+    return Look.FAILED if code == 1 else Look.UNCLEAR

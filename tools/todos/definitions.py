@@ -1,0 +1,168 @@
+"""What is offered about what there is to do? The five tools whose names begin with `Todo`."""
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from mcp_server.model.posture import Profile
+from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Tool
+
+MOST_CRITERIA = 20
+SECONDS = 30
+MOST_SECONDS = 600
+MOST_EVIDENCE = 10
+VERIFY_SECONDS = 1800.0
+RUNS = ("command_exit_zero", "test_passes")
+Id = Annotated[str, "The todo's id", Is(shortest=1, longest=64)]
+
+
+class Params(TypedDict):
+    command: NotRequired[Annotated[str, "command_exit_zero: a shell command", Is(shortest=1, longest=2000)]]
+    path: NotRequired[Annotated[str, "file_exists, file_contains: the file", Is(shortest=1, longest=1000)]]
+    text: NotRequired[Annotated[str, "file_contains: exactly this text", Is(shortest=1, longest=2000)]]
+    pattern: NotRequired[Annotated[str, "file_contains: or a regular expression", Is(shortest=1, longest=1000)]]
+    test: NotRequired[Annotated[str, "test_passes: `tests/test_a.py::test_b`", Is(shortest=1, longest=500)]]
+    seconds: NotRequired[Annotated[int, "How long it may run", Is(default=SECONDS, at_least=1, at_most=MOST_SECONDS)]]
+
+
+class CriterionArgument(TypedDict):
+    type: Annotated[
+        Literal["command_exit_zero", "file_exists", "file_contains", "test_passes"],
+        "What is checked: a command's exit code, a file, what is in it, a test",
+    ]
+    params: Annotated[Params, "Those of its type, and no others"]
+
+
+class CreateArguments(TypedDict):
+    content: Annotated[str, "What is to be done", Is(shortest=1, longest=4000)]
+    acceptance_criteria: NotRequired[
+        Annotated[list[CriterionArgument], "What has to be true before it is done", Is(most_items=MOST_CRITERIA)]
+    ]
+
+
+def demand_creating(args: Arguments) -> Demand:
+    """Criteria that run something need what running it will need at the least; the gate asks again when they run."""
+    runs = any(one["type"] in RUNS for one in args.get("acceptance_criteria", ()))
+    return Demand(Effect.SESSION, Profile.NORMAL if runs else Profile.RESTRICTED)
+
+
+TODO_CREATE = Tool(
+    name="TodoCreate",
+    title="Add a todo",
+    description=(
+        "Add a todo with the criteria that will show that it is done. A todo goes from pending to in_progress "
+        "(TodoStart), claimed (TodoClaim) and verified (TodoVerify): claimed is not done. Criteria: "
+        "command_exit_zero{command, seconds?}, file_exists{path}, file_contains{path, text or pattern}, "
+        "test_passes{test, seconds?}. They are checked by TodoVerify, with the permissions of then. Example: "
+        '{"content": "Fix the parser", "acceptance_criteria": '
+        '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
+    ),
+    arguments=schema_of(CreateArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    stages=WARMUP | ACTING,
+    run=Later("tools.todos.listing:create"),
+    demand=demand_creating,
+)
+
+
+class ReadArguments(TypedDict):
+    id: NotRequired[Annotated[str, "One todo, with its claims and checks", Is(shortest=1, longest=64)]]
+    status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only these"]]
+    offset: NotRequired[Annotated[int, "Skip so many", Is(default=0, at_least=0)]]
+
+
+TODO_READ = Tool(
+    name="TodoRead",
+    title="Show the todos",
+    description=(
+        "Show the todos of this session with how far each is: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
+        "100 at a time; with `id` one of them whole, with its claims and checks."
+    ),
+    arguments=schema_of(ReadArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=Later("tools.todos.listing:read"),
+)
+
+
+class StartArguments(TypedDict):
+    id: Id
+
+
+TODO_START = Tool(
+    name="TodoStart",
+    title="Begin a todo",
+    description="Begin a pending todo: it is in progress from then on.",
+    arguments=schema_of(StartArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=Later("tools.todos.listing:begin"),
+)
+
+
+class EvidenceArgument(TypedDict):
+    type: Annotated[
+        Literal["command_output", "test_result", "file", "diff", "link", "note"], "What kind of thing it is"
+    ]
+    data: Annotated[str, "The thing itself, or where it is", Is(shortest=1, longest=4000)]
+
+
+class ClaimArguments(TypedDict):
+    id: Id
+    explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
+    evidence: NotRequired[
+        Annotated[
+            list[EvidenceArgument], "What shows it; a later claim has to bring more", Is(most_items=MOST_EVIDENCE)
+        ]
+    ]
+    auto_verify: NotRequired[Annotated[bool, "Check its criteria at once", Is(default=False)]]
+
+
+def demand_claiming(args: Arguments) -> Demand:
+    return Demand(Effect.SESSION, Profile.NORMAL if args.get("auto_verify") else Profile.RESTRICTED)
+
+
+TODO_CLAIM = Tool(
+    name="TodoClaim",
+    title="Claim that a todo is done",
+    description=(
+        "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
+        "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
+        "sent back by the user, it can be claimed again with evidence that was not given before."
+    ),
+    arguments=schema_of(ClaimArguments),
+    profile=Profile.RESTRICTED,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    stages=ACTING,
+    run=Later("tools.todos.verify:claimed"),
+    demand=demand_claiming,
+    timeout=VERIFY_SECONDS,
+)
+
+
+class VerifyArguments(TypedDict):
+    id: Id
+
+
+TODO_VERIFY = Tool(
+    name="TodoVerify",
+    title="Check whether a todo is done",
+    description=(
+        "Check the criteria of a claimed todo. Each is a call of its own through the gate, with the permissions of "
+        "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
+        "One without criteria waits for the user."
+    ),
+    arguments=schema_of(VerifyArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.SESSION,
+    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),
+    stages=ACTING | REVIEWING,
+    run=Later("tools.todos.verify:verify"),
+    timeout=VERIFY_SECONDS,
+)

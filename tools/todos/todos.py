@@ -1,0 +1,114 @@
+"""Where are a session's todos kept, and how is one taken a step further without two steps at once?"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_server.model.context import Context
+from mcp_server.model.documents import Document, Overtaken, Why
+from mcp_server.model.results import Code, Problem
+from mcp_server.model.todos import KIND, SIGNS, State, Todo
+from tools.todos.criteria import said_of
+
+ATTEMPTS = 5
+TITLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A todo with where it is kept."""
+
+    document: Document
+    todo: Todo
+
+    @classmethod
+    def of(cls, document: Document) -> "Kept":
+        return cls(document, Todo.of(document.body))
+
+    @property
+    def id(self) -> str:
+        return self.document.id
+
+    def becoming(self, todo: Todo) -> Document:
+        return replace(self.document, body=todo.body, mark=str(todo.state))
+
+
+def unknown(id: str) -> Problem:
+    return Problem(Code.UNKNOWN_ID, f"this session has no todo `{id[:40]}`.", "`TodoRead` lists those it has.")
+
+
+async def found(ctx: Context, id: str) -> Kept | Problem:
+    document = await ctx.records.place.get(KIND, id)
+    return Kept.of(document) if document else unknown(id)
+
+
+async def add(ctx: Context, todo: Todo) -> Kept | Problem:
+    drawer = ctx.records.place
+    for _ in range(ATTEMPTS):
+        new = Document(KIND, drawer.new_id(), todo.body, str(todo.state))
+        written = await drawer.put(new, Why("created", {"criteria": [one.type for one in todo.criteria]}))
+        if not isinstance(written, Overtaken):
+            return Kept.of(written)
+    return Problem(Code.TOOL_FAILED, "no free id was found; nothing was kept.", "Call again.")
+
+
+async def step(
+    ctx: Context, kept: Kept, change: Callable[[Todo], Todo | Problem], event: str, facts: Mapping[str, Any]
+) -> Kept | Problem:
+    """Take the step from where the todo stands now. Who comes second is judged by what the first one made of it."""
+    for _ in range(ATTEMPTS):
+        after = change(kept.todo)
+        if isinstance(after, Problem):
+            return after
+        written = await ctx.records.place.put(kept.becoming(after), Why(event, facts))
+        if not isinstance(written, Overtaken):
+            return Kept.of(written)
+        if written.current is None:
+            return unknown(kept.id)
+        kept = Kept.of(written.current)
+    return Problem(Code.BUSY, "this todo is changed by too many calls at once; nothing was kept.", "Call again.")
+
+
+def line(kept: Kept) -> str:
+    todo = kept.todo
+    title = " ".join(todo.content.split())
+    title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
+    more = ""
+    if todo.state is State.CLAIMED:
+        more = "  (its last check did not hold)" if todo.checked else "  (waits to be verified)"
+        if not todo.criteria:
+            more = "  (has no criteria: waits for the user)"
+    elif todo.note and todo.state is State.IN_PROGRESS:
+        more = "  (sent back by the user)"
+    return f"{SIGNS[todo.state]} {kept.id}  {title}{more}"
+
+
+def whole(kept: Kept) -> str:
+    """Everything about one todo, in text."""
+    todo = kept.todo
+    lines = [line(kept), todo.content, *(f"- {said_of(one)}" for one in todo.criteria)]
+    for claim in todo.claims:
+        lines += [f"Claimed: {claim.explanation}", *(f"  {one.type}: {one.data}" for one in claim.evidence)]
+    lines += [f"Checked: {one.type} {one.verdict}: {one.said}" for one in todo.results]
+    lines += [f"The user said: {todo.note}"] if todo.note else []
+    lines += [f"Verified by: {todo.by}"] if todo.by else []
+    return "\n".join(lines)
+
+
+def data(kept: Kept) -> dict[str, Any]:
+    """One todo for programs."""
+    todo = kept.todo
+    about: dict[str, Any] = {
+        "id": kept.id,
+        "status": str(todo.state),
+        "content": todo.content,
+        "acceptance_criteria": [{"type": one.type, "params": dict(one.params)} for one in todo.criteria],
+        "changes": kept.document.version,
+    }
+    if todo.results:
+        about["results"] = [
+            {"type": one.type, "verdict": str(one.verdict), "said": one.said}
+            | ({"code": one.code, "layer": one.layer} if one.code else {})
+            for one in todo.results
+        ]
+    return about | ({"note": todo.note} if todo.note else {}) | ({"verified_by": todo.by} if todo.by else {})

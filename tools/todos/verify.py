@@ -1,0 +1,78 @@
+"""Is it done? `TodoClaim` says so, `TodoVerify` looks. Whoever claims does not verify: criteria do, or the person."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.todos import Evidence, Result, State, Todo, Verdict, claim, judge
+from tools.todos.criteria import check
+from tools.todos.definitions import RUNS, ClaimArguments, VerifyArguments
+from tools.todos.todos import Kept, data, found, line, step
+
+
+async def claimed(ctx: Context, args: ClaimArguments) -> Ending:
+    evidence = [Evidence(one["type"], one["data"]) for one in args.get("evidence", ())]
+    kept = await found(ctx, args["id"])
+    if not isinstance(kept, Problem):
+        change = partial(claim, explanation=args["explanation"], evidence=evidence)
+        kept = await step(ctx, kept, change, "claimed", {"evidence": [one.type for one in evidence]})
+    if isinstance(kept, Problem):
+        return kept
+    if args.get("auto_verify") and kept.todo.criteria:
+        return await verified(ctx, kept)
+    return Done(f"{line(kept)}\n{_waits(kept)}", data(kept))
+
+
+def _waits(kept: Kept) -> str:
+    if kept.todo.criteria:
+        return "Claimed is not done: `TodoVerify` checks its criteria."
+    return f"Claimed is not done: it has no criteria, so it waits for the user (`menugate todos accept {kept.id}`)."
+
+
+async def verify(ctx: Context, args: VerifyArguments) -> Ending:
+    kept = await found(ctx, args["id"])
+    return kept if isinstance(kept, Problem) else await verified(ctx, kept)
+
+
+async def verified(ctx: Context, kept: Kept) -> Ending:
+    if isinstance(problem := judge(kept.todo, ()), Problem):
+        return problem
+    if not kept.todo.criteria:
+        return Done(f"{line(kept)}\n{_waits(kept)}", data(kept))
+    results: list[Result] = []
+    for number, criterion in enumerate(kept.todo.criteria):
+        await ctx.progress(number, len(kept.todo.criteria), criterion.type)
+        results.append(await check(ctx, criterion))
+    settled = await _settled(ctx, kept, results)
+    if isinstance(settled, Problem):
+        return settled
+    lines = [line(settled), *(f"- {one.type} {one.verdict}: {one.said}" for one in results)]
+    text = "\n".join([*lines, _outcome(settled, results)])
+    printed = any(one.type in RUNS and one.verdict is Verdict.FAILED for one in results)
+    return Done(text, data(settled), outside="what the criteria ran" if printed else None)
+
+
+async def _settled(ctx: Context, kept: Kept, results: Sequence[Result]) -> Kept | Problem:
+    """What was checked is the claim that was there before the checks, and no later one."""
+    looked_at = kept.todo
+
+    def change(todo: Todo) -> Todo | Problem:
+        return judge(todo, results) if todo.claims == looked_at.claims else OVERTAKEN
+
+    passed = all(one.verdict is Verdict.PASSED for one in results)
+    facts = {"criteria": [f"{one.type} {one.code or one.verdict}" for one in results]}
+    return await step(ctx, kept, change, "verified" if passed else "not verified", facts)
+
+
+OVERTAKEN = Problem(
+    Code.BUSY, "this todo was claimed anew while its criteria were checked; nothing was kept.", "Verify it again."
+)
+
+
+def _outcome(kept: Kept, results: Sequence[Result]) -> str:
+    if kept.todo.state is State.VERIFIED:
+        return "Verified."
+    if any(one.verdict is Verdict.FAILED for one in results):
+        return "Not verified; it stays claimed. Mend what failed, and claim it again with new evidence."
+    return "Not verified; it stays claimed, because not all of it could be checked."
