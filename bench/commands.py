@@ -10,13 +10,13 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.build import rungs
-from mcp_server.guards.processes.choose import Ladder
-from mcp_server.guards.processes.commands import Nursery, Workshop
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox
-from mcp_server.guards.sandbox.protected import Watch
+from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Command, Limits
+from mcp_server.model.processes import Command, ProcessLimits
 from mcp_server.model.tools import Demand, Effect
 
 PROGRAM = "/bin/true"
@@ -36,9 +36,13 @@ def milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:
 async def _measured(sandbox: Sandbox, folder: Path, rounds: int) -> list[tuple[float, float]]:
     (folder / ".menugate").mkdir()
     private = (folder / ".menugate",)
-    ground = Ground(folder, Path.home(), private, f"{os.defpath}:{Path(sys.executable).parent}", {"PATH": os.defpath})
-    watch = Watch(folder, frozenset({".menugate"}))
-    shop = Workshop(ground, Jail(folder, private), watch, Limits(), Nursery(), Ladder((sandbox,)))
+    ground = HostPaths(
+        folder, Path.home(), private, f"{os.defpath}:{Path(sys.executable).parent}", {"PATH": os.defpath}
+    )
+    watch = PathWatch(folder, frozenset({".menugate"}))
+    shop = CommandHost(
+        ground, Jail(folder, private), watch, ProcessLimits(), ChildRegistry(), SandboxChooser((sandbox,))
+    )
     shut_in = shop.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
 
     async def ours() -> object:

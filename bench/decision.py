@@ -9,11 +9,11 @@ from statistics import median
 from time import perf_counter_ns
 
 from mcp_server.model.menus import META_TOOLS, Menus, Mode
-from mcp_server.model.policy import Call, Kind, Policy, Rules, RuleText
+from mcp_server.model.policy import Call, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.sessions import Session
-from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Subject, Tool
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, RuleSubject, Tool
 from mcp_server.policy.arguments import checks
 from mcp_server.policy.decision import decide
 from mcp_server.policy.rules import compile_rules
@@ -42,7 +42,7 @@ def _tool(name: str) -> Tool:
         hints,
         EVERY_STAGE,
         _run,
-        subject=("path", Subject.PATH),
+        subject=("path", RuleSubject.PATH),
     )
 
 
@@ -63,17 +63,19 @@ def spread() -> Policy:
     shapes = ("{0}(secrets/**)", "{0}(limit gt 60)", "{0}(path glob '*.pem')", "{0}(path regex '^/etc/')")
     texts: list[RuleText] = []
     for number in range(RULES - 4):
-        kind = list(Kind)[number % 4]
+        kind = list(RuleKind)[number % 4]
         text = shapes[number // 4 % 4].format(f"tool_{number % TOOLS}")
         texts.append(RuleText(kind, text, f"bench:{number}"))
     for number in range(4):
-        texts.append(RuleText(Kind.DENY, f"tool_*(never{number}/**)", f"bench:wild{number}"))
+        texts.append(RuleText(RuleKind.DENY, f"tool_*(never{number}/**)", f"bench:wild{number}"))
     return _policy(texts)
 
 
 def crowded() -> Policy:
     """A thousand deny rules about the one tool."""
-    return _policy([RuleText(Kind.DENY, f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)])
+    return _policy(
+        [RuleText(RuleKind.DENY, f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)]
+    )
 
 
 def microseconds(policy: Policy, rounds: int = 2_000) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_server.config.load import Law, law
+from mcp_server.config.load import Configuration, law
 from mcp_server.config.schemas import schemas
 from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
@@ -23,9 +23,9 @@ NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n
 REVISION = "2025-11-25"
 
 
-def found() -> Law:
+def found() -> Configuration:
     made = law(read({"workspace": str(ROOT)}, {}), bare=True)
-    assert isinstance(made, Law), str(made)
+    assert isinstance(made, Configuration), str(made)
     return made
 
 
@@ -49,7 +49,7 @@ def codes() -> str:
     )
 
 
-def tools(house: Law) -> str:
+def tools(house: Configuration) -> str:
     policy = house.policy
     parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
     parts.append("| tool | modes | profile | effect | hints | stages |\n| --- | --- | --- | --- | --- | --- |")
@@ -76,7 +76,7 @@ def hints(tool: Tool) -> str:
     return ", ".join(name for name, given in named.items() if given) or "none"
 
 
-def snapshots(house: Law) -> Iterator[tuple[str, str]]:
+def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
     """What a model sees, per mode and profile: a change to it is read in a review like any other."""
     listings = Listings(house.policy, house.library.hosts, None)
     for mode in (None, *house.policy.menus):

@@ -14,28 +14,28 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from mcp_server.calls.health import HealthGate
+from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.session_objects import Keeping
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.stops import LiveCalls
-from mcp_server.config.load import Law
+from mcp_server.calls.stops import RunningCalls
+from mcp_server.config.load import Configuration
 from mcp_server.installation import linked
-from mcp_server.model.policy import Shelter
-from mcp_server.model.processes import Sandboxing
+from mcp_server.model.policy import SandboxState
+from mcp_server.model.processes import SandboxPolicy
 from mcp_server.model.results import Ending, Refusal
-from mcp_server.reload import Renewal
+from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.peek import glimpse
 from mcp_server.state.servers import STOP, obeyed
 from mcp_server.state.store import Store
-from mcp_server.wire.notifications import Notices
+from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.server import MenuServer
 
 if TYPE_CHECKING:
     from mcp_server.calls.pipeline import Pipeline
-    from mcp_server.calls.request import Asked
+    from mcp_server.calls.request import CallRequest
     from mcp_server.gate import Gate
 
 AFTER_FIRST_LIST = 0.3
@@ -43,12 +43,12 @@ AFTER_FIRST_LIST = 0.3
 
 
 @dataclass
-class Entrance:
+class LazyPipeline:
     """Where calls come in. What stands behind it is built for the first one: hosts start many servers, list what they
     have, and never call most of them."""
 
     build: Callable[[], "Gate"]
-    sandbox: Sandboxing
+    sandbox: SandboxPolicy
     missing: Callable[[], None] = lambda: None
     """Called when there is found to be none."""
 
@@ -64,14 +64,14 @@ class Entrance:
         """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
         _ = self.gate
 
-    async def run(self, asked: "Asked") -> Ending:
+    async def run(self, asked: "CallRequest") -> Ending:
         return await self.gate.pipeline.run(asked)
 
-    def shelter(self) -> Shelter:
+    def shelter(self) -> SandboxState:
         """As long as nobody looked, a sandbox is hoped to hold."""
         if self.built:
             return self.gate.shop.ladder.shelter()
-        return Shelter.MISSING if self.sandbox is Sandboxing.OFF else Shelter.THERE
+        return SandboxState.MISSING if self.sandbox is SandboxPolicy.OFF else SandboxState.THERE
 
     def redact(self, text: str) -> str:
         return self.gate.redactor.redact(text)
@@ -86,22 +86,22 @@ class Entrance:
 
 
 @dataclass
-class House:
+class App:
     """Everything, built and connected; `running()` opens what has to be open while it is used."""
 
-    law: Law
+    law: Configuration
     settings: Settings
     store: Store
     sessions: Sessions
-    postures: Postures
+    postures: CurrentPostures
     holds: Holds
-    entrance: Entrance
-    notices: Notices
-    keeping: Keeping
-    renewal: Renewal
-    live_calls: LiveCalls
+    entrance: LazyPipeline
+    notices: Notifier
+    keeping: ObjectRegistry
+    renewal: ConfigurationReload
+    live_calls: RunningCalls
     server: MenuServer
-    health: HealthGate
+    health: HealthResponse
     token: str | None
     """What a client has to show over HTTP; None where nobody is asked."""
     last_words: Callable[[], None] | None = None

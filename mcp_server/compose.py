@@ -13,22 +13,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server.app import Entrance, House
+from mcp_server.app import App, LazyPipeline
 from mcp_server.calls.carriers import BEGINS
-from mcp_server.calls.halting import Halting
+from mcp_server.calls.halting import StopCommand
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.posture import Doors
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.session_objects import Keeping
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.posture import PostureChanges
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.stops import LiveCalls
-from mcp_server.config.faults import Faults
-from mcp_server.config.load import Law, Unbuildable, law
-from mcp_server.config.prompts import Unspeakable
+from mcp_server.calls.stops import RunningCalls
+from mcp_server.config.faults import ConfigFaults
+from mcp_server.config.load import BuildError, Configuration, law
+from mcp_server.config.prompts import PromptError
 from mcp_server.model.tool_packs import Pack
 from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
-from mcp_server.reload import Renewal
+from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import OPERATORS_FILE, Settings, variable
 from mcp_server.state import ledger
 from mcp_server.state.engine.rows import Clock, Judged
@@ -38,41 +38,41 @@ from mcp_server.state.location import make_private
 from mcp_server.state.store import Store
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notifications import Notices
-from mcp_server.wire.own_prompts import Sayings
-from mcp_server.wire.prompts import Offers
+from mcp_server.wire.notifications import Notifier
+from mcp_server.wire.own_prompts import OwnPrompts
+from mcp_server.wire.prompts import OfferHandlers
 from mcp_server.wire.reporting import reports
 from mcp_server.wire.resources import summaries
-from mcp_server.wire.server import Front, build_server, mirrored, stamp
-from mcp_server.wire.telemetry import Unstartable, Wish, asked_for
+from mcp_server.wire.server import Handlers, build_server, mirrored, stamp
+from mcp_server.wire.telemetry import TelemetrySettings, TelemetryUnavailable, asked_for
 
 if TYPE_CHECKING:
     from mcp_server.gate import Gate
-    from mcp_server.wire.telemetry import Running
+    from mcp_server.wire.telemetry import TelemetryHandle
 
 log = logging.getLogger("menugate")
 
 
-def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> House:
+def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
     found = law(settings, packs)
-    if isinstance(found, Faults):
-        raise Unbuildable(str(found))
+    if isinstance(found, ConfigFaults):
+        raise BuildError(str(found))
     if settings.mode is not None and found.policy.menus.get(settings.mode) is None:
         names = ", ".join(mode.name for mode in found.policy.menus)
-        raise Unbuildable(f"there is no mode `{settings.mode}`; there are {names}.")
+        raise BuildError(f"there is no mode `{settings.mode}`; there are {names}.")
     prepare_folders(settings)
     try:
         return connected(found, settings, clock)
-    except (Unspeakable, Unstartable) as wrong:
-        raise Unbuildable(str(wrong)) from None
+    except (PromptError, TelemetryUnavailable) as wrong:
+        raise BuildError(str(wrong)) from None
     except OSError as wrong:
-        raise Unbuildable(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
+        raise BuildError(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
 
-def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
+def connected(found: Configuration, settings: Settings, clock: Clock | None) -> App:
     new_id, time = numbered(), clock or Wall()
     store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
-    keeping, holds = Keeping(failed), Holds(store)
+    keeping, holds = ObjectRegistry(failed), Holds(store)
 
     def left(session: str) -> None:
         keeping.left(session)
@@ -90,11 +90,11 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         )
         return gate(found, settings, rooms, conversation)
 
-    entrance = Entrance(built, found.library.config.sandbox)
+    entrance = LazyPipeline(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
-    doors, ruling = doors_of(found, settings, store), Ruling(found.policy)
-    live_calls = LiveCalls(store, holds, entrance.redact, new_id, doors.postures.everybody, settings.state)
-    halting = Halting(store, holds, new_id, raising(found, store, time))
+    doors, ruling = doors_of(found, settings, store), CurrentPolicy(found.policy)
+    live_calls = RunningCalls(store, holds, entrance.redact, new_id, doors.postures.everybody, settings.state)
+    halting = StopCommand(store, holds, new_id, raising(found, store, time))
     offers = offers_of(found, settings, doors, halting, entrance, time)
     watching = watched(found, settings, offers)
     noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
@@ -102,7 +102,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
     seal = kept(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
     front.listings.stamp.update(stamp(server))
-    return House(
+    return App(
         law=found,
         settings=settings,
         store=store,
@@ -112,7 +112,7 @@ def connected(found: Law, settings: Settings, clock: Clock | None) -> House:
         entrance=entrance,
         notices=front.notices,
         keeping=keeping,
-        renewal=Renewal(found, settings, ruling, doors.postures, front.listings.judge_by, recording(store)),
+        renewal=ConfigurationReload(found, settings, ruling, doors.postures, front.listings.judge_by, recording(store)),
         live_calls=live_calls,
         server=server,
         health=health_gate(found, settings, doors),
@@ -129,15 +129,20 @@ def recording(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
 
 
 def offers_of(
-    found: Law, settings: Settings, doors: Doors, halting: Halting, entrance: Entrance, clock: Clock
-) -> Offers:
-    sayings = Sayings(found.words, str(settings.workspace), doors.postures.seen)
+    found: Configuration,
+    settings: Settings,
+    doors: PostureChanges,
+    halting: StopCommand,
+    entrance: LazyPipeline,
+    clock: Clock,
+) -> OfferHandlers:
+    sayings = OwnPrompts(found.words, str(settings.workspace), doors.postures.seen)
     typed = slash(doors, halting, partial(examined, found, settings, doors), clock)
     written = (*reports(doors.store, entrance.redact), *summaries(doors.store))
-    return Offers((sayings.pack(), *found.packs), typed, written)
+    return OfferHandlers((sayings.pack(), *found.packs), typed, written)
 
 
-async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
+async def examined(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
     from mcp_server.health import examined
 
     return await examined(found, settings, doors, fix)
@@ -151,14 +156,14 @@ def failed(what: str, fault: BaseException) -> None:
     log.error("%s failed", what, exc_info=fault)
 
 
-def never_shown(found: Law, settings: Settings, token: str | None) -> tuple[str, ...]:
+def never_shown(found: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
     review = found.library.config.review
     told = (*settings.secret_values, token, variable(review.key) if review else "")
     return tuple(secret for secret in told if secret)
 
 
-def watched(found: Law, settings: Settings, offers: Offers) -> "Running | None":
-    wish = Wish(settings.traces, settings.metrics, settings.workspace.name)
+def watched(found: Configuration, settings: Settings, offers: OfferHandlers) -> "TelemetryHandle | None":
+    wish = TelemetrySettings(settings.traces, settings.metrics, settings.workspace.name)
     return asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
 
 
@@ -168,16 +173,20 @@ def token_of(settings: Settings) -> str | None:
 
 
 def front_of(
-    found: Law, settings: Settings, entrance: Entrance, people: tuple[Sessions, Postures], offers: Offers
-) -> Front:
+    found: Configuration,
+    settings: Settings,
+    entrance: LazyPipeline,
+    people: tuple[Sessions, CurrentPostures],
+    offers: OfferHandlers,
+) -> Handlers:
     sessions, postures = people
     listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
-    return Front(
+    return Handlers(
         run=entrance.run,
         postures=postures,
         sessions=sessions,
         listings=listings,
-        notices=Notices(listings, postures.known, settings.settle_seconds),
+        notices=Notifier(listings, postures.known, settings.settle_seconds),
         offers=offers,
         owner=settings.person,
         pinned=settings.mode,
@@ -187,7 +196,7 @@ def front_of(
     )
 
 
-def spoken(found: Law, pinned: str | None) -> str:
+def spoken(found: Configuration, pinned: str | None) -> str:
     head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
     return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
@@ -196,7 +205,7 @@ def prepare_folders(settings: Settings) -> None:
     for folder in settings.state_folders:
         if folder.is_symlink():
             # It may have come with the workspace, and lead to where a tool reads and writes.
-            raise Unbuildable(
+            raise BuildError(
                 f"{folder} is a link, and menugate keeps its state in a folder that is really there; take it away."
             )
     # What is not there cannot be kept from a program that makes it; a workspace may be a whole home.
@@ -206,7 +215,7 @@ def prepare_folders(settings: Settings) -> None:
         try:
             make_private(folder)
         except OSError as wrong:
-            raise Unbuildable(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
+            raise BuildError(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
     if settings.operators.resolve() == settings.workspace:
         with suppress(FileExistsError):
             os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -10,39 +10,39 @@ from pathlib import Path
 
 from mcp_server.calls.approval_binding import Binding
 from mcp_server.calls.approvals import Approvals, trust
-from mcp_server.calls.context import Ports
+from mcp_server.calls.context import PortFactories
 from mcp_server.calls.documents import remembered
-from mcp_server.calls.ledger import Recorder, counting
-from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.ledger import LedgerRecorder, counting
+from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.memory import ProjectMemory
-from mcp_server.calls.menus import MenuDesk
-from mcp_server.calls.messages import Reached
+from mcp_server.calls.menus import MenuNavigator
+from mcp_server.calls.messages import PersonChannel
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.pipeline import Pipeline
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.resolver import Finding
-from mcp_server.calls.results import Showing, telling
-from mcp_server.calls.reviews import Check, Review, Run, Seen
-from mcp_server.calls.runs import Course
-from mcp_server.calls.session_objects import Keeping
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.resolver import CallResolver
+from mcp_server.calls.results import ResultFilter, telling
+from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, RunReview
+from mcp_server.calls.runs import RunLifecycle
+from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import SeenBy, Sessions
-from mcp_server.calls.stops import LiveCalls, start
-from mcp_server.calls.summaries import RunMemory
-from mcp_server.config.load import Law
+from mcp_server.calls.stops import RunningCalls, start
+from mcp_server.calls.summaries import SummarySchedule
+from mcp_server.config.load import Configuration
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.network.build import for_programs, for_tools, to_one
 from mcp_server.guards.processes.build import workshop
-from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
-from mcp_server.guards.search.search import Finder
+from mcp_server.guards.search.search import FileSearch
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
 from mcp_server.installation import installation
 from mcp_server.model.posture import Profile
@@ -61,13 +61,13 @@ class Rooms:
     store: Store
     sessions: Sessions
     holds: Holds
-    postures: Postures
-    ruling: Ruling
+    postures: CurrentPostures
+    ruling: CurrentPolicy
     clock: Clock
-    keeping: Keeping
+    keeping: ObjectRegistry
     secrets: tuple[str, ...]
     """Values that are never shown."""
-    live_calls: LiveCalls
+    live_calls: RunningCalls
     noticed: Callable[[Judged], None]
     failed: Callable[[str, BaseException], None]
     """Where it goes when something of ours fails; never to a client."""
@@ -78,12 +78,12 @@ class Gate:
     """What there is only because somebody calls."""
 
     pipeline: Pipeline
-    shop: Workshop
+    shop: CommandHost
     redactor: Redactor
 
 
-def ground(settings: Settings, found: Law) -> Ground:
-    return Ground(
+def ground(settings: Settings, found: Configuration) -> HostPaths:
+    return HostPaths(
         workspace=settings.workspace,
         home=settings.home,
         private=settings.own,
@@ -95,14 +95,14 @@ def ground(settings: Settings, found: Law) -> Ground:
     )
 
 
-def gate(found: Law, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
+def gate(found: Configuration, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
     jail, shop = guards(found, settings)
     shop.nursery.born = start
     redactor = Redactor(rooms.secrets)
     return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
 
 
-def guards(found: Law, settings: Settings) -> tuple[Jail, Workshop]:
+def guards(found: Configuration, settings: Settings) -> tuple[Jail, CommandHost]:
     """What stands between a call and the disk, and what between a command and the machine."""
     config = found.library.config
     where = ground(settings, found)
@@ -111,7 +111,7 @@ def guards(found: Law, settings: Settings) -> tuple[Jail, Workshop]:
     return jail, workshop(where, jail, config.sandbox, config.limits, for_programs(config.network))
 
 
-async def try_sandbox(found: Law, settings: Settings) -> tuple[str, str]:
+async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, str]:
     """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
     with the mounts of a real call, which are made of this workspace and these settings."""
     _, shop = guards(found, settings)
@@ -135,36 +135,40 @@ def swept(settings: Settings) -> Spill:
     return spill
 
 
-def second_look(found: Law, store: Store, redactor: Redactor) -> Check | None:
+def second_look(found: Configuration, store: Store, redactor: Redactor) -> Check | None:
     """The model that is asked about a run that is over; None where the operator named none, as it is by default."""
     config = found.library.config
     wish = config.review
     if wish is None:
         return None
 
-    async def look(run: Run) -> Seen:
+    async def look(run: FinishedRun) -> CheckResult:
         # Nobody needs it before a run is over.
-        from mcp_server.calls.advisers import Reviewer
+        from mcp_server.calls.advisers import ModelAdviser
 
         door = to_one(wish.place, config.network)
-        return await Reviewer(wish, variable(wish.key), door, store, redactor, found.words.say).look(run)
+        return await ModelAdviser(wish, variable(wish.key), door, store, redactor, found.words.say).look(run)
 
     return look
 
 
 def ports(
-    found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], memory: ProjectMemory
-) -> Ports:
+    found: Configuration,
+    settings: Settings,
+    rooms: Rooms,
+    guards: tuple[Jail, CommandHost, Redactor],
+    memory: ProjectMemory,
+) -> PortFactories:
     (jail, shop, redactor), store = guards, rooms.store
-    finder = Finder(jail, settings.own_inside, find_ripgrep(settings.search_path))
+    finder = FileSearch(jail, settings.own_inside, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
-    return Ports(
+    return PortFactories(
         files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.key), profile),
         processes=shop.granted,
         network=for_tools(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(
-            Reached,
+            PersonChannel,
             store,
             *(partial(one, settings.search_path, settings.home) for one in (signature, ignored, own_hooks)),
         ),
@@ -176,23 +180,27 @@ def ports(
 
 
 def pipeline(
-    found: Law, settings: Settings, rooms: Rooms, guards: tuple[Jail, Workshop, Redactor], conversation: str
+    found: Configuration,
+    settings: Settings,
+    rooms: Rooms,
+    guards: tuple[Jail, CommandHost, Redactor],
+    conversation: str,
 ) -> Pipeline:
     jail, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     ruling = rooms.ruling
     memory = ProjectMemory(store, redactor.redact)
-    review = Review(store, shop.granted, second_look(found, store, redactor))
-    course = Course(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
+    review = RunReview(store, shop.granted, second_look(found, store, redactor))
+    course = RunLifecycle(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
 
-    def desk(seat: Seat) -> MenuDesk:
-        return MenuDesk(seat, sessions, ruling.policy, lambda: postures.known(seat.session.principal), course)
+    def desk(seat: LiveSession) -> MenuNavigator:
+        return MenuNavigator(seat, sessions, ruling.policy, lambda: postures.known(seat.session.principal), course)
 
     return Pipeline(
         ruling=ruling,
         postures=postures,
-        finding=Finding(ruling, sessions, desk, str(settings.workspace), jail.leads, jail.beneath),
-        recorder=Recorder(
+        finding=CallResolver(ruling, sessions, desk, str(settings.workspace), jail.leads, jail.beneath),
+        recorder=LedgerRecorder(
             store,
             counting(ruling),
             conversation,
@@ -202,10 +210,10 @@ def pipeline(
         ),
         approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
         course=course,
-        showing=Showing(redactor, swept(settings)),
+        showing=ResultFilter(redactor, swept(settings)),
         ports=ports(found, settings, rooms, guards, memory),
         desk=desk,
-        run_memory=RunMemory(store, found.library.config.folding),
+        run_memory=SummarySchedule(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),
         live_calls=rooms.live_calls,
         failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),

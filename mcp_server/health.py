@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from mcp_server.calls.posture import Doors
-from mcp_server.config.faults import Faults
-from mcp_server.config.load import Law, Unbuildable, law
+from mcp_server.calls.posture import PostureChanges
+from mcp_server.config.faults import ConfigFaults
+from mcp_server.config.load import BuildError, Configuration, law
 from mcp_server.gate import try_sandbox
 from mcp_server.guards.openat import by_kernel, chosen
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
@@ -26,7 +26,7 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.results import Refusal
 from mcp_server.model.tool_packs import Pack
 from mcp_server.person import health_gate, opened
-from mcp_server.policy.health import Finding, Grade, faults, verdict
+from mcp_server.policy.health import Grade, HealthFinding, faults, verdict
 from mcp_server.policy.phrases import to_choose
 from mcp_server.reload import differing
 from mcp_server.settings import Settings
@@ -43,7 +43,7 @@ MOST_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 
 def examine(
     settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
-) -> list[Finding]:
+) -> list[HealthFinding]:
     """`told` hears how far the check of the ledger is."""
     shut = list(of_shut_folders(settings))
     return [
@@ -51,23 +51,26 @@ def examine(
         *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, packs, told))),
         *of_guards(settings),
         *of_sandbox(settings, packs),
-        *(Finding("servers", says, Grade.FAULT if one.fault else Grade.NOTE) for one, says in differing(settings)),
+        *(
+            HealthFinding("servers", says, Grade.FAULT if one.fault else Grade.NOTE)
+            for one, says in differing(settings)
+        ),
         *(() if shut else of_leftovers(settings)),
     ]
 
 
-def mend(findings: Sequence[Finding]) -> list[Finding]:
+def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
     """Mend what can be; what was mended, and as faults what could not be after all."""
-    done: list[Finding] = []
+    done: list[HealthFinding] = []
     for one in findings:
         if one.mend is None:
             continue
         try:
             one.mend()
         except (OSError, Refusal) as wrong:
-            done.append(Finding(one.what, f"{one.says} It could not be mended: {wrong}", Grade.FAULT))
+            done.append(HealthFinding(one.what, f"{one.says} It could not be mended: {wrong}", Grade.FAULT))
         else:
-            done.append(Finding(one.what, f"{one.says} Mended: {one.cure}."))
+            done.append(HealthFinding(one.what, f"{one.says} Mended: {one.cure}."))
     return done
 
 
@@ -87,7 +90,7 @@ def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tupl
     )
 
 
-async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> str:
+async def examined(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
     """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
     said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
     if not (fix and ill and writable):
@@ -95,186 +98,192 @@ async def examined(found: Law, settings: Settings, doors: Doors, fix: bool) -> s
     return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
 
 
-def usable(findings: Sequence[Finding]) -> bool:
+def usable(findings: Sequence[HealthFinding]) -> bool:
     """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
     return not any(one.what in ("state file", "lock", "disk") for one in faults(findings))
 
 
 def usual(settings: Settings, packs: Sequence[Pack]) -> Posture:
     """What holds where nobody chose."""
-    with suppress(Unbuildable):
-        if isinstance(found := law(settings, packs), Law):
+    with suppress(BuildError):
+        if isinstance(found := law(settings, packs), Configuration):
             return found.posture.capped(found.policy.ceiling)
     return Posture()
 
 
-def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
+def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
     try:
         found = law(settings, packs)
-    except Unbuildable as wrong:
-        yield Finding("menus and rules", str(wrong), Grade.FAULT)
+    except BuildError as wrong:
+        yield HealthFinding("menus and rules", str(wrong), Grade.FAULT)
         return
-    if isinstance(found, Faults):
-        yield from (Finding("menus and rules", str(fault), Grade.FAULT) for fault in found)
+    if isinstance(found, ConfigFaults):
+        yield from (HealthFinding("menus and rules", str(fault), Grade.FAULT) for fault in found)
         return
     policy = found.policy
     counted = f"{len(policy.menus.modes)} modes, {len(policy.tools)} tools, {len(policy.rules.every)} rules"
-    yield Finding("menus and rules", counted)
+    yield HealthFinding("menus and rules", counted)
 
 
-def of_shut_folders(settings: Settings) -> Iterator[Finding]:
+def of_shut_folders(settings: Settings) -> Iterator[HealthFinding]:
     """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
     for folder in settings.folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
         if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
             says = f"{there} is not a folder that you may read and write; menugate keeps its state in {folder}."
-            yield Finding("state file", says, Grade.FAULT)
+            yield HealthFinding("state file", says, Grade.FAULT)
 
 
-def of_folder(settings: Settings) -> Iterator[Finding]:
+def of_folder(settings: Settings) -> Iterator[HealthFinding]:
     """Are the places that must be the person's alone the person's alone?"""
     if settings.state.is_symlink():
         says = f"{settings.state} is a link; the state is kept in a folder that is really there."
-        yield Finding("state folder", says, Grade.FAULT)
+        yield HealthFinding("state folder", says, Grade.FAULT)
         return
     if not settings.state.is_dir():
-        yield Finding("state folder", "menugate has not run here yet.", Grade.NOTE)
+        yield HealthFinding("state folder", "menugate has not run here yet.", Grade.NOTE)
         return
     private = [*settings.state_folders, *settings.folders, settings.database, settings.state / "http.token"]
     private += [one / name for one in settings.folders for name in ("ledger.key", "request-state.key")]
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
         says = f"{path} can be read or written by others."
-        yield Finding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
+        yield HealthFinding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
     if not open_ones:
-        yield Finding("state folder", f"{settings.state}, yours alone")
+        yield HealthFinding("state folder", f"{settings.state}, yours alone")
     if says := unreadable(settings.state):
-        yield Finding("servers", says, Grade.FAULT)
-    yield from (Finding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
+        yield HealthFinding("servers", says, Grade.FAULT)
+    yield from (HealthFinding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
     if settings.keys_last:
         says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
-        yield Finding("keys", says, Grade.NOTE)
+        yield HealthFinding("keys", says, Grade.NOTE)
 
 
 def closed(path: Path) -> None:
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
 
 
-def of_lock(settings: Settings) -> Iterator[Finding]:
+def of_lock(settings: Settings) -> Iterator[HealthFinding]:
     """Is the state held by somebody who does not let go, a stopped process say?"""
     if not (settings.state / "state.lock").exists():
         return
-    from mcp_server.state.engine.sqlite import Lock
+    from mcp_server.state.engine.sqlite import DatabaseLock
 
-    lock = Lock(settings.database.with_suffix(".lock"))
+    lock = DatabaseLock(settings.database.with_suffix(".lock"))
     try:
         lock.acquire(LOCK_SECONDS)
     except Refusal as refused:
-        yield Finding("lock", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
+        yield HealthFinding("lock", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
     else:
         lock.release()
     finally:
         lock.close()
 
 
-def of_state(settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+def of_state(
+    settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None
+) -> Iterator[HealthFinding]:
     from mcp_server.state.engine.sqlite import look
     from mcp_server.state.reader import Reader
 
     if settings.state.is_dir() and no_room(settings.state):
-        yield Finding("disk", FULL.format(settings.state), Grade.FAULT)
+        yield HealthFinding("disk", FULL.format(settings.state), Grade.FAULT)
     gone = not settings.database.exists()
     if gone and settings.foreign and settings.foreign.exists():
-        yield Finding("state file", OF_ANOTHER.format(settings.foreign), Grade.NOTE)
+        yield HealthFinding("state file", OF_ANOTHER.format(settings.foreign), Grade.NOTE)
     if gone and not (settings.state / "ledger.anchor").exists():
         return
     if gone:
         says = "the state file is gone, and its anchor is still there."
-        yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
         return
     if damage := look(settings.database):
         says = f"the state file is damaged ({damage})."
-        yield Finding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
         return
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
             yield from of_file(settings, packs, state)
             yield from of_ledger(settings, state, told)
     except Refusal as refused:
-        yield Finding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
+        yield HealthFinding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
 
 
 BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, only reading is allowed"
 
 
-def of_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[Finding]:
+def of_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[HealthFinding]:
     size = settings.database.stat().st_size / 1024
     if state.exchanged():
-        yield Finding("state file", EXCHANGED, Grade.FAULT)
+        yield HealthFinding("state file", EXCHANGED, Grade.FAULT)
     else:
-        yield Finding("state file", f"{settings.database}, {size:,.0f} KB, whole")
+        yield HealthFinding("state file", f"{settings.database}, {size:,.0f} KB, whole")
     if lost := state.lost():
-        yield Finding("state file", f"{lost}.", Grade.NOTE)
+        yield HealthFinding("state file", f"{lost}.", Grade.NOTE)
     if low := to_choose(state.choice(settings.person), usual(settings, packs), lost):
-        yield Finding("posture", low.says, Grade.NOTE, commands=low.commands)
+        yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.gone():
         says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
-        yield Finding("servers", says, Grade.NOTE)
+        yield HealthFinding("servers", says, Grade.NOTE)
 
 
-def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], None] | None) -> Iterator[Finding]:
+def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], None] | None) -> Iterator[HealthFinding]:
     report = state.verify(told)
     for seq, message in report.faults[:MOST_SHOWN]:
-        yield Finding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
+        yield HealthFinding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
     if len(report.faults) > MOST_SHOWN:
-        yield Finding("ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify`", Grade.FAULT)
+        yield HealthFinding(
+            "ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify`", Grade.FAULT
+        )
     if report.ok:
-        yield Finding("ledger", f"{report.rows:,} rows, {report.checkpoints} signed checkpoints, whole")
-    yield from (Finding("ledger", note, Grade.NOTE) for note in report.notes)
+        yield HealthFinding("ledger", f"{report.rows:,} rows, {report.checkpoints} signed checkpoints, whole")
+    yield from (HealthFinding("ledger", note, Grade.NOTE) for note in report.notes)
     if report.ok and report.unanchored:
         says = f"the last {report.unanchored} rows are not anchored yet, as after a kill."
-        yield Finding("ledger", says, Grade.NOTE, "they are anchored now", lambda: opened(settings))
+        yield HealthFinding("ledger", says, Grade.NOTE, "they are anchored now", lambda: opened(settings))
 
 
-def of_guards(settings: Settings) -> Iterator[Finding]:
-    slowly = Finding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
-    yield Finding("paths", "openat2") if chosen() is by_kernel else slowly
+def of_guards(settings: Settings) -> Iterator[HealthFinding]:
+    slowly = HealthFinding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
+    yield HealthFinding("paths", "openat2") if chosen() is by_kernel else slowly
     program = find_ripgrep(settings.search_path)
-    slowly = Finding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
-    yield Finding("search", str(program)) if program else slowly
+    slowly = HealthFinding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
+    yield HealthFinding("search", str(program)) if program else slowly
     fixed, doubled = inside(settings), len(linked())
-    yield Finding("runs from", described(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD)
+    yield HealthFinding("runs from", described(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD)
 
 
-def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[Finding]:
+def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
     """What shuts commands in here, tried out; a note where nothing does."""
     try:
         found = law(settings, packs)
-    except Unbuildable:
+    except BuildError:
         return
-    if isinstance(found, Law):
+    if isinstance(found, Configuration):
         says, grade = asyncio.run(try_sandbox(found, settings))
-        yield Finding("sandbox", says, Grade(grade))
+        yield HealthFinding("sandbox", says, Grade(grade))
 
 
-def of_leftovers(settings: Settings) -> Iterator[Finding]:
+def of_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     """What servers that were killed could not take away."""
     spill = Spill(settings.state / "spill")
     old = [path for path in found_in(settings.state / "spill", f"*{ENDING}") if aged(path)]
     if old:
         says = f"{len(old)} results from more than a day ago are still kept."
-        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns()))
+        yield HealthFinding(
+            "leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns())
+        )
     drafts = [path for path in half_written(settings) if aged(path)]
     if drafts:
         says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.folders))}."
-        yield Finding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
+        yield HealthFinding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
     aside = found_in(settings.state, "*.corrupt-*")
     if aside:
         size = sum(path.stat().st_size for path in aside)
         says = f"{len(aside)} damaged state files ({size / 1024:,.0f} KB) were put aside; they are kept as evidence."
-        yield Finding("leftovers", says, Grade.NOTE)
+        yield HealthFinding("leftovers", says, Grade.NOTE)
     if not (old or drafts or aside):
-        yield Finding("leftovers", "none")
+        yield HealthFinding("leftovers", "none")
 
 
 def half_written(settings: Settings) -> list[Path]:

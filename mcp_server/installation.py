@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import mcp_server
-from mcp_server.config.load import Law
+from mcp_server.config.load import Configuration
 from mcp_server.model.processes import CACHES
 from mcp_server.settings import Settings
 
@@ -27,14 +27,14 @@ MOST_FILES, MOST_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
-def installation(settings: Settings, found: Law | None = None) -> tuple[Path, ...]:
+def installation(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
     """Every place, as it really lies on the disk, the folders of the links that lead there, and where a command could
     write to one of its files by a second name."""
     places = tuple(dict.fromkeys(place for one in named(settings, found) for place in _on_the_way(one)))
     return (*places, *second_names(settings.workspace, settings.home, places))
 
 
-def inside(settings: Settings, found: Law | None = None) -> list[str]:
+def inside(settings: Settings, found: Configuration | None = None) -> list[str]:
     """What of it lies in the workspace, by its path there; `.` for all of it."""
     places = {one for one in installation(settings, found) if one.is_relative_to(settings.workspace)}
     # The operator's own file is not even read; what is said of those places holds for it.
@@ -146,7 +146,7 @@ def described(places: Iterable[str], shared: int = 0) -> str:
     return f"{names}: no call changes it below `unrestricted`; a menugate installed outside the workspace lifts that"
 
 
-def named(settings: Settings, found: Law | None) -> Iterator[Path]:
+def named(settings: Settings, found: Configuration | None) -> Iterator[Path]:
     """The places by the names that lead there, which may go through links."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     yield from (Path(one or ".").absolute() for one in sys.path)

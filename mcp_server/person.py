@@ -13,16 +13,16 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from mcp_server.calls.halting import Halting
-from mcp_server.calls.health import HealthGate
-from mcp_server.calls.posture import Doors
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.raising import Raising
-from mcp_server.calls.slash import Slash
-from mcp_server.config.load import Law, ceiling_set_by
-from mcp_server.model.approvals import Approvals
+from mcp_server.calls.halting import StopCommand
+from mcp_server.calls.health import HealthResponse
+from mcp_server.calls.posture import PostureChanges
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.raising import ProfileRaise
+from mcp_server.calls.slash import SlashCommands
+from mcp_server.config.load import Configuration, ceiling_set_by
+from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.tool_packs import Command
+from mcp_server.model.tool_packs import SlashCommand
 from mcp_server.settings import Settings
 from mcp_server.state import ledger
 from mcp_server.state.account import HOMELESS
@@ -122,32 +122,32 @@ def command_line() -> str:
 
 
 @asynccontextmanager
-async def doors_open(found: Law, settings: Settings) -> AsyncGenerator[Doors]:
+async def doors_open(found: Configuration, settings: Settings) -> AsyncGenerator[PostureChanges]:
     """The doors from a process that does not serve."""
     async with opened_for_person(settings) as store:
         yield doors_of(found, settings, store)
 
 
-def doors_of(found: Law, settings: Settings, store: Store) -> Doors:
+def doors_of(found: Configuration, settings: Settings, store: Store) -> PostureChanges:
     ceilings = {token.principal: token.max_profile for token in found.library.config.tokens}
-    postures = Postures(store, found.posture, found.policy.ceiling, ceilings)
-    return Doors(store, postures, short_id, ceiling_set_by(found, settings))
+    postures = CurrentPostures(store, found.posture, found.policy.ceiling, ceilings)
+    return PostureChanges(store, postures, short_id, ceiling_set_by(found, settings))
 
 
-def health_gate(found: Law, settings: Settings, doors: Doors) -> HealthGate:
+def health_gate(found: Configuration, settings: Settings, doors: PostureChanges) -> HealthResponse:
     people = (settings.person, *(token.principal for token in found.library.config.tokens))
-    return HealthGate(doors, found.library.config.health, tuple(dict.fromkeys(people)))
+    return HealthResponse(doors, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
 def slash(
-    doors: Doors, halting: Halting, examine: Callable[[bool], Awaitable[str]], clock: Clock
-) -> tuple[Command, ...]:
+    doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
+) -> tuple[SlashCommand, ...]:
     """Every command that hosts show with a slash."""
-    return (*Slash(doors, halting.raising, examine, clock).commands(), *halting.commands())
+    return (*SlashCommands(doors, halting.raising, examine, clock).commands(), *halting.commands())
 
 
-def raising(found: Law, store: Store, clock: Clock) -> Raising:
-    return Raising(store, clock, found.library.config.approvals is Approvals.OUT_OF_BAND)
+def raising(found: Configuration, store: Store, clock: Clock) -> ProfileRaise:
+    return ProfileRaise(store, clock, found.library.config.approvals is ApprovalChannel.OUT_OF_BAND)
 
 
 def opened(settings: Settings) -> None:

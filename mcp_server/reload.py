@@ -15,19 +15,19 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.postures import Postures
-from mcp_server.config.load import Law, Renewed, governed, renewed
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.config.load import Configuration, RenewedConfiguration, governed, renewed
 from mcp_server.config.merge import covers, together
-from mcp_server.config.operator import Config
-from mcp_server.config.workspace import FILE, PROMPTS, Own
+from mcp_server.config.operator import OperatorConfig
+from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
-from mcp_server.state.locks import Lock
+from mcp_server.state.locks import LifeLock
 from mcp_server.state.processes import born, own
 from mcp_server.state.servers import Server, publish, servers, withdraw
 from mcp_server.state.trust import Trusted
-from mcp_server.watch import Watch
+from mcp_server.watch import FileWatch
 
 log = logging.getLogger("menugate")
 SECONDS = 0.15
@@ -44,13 +44,13 @@ Stamps = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass
-class Renewal:
+class ConfigurationReload:
     """Keeps what a server judges by in step with the files it comes from, and says what that is."""
 
-    started: Law
+    started: Configuration
     settings: Settings
-    ruling: Ruling
-    postures: Postures
+    ruling: CurrentPolicy
+    postures: CurrentPostures
     changed: Callable[[Policy], None]
     """Told of every other policy at once, before anything is decided by it."""
     record: Callable[[str | None, int, str], Awaitable[object]]
@@ -59,24 +59,24 @@ class Renewal:
     """The signal that ends everything is understood here."""
     tell: Callable[[], Awaitable[None]] | None = None
     """Have everybody look whose list may be another one now."""
-    held: Law = field(init=False)
+    held: Configuration = field(init=False)
     """The last that was valid, at rest or not."""
     fault: str = ""
     since: int = 0
-    _lock: Lock | None = None
+    _lock: LifeLock | None = None
     _paths: tuple[str, ...] = ()
     """Kept, because they are looked at before every decision."""
-    _watch: Watch = field(init=False)
+    _watch: FileWatch = field(init=False)
     _dirty: bool = True
     """Something changed, or nobody would have said so. Looking costs a busy server a tenth of every call."""
     _stamps: Stamps = ()
     _still: bool = True
-    _operators: tuple[Law, ...] = ()
+    _operators: tuple[Configuration, ...] = ()
     """By what the operator's file said is judged, the last word at the end: until a valid one has lain still, somebody
     may still be writing, and what was in force stays so beside it."""
-    _owns: tuple[Law, ...] = ()
+    _owns: tuple[Configuration, ...] = ()
     """The same of the workspace's own."""
-    _older: Sequence[Law] = ()
+    _older: Sequence[Configuration] = ()
     _behind: bool = False
     """Postures are still those under what was."""
     _moved: bool = False
@@ -90,7 +90,7 @@ class Renewal:
         self._paths = tuple(self._watched())
         self.since = time.time_ns()
         self.ruling.renew = self.renew
-        self._watch = Watch(self._hear)
+        self._watch = FileWatch(self._hear)
 
     async def renew(self) -> None:
         """What every decision waits for; nearly always it finds that nothing changed."""
@@ -136,7 +136,7 @@ class Renewal:
     def begin(self) -> None:
         """From here on a command that does not see this process knows that it lives."""
         try:
-            self._lock = Lock.taken(self.settings.state)
+            self._lock = LifeLock.taken(self.settings.state)
         except OSError as wrong:
             log.warning("that this server lives could not be written down: %s", wrong)
 
@@ -182,7 +182,7 @@ class Renewal:
         every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in every}
 
-    def _read(self) -> Renewed:
+    def _read(self) -> RenewedConfiguration:
         """What is on disk now, and what of it does not count for what reason."""
         usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == usual and config not in self.held.said):
@@ -193,9 +193,9 @@ class Renewal:
             return renewed(self.held, self.settings)
         except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
             log.exception("what was changed in the configuration could not be taken over")
-            return Renewed(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
+            return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
 
-    def _take(self, found: Renewed, still: bool) -> None:
+    def _take(self, found: RenewedConfiguration, still: bool) -> None:
         known, self.fault = self.fault, found.fault
         if found.fault and found.fault != known:
             log.warning("the last valid rules stay in force: %s", found.fault)
@@ -227,15 +227,15 @@ class Renewal:
         self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
         self._behind = self._moved = True
 
-    def _with_operators(self, one: Law) -> Law:
+    def _with_operators(self, one: Configuration) -> Configuration:
         said = one.said.get(self.settings.config) if self.settings.config else None
         made = governed(replace(self.held, library=one.library), self.settings, said)
-        return made if isinstance(made, Law) else one
+        return made if isinstance(made, Configuration) else one
 
-    def _with_own(self, one: Law) -> Law:
+    def _with_own(self, one: Configuration) -> Configuration:
         said = self.held.said.get(self.settings.config) if self.settings.config else None
         made = governed(replace(self.held, own=one.own), self.settings, said)
-        return made if isinstance(made, Law) else one
+        return made if isinstance(made, Configuration) else one
 
     def _from_the_next_start(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
@@ -266,7 +266,12 @@ class Renewal:
                 yield str((top / name).parent)
 
 
-def kept(before: Sequence[Law], now: Law, rested: bool, word: Callable[[Law], Config | Own]) -> tuple[Law, ...]:
+def kept(
+    before: Sequence[Configuration],
+    now: Configuration,
+    rested: bool,
+    word: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
+) -> tuple[Configuration, ...]:
     """Those that still forbid what the last one does not."""
     return (*(() if rested else (one for one in before if not covers(word(now), word(one)))), now)
 

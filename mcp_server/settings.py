@@ -13,7 +13,7 @@ from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
-    from mcp_server.state.account import Kept
+    from mcp_server.state.account import KeyFolder
 
 STATE_FOLDER = ".menugate"
 OPERATORS_FILE = "menugate.yaml"
@@ -28,7 +28,7 @@ SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIV
 Axis = TypeVar("Axis", Listing, Profile)
 
 
-class Unusable(Exception):
+class SettingsError(Exception):
     """The settings cannot be used; the message says which and what to do."""
 
 
@@ -193,7 +193,7 @@ def _home(env: Mapping[str, str]) -> Path:
         (home / ".config").stat()
     except PermissionError as wrong:
         whose = f"HOME is {named}" if named else f"HOME is not set, and the home of this account is {wrong.filename}"
-        raise Unusable(
+        raise SettingsError(
             f"{whose}, which the account {_user()} may not enter, so menugate cannot look for your configuration "
             "there. Set HOME to a folder of this account's own; with sudo, `sudo -H` does."
         ) from None
@@ -204,7 +204,9 @@ def _home(env: Mapping[str, str]) -> Path:
 
 def _auth(asked: bool, http: tuple[str, int] | None) -> bool:
     if http and not asked and not loopback(http[0]):
-        raise Unusable(f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for.")
+        raise SettingsError(
+            f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for."
+        )
     return asked
 
 
@@ -215,7 +217,7 @@ def _state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | N
     place = Path(given).resolve()
     for written in (workspace, *_caches(home)):
         if place.is_relative_to(written) or written.is_relative_to(place):
-            raise Unusable(
+            raise SettingsError(
                 f"MENUGATE_STATE_HOME is {place}, and commands may write in {written}; whoever could take or exchange "
                 "the keys there could forge the record. Name a folder of its own elsewhere, or leave it out."
             )
@@ -235,7 +237,7 @@ def _old_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
     yield home.absolute() / ".local" / "state" / "menugate"
 
 
-def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Kept, tuple[Path, ...]]":
+def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
     """Where the keys are, and everywhere that they may be."""
     from mcp_server.state.account import bring, candidates, choose
 
@@ -253,13 +255,15 @@ def _state(top: Path, secrets: Path | None) -> Path:
 
     try:
         if secrets is None and shut(top):
-            raise Unusable(
+            raise SettingsError(
                 f"{top} belongs to another account and you may not enter it. Set MENUGATE_STATE_HOME to a folder that "
                 "you can write, and your state is kept there."
             )
         return state_of(top, secrets)
     except OSError as wrong:
-        raise Unusable(f"{wrong.filename} cannot be used ({wrong.strerror}); menugate keeps its keys there.") from None
+        raise SettingsError(
+            f"{wrong.filename} cannot be used ({wrong.strerror}); menugate keeps its keys there."
+        ) from None
 
 
 def _secrets_in(env: Mapping[str, str]) -> tuple[str, ...]:
@@ -297,7 +301,7 @@ def loopback(host: str) -> bool:
 def _workspace(given: str | None) -> Path:
     path = Path(given or ".").resolve()
     if not path.is_dir():
-        raise Unusable(f"the workspace {path} is not a folder; name one with --workspace.")
+        raise SettingsError(f"the workspace {path} is not a folder; name one with --workspace.")
     return path
 
 
@@ -305,7 +309,7 @@ def _config(given: str | None, folder: Path) -> Path | None:
     if given:
         path = Path(given).resolve()
         if not path.is_file():
-            raise Unusable(f"the configuration {path} is not a file; name one with --config, or leave it out.")
+            raise SettingsError(f"the configuration {path} is not a file; name one with --config, or leave it out.")
         return path
     usual = folder / OPERATORS_FILE
     return usual if usual.is_file() else None
@@ -322,7 +326,7 @@ def _address(given: str | None) -> tuple[str, int] | None:
         return None
     host, colon, port = given.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise Unusable(f"`{given}` is not HOST:PORT; for example --http 127.0.0.1:7391.")
+        raise SettingsError(f"`{given}` is not HOST:PORT; for example --http 127.0.0.1:7391.")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
@@ -332,7 +336,7 @@ def _choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
     try:
         return axis(given)
     except ValueError:
-        raise Unusable(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
+        raise SettingsError(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
 
 
 def _exporter(env: Mapping[str, str], signal: str) -> str:

@@ -17,7 +17,7 @@ ONLY_FOLDERS = 0x01000000
 MOST_BYTES = 1 << 16
 
 
-class Watch:
+class FileWatch:
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self._file = -1

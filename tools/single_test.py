@@ -49,7 +49,7 @@ async def python_of(files: Files) -> str:
     return next((one.path for one in found if one.path == f"{VENV}/python"), PYTHON)
 
 
-class Look(StrEnum):
+class SingleTestOutcome(StrEnum):
     """How one run of one test ended."""
 
     PASSED = "passed"
@@ -61,8 +61,8 @@ class Look(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    look: Look
+class SingleTestRun:
+    look: SingleTestOutcome
     text: str
     refused: Problem | None = None
     """Why it was not run at all."""
@@ -89,31 +89,35 @@ def exit_code(ending: Ending) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def look(test: str, ending: Ending) -> Seen:
+def look(test: str, ending: Ending) -> SingleTestRun:
     code, text = exit_code(ending), ending.text
     if isinstance(ending, Done) and ending.data and isinstance(ending.data.get("output"), str):
         text = ending.data["output"]
     if code is None:
-        return Seen(Look.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
-    return Seen(_by_unittest(test, code, text) if by_unittest(test) else _by_pytest(code, text), text)
+        return SingleTestRun(SingleTestOutcome.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
+    return SingleTestRun(_by_unittest(test, code, text) if by_unittest(test) else _by_pytest(code, text), text)
 
 
-def _by_pytest(code: int, text: str) -> Look:
+def _by_pytest(code: int, text: str) -> SingleTestOutcome:
     if "No module named pytest" in text:
-        return Look.UNCLEAR
+        return SingleTestOutcome.UNCLEAR
     if code == 0:
-        return Look.PASSED if re.search(r"\b\d+ (passed|xfailed|xpassed)\b", text) else Look.UNCLEAR
+        return (
+            SingleTestOutcome.PASSED
+            if re.search(r"\b\d+ (passed|xfailed|xpassed)\b", text)
+            else SingleTestOutcome.UNCLEAR
+        )
     # A test whose file cannot be imported is not missing, it is broken.
     if code == 1 or "ERROR collecting" in text or "ImportError while" in text:
-        return Look.FAILED
-    return Look.MISSING if code in (4, 5) else Look.UNCLEAR
+        return SingleTestOutcome.FAILED
+    return SingleTestOutcome.MISSING if code in (4, 5) else SingleTestOutcome.UNCLEAR
 
 
-def _by_unittest(test: str, code: int, text: str) -> Look:
+def _by_unittest(test: str, code: int, text: str) -> SingleTestOutcome:
     if "Failed to import test module" in text and f"No module named '{test.partition('.')[0]}" not in text:
-        return Look.FAILED
+        return SingleTestOutcome.FAILED
     if "_FailedTest" in text or code == 5 or "Ran 0 tests" in text:
-        return Look.MISSING
+        return SingleTestOutcome.MISSING
     if code == 0:
-        return Look.UNCLEAR if re.search(r"OK \(skipped=", text) else Look.PASSED
-    return Look.FAILED if code == 1 else Look.UNCLEAR
+        return SingleTestOutcome.UNCLEAR if re.search(r"OK \(skipped=", text) else SingleTestOutcome.PASSED
+    return SingleTestOutcome.FAILED if code == 1 else SingleTestOutcome.UNCLEAR

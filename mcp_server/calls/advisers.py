@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from mcp_server.calls.reviews import Run, Seen, named
-from mcp_server.config.prompts import Unspeakable
+from mcp_server.calls.reviews import CheckResult, FinishedRun, named
+from mcp_server.config.prompts import PromptError
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import marked, sanitize
 from mcp_server.guards.shortening import cut
 from mcp_server.model.network import Network, Request, Response
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
-from mcp_server.model.reports import LISTS, Opinion
+from mcp_server.model.reports import LISTS, AdviserOpinion
 from mcp_server.model.results import Refusal
 from mcp_server.policy.arguments import not_json
 from mcp_server.state.gathering import of_run
@@ -44,12 +44,12 @@ THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 
-class Unusable(Exception):
+class BadReply(Exception):
     """The reply is none; the message says what is wrong with it and repeats nothing of it."""
 
 
 @dataclass(frozen=True)
-class Reviewer:
+class ModelAdviser:
     wish: Reviewing
     key: str
     """Empty where the endpoint wants none, or where the variable that should hold it holds nothing."""
@@ -59,25 +59,25 @@ class Reviewer:
     redactor: Redactor
     say: Callable[[str], str]
 
-    async def look(self, run: Run) -> Seen:
+    async def look(self, run: FinishedRun) -> CheckResult:
         if why := self._unasked(run):
             return self._failed(why)
         try:
             body = self._body(await self._record(run))
-        except Unspeakable as wrong:
+        except PromptError as wrong:
             return self._failed(str(wrong))
-        asked = Opinion(self.wish.model, self.wish.place, len(body))
+        asked = AdviserOpinion(self.wish.model, self.wish.place, len(body))
         try:
-            return Seen(opinion=self._read(await self._sent(body), asked))
-        except Unusable as wrong:
+            return CheckResult(opinion=self._read(await self._sent(body), asked))
+        except BadReply as wrong:
             return self._failed(str(wrong), asked)
         except Refusal as refused:
             return self._failed(refused.problem.message, asked)
 
-    def _failed(self, why: str, asked: Opinion | None = None) -> Seen:
-        return Seen(unchecked=(f"{NAME}: {self._line(why)}",), opinion=asked)
+    def _failed(self, why: str, asked: AdviserOpinion | None = None) -> CheckResult:
+        return CheckResult(unchecked=(f"{NAME}: {self._line(why)}",), opinion=asked)
 
-    def _unasked(self, run: Run) -> str:
+    def _unasked(self, run: FinishedRun) -> str:
         """Why nobody is asked at all. At `restricted` the person lets nothing happen unasked but reading, and whoever
         narrows narrows what the operator set up, too."""
         if run.profile is Profile.RESTRICTED:
@@ -88,7 +88,7 @@ class Reviewer:
             return f"not asked, because what the environment variable `{self.wish.key}` holds cannot be a key"
         return ""
 
-    async def _record(self, run: Run) -> str:
+    async def _record(self, run: FinishedRun) -> str:
         """The run in words, from what is on record: no arguments, no results."""
         told = await self.store.read(partial(of_run, run=run.session.run))
         parts = [
@@ -111,11 +111,11 @@ class Reviewer:
             Request(self.wish.endpoint, "POST", headers, body, seconds=self.wish.patience, most_bytes=MOST_REPLY)
         )
 
-    def _read(self, response: Response, asked: Opinion) -> Opinion:
+    def _read(self, response: Response, asked: AdviserOpinion) -> AdviserOpinion:
         found = reply(response)
         issues, missing, suggested = (self._lines(found[name]) for name in LISTS)
         said = self._line(found.get("summary", ""))
-        return Opinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
+        return AdviserOpinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
 
     def _lines(self, texts: Sequence[str]) -> tuple[str, ...]:
         return named([line for text in texts if (line := self._line(text))])
@@ -125,7 +125,7 @@ class Reviewer:
         return cut(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
 
 
-def calls(run: Run) -> Iterator[str]:
+def calls(run: FinishedRun) -> Iterator[str]:
     outcomes = {row.fields.get("intent"): row.fields for row in run.rows if row.kind == "outcome"}
     lines: list[str] = []
     for row in run.rows:
@@ -152,9 +152,9 @@ def ended(outcome: Mapping[str, Any] | None) -> str:
 def reply(response: Response) -> Mapping[str, Any]:
     """The object that was asked for, or why there is none."""
     if response.status != OK:
-        raise Unusable(f"the endpoint answered with status {response.status}")
+        raise BadReply(f"the endpoint answered with status {response.status}")
     if response.cut:
-        raise Unusable(f"the endpoint's answer is longer than {MOST_REPLY // 1024} KB")
+        raise BadReply(f"the endpoint's answer is longer than {MOST_REPLY // 1024} KB")
     return shaped(parsed(spoken(parsed(response.body, "the endpoint's answer")), "what the model said"))
 
 
@@ -167,7 +167,7 @@ def spoken(found: object) -> str:
         else:
             value = cast(Mapping[str, object], value).get(step) if isinstance(value, dict) else None
     if not isinstance(value, str) or not value.strip():
-        raise Unusable("the endpoint's answer holds no message of a model")
+        raise BadReply("the endpoint's answer holds no message of a model")
     text = THOUGHT.sub("", value).strip()
     fenced = FENCE.match(text)
     return fenced[1] if fenced else text
@@ -177,16 +177,16 @@ def parsed(text: str | bytes, what: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Unusable(f"{what} is not JSON") from None
+        raise BadReply(f"{what} is not JSON") from None
 
 
 def shaped(found: object) -> Mapping[str, Any]:
     from jsonschema_rs import Draft202012Validator
 
     if not isinstance(found, dict) or not_json(given := cast(dict[str, Any], found)):
-        raise Unusable("what the model said is no JSON object")
+        raise BadReply("what the model said is no JSON object")
     wrong = next(iter(Draft202012Validator(dict(SHAPE), offline=True).iter_errors(given)), None)
     if wrong is not None:
         names = ", ".join(f"`{name}`" for name in LISTS)
-        raise Unusable(f"what the model said has not the shape it was asked for: lists of texts, named {names}")
+        raise BadReply(f"what the model said has not the shape it was asked for: lists of texts, named {names}")
     return given

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from mcp_server.calls.approval_text import FOLDERS, STANDS
-from mcp_server.calls.request import CANONICAL, Found
+from mcp_server.calls.request import CANONICAL, ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Wanted
+from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.results import Refusal
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalised
@@ -24,7 +24,7 @@ class Binding:
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
 
-    def destinations(self, found: Found, facts: Arguments) -> Arguments:
+    def destinations(self, found: ResolvedCall, facts: Arguments) -> Arguments:
         """The paths among the arguments that lead elsewhere, and where to; which folders they name; and what else the
         call stands on."""
         given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
@@ -40,13 +40,13 @@ class Binding:
         found = self.jail.folder_identity(path)
         return f"{found[0]}:{found[1]}" if found else ""
 
-    def wanted(self, found: Found, judged: Judged, leads: Arguments) -> Wanted:
+    def wanted(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
         session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
         demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
         digest = self._digest(found.tool, found.arguments, leads)
         exact = Effect.EXEC in (found.tool.effect, demand.effect)
-        asked = Wanted.by(session, judged.posture, found.tool.name, demand, digest)
+        asked = ApprovedCall.by(session, judged.posture, found.tool.name, demand, digest)
         return replace(
             asked,
             # Nobody says yes for longer to what they do not see all of.

@@ -22,7 +22,7 @@ SOONEST_NS = 10**9
 """Nobody reads a question and answers it in less."""
 
 
-class Said(StrEnum):
+class FormAnswer(StrEnum):
     YES = "yes"
     NO = "no"
     UNCLEAR = "unclear"
@@ -32,14 +32,14 @@ class Said(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    said: Said
+class FormReply:
+    said: FormAnswer
     why: str = ""
     """What was wrong with the answer, after "the client"."""
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-async def ask(client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None) -> Heard:
+async def ask(client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None) -> FormReply:
     """Put the question to the person through the client. Where that ends the call, the characters and the time travel
     with it, sealed."""
     code, _, since = client.noted(key).partition(" ")
@@ -49,19 +49,21 @@ async def ask(client: Client, clock: Clock, key: str, message: str, more: Mappin
         reply = await client.request(key, "elicitation/create", form(message, code, more or {}), f"{code} {since}")
     except Refusal as refused:
         late = refused.problem.code is Code.TIMEOUT
-        return Heard(Said.NOTHING, "did not answer the question in time" if late else "could not put the question")
+        return FormReply(
+            FormAnswer.NOTHING, "did not answer the question in time" if late else "could not put the question"
+        )
     if clock.now_ns() - int(since) <= SOONEST_NS:
-        return Heard(Said.NOTHING, "answered within a second, before anybody could have read the question")
+        return FormReply(FormAnswer.NOTHING, "answered within a second, before anybody could have read the question")
     content = cast(Mapping[str, Any], reply.get("content") or {})
     match reply.get("action"):
         case "accept" if "".join(str(content.get("code", "")).split()).upper() == code:
-            return Heard(Said.YES, content=content)
+            return FormReply(FormAnswer.YES, content=content)
         case "accept":
-            return Heard(Said.UNCLEAR, "accepted without the four characters from the question")
+            return FormReply(FormAnswer.UNCLEAR, "accepted without the four characters from the question")
         case "decline":
-            return Heard(Said.NO)
+            return FormReply(FormAnswer.NO)
         case _:
-            return Heard(Said.UNCLEAR, "closed the question without an answer")
+            return FormReply(FormAnswer.UNCLEAR, "closed the question without an answer")
 
 
 def form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_server.calls.spelling import argument_lines, mark_secrets, spell
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Approval, Scope
+from mcp_server.model.approvals import Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.tools import Arguments, Tool
@@ -69,8 +69,14 @@ def scopes(approval: Approval) -> Mapping[str, Any]:
     """The further field of the form where the person may choose for how long."""
     if not approval.wanted.lasting:
         return {}
-    says = f"`{Scope.ONCE}`: this call alone. `{Scope.SESSION}`: this {approval.wanted.lasts_for}, in this session."
-    chosen = {"type": "string", "title": "For how long", "description": says, "enum": [str(one) for one in Scope]}
+    once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
+    says = f"`{once}`: this call alone. `{session}`: this {approval.wanted.lasts_for}, in this session."
+    chosen = {
+        "type": "string",
+        "title": "For how long",
+        "description": says,
+        "enum": [str(one) for one in ApprovalScope],
+    }
     return {"scope": chosen}
 
 

@@ -14,18 +14,18 @@ from functools import partial
 import anyio
 
 from mcp_server.calls import approval_form, approval_text
-from mcp_server.calls.approval_form import Heard, Said
-from mcp_server.calls.request import Found
-from mcp_server.config.operator import Config
+from mcp_server.calls.approval_form import FormAnswer, FormReply
+from mcp_server.calls.request import ResolvedCall
+from mcp_server.config.operator import OperatorConfig
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way
-from mcp_server.model.approvals import Approvals as Asking
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
+from mcp_server.model.approvals import ApprovalChannel as Asking
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Problem, Refusal
 from mcp_server.model.tools import Arguments, Demand
 from mcp_server.state import approval_questions, approvals
 from mcp_server.state.approval_questions import STOPPED
-from mcp_server.state.engine.rows import Asked, Clock
+from mcp_server.state.engine.rows import Clock, QuestionRow
 from mcp_server.state.engine.transaction import View
 from mcp_server.state.store import Store
 
@@ -36,7 +36,7 @@ MOST_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Yes:
+class ApprovalGrant:
     """What lets one call through."""
 
     approval: Approval
@@ -45,7 +45,7 @@ class Yes:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class AnswerTrust:
     """Whom the operator lets answer."""
 
     anybody: bool = True
@@ -57,8 +57,8 @@ class Trust:
         return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
 
 
-def trust(config: Config) -> Trust:
-    return Trust(config.approvals is Asking.ELICIT, config.out_of_band)
+def trust(config: OperatorConfig) -> AnswerTrust:
+    return AnswerTrust(config.approvals is Asking.ELICIT, config.out_of_band)
 
 
 def new_id() -> str:
@@ -71,20 +71,20 @@ class Approvals:
     store: Store
     clock: Clock
     redactor: Redactor
-    trust: Trust
+    trust: AnswerTrust
     seconds: float
 
     async def ask(
-        self, found: Found, wanted: Wanted, decision: Decision, judged: Asked, leads: Arguments
-    ) -> Yes | Problem:
+        self, found: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
+    ) -> ApprovalGrant | Problem:
         """A yes for this call, or why there is none. Raises where the call ends here with the question."""
         carried = await self._carried(found, wanted)
-        if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is Answer.OPEN):
+        if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
             return self._settled(found, wanted, await self._thought_better(found, carried))
         by_client = self._by_client(found, decision)
         if carried is None:
             known = await self.store.read(partial(approvals.standing, call=wanted, now=self.clock.now_ns()))
-            if known is not None and known.answer is not Answer.OPEN and self._counts(known, by_client):
+            if known is not None and known.answer is not ApprovalAnswer.OPEN and self._counts(known, by_client):
                 return self._settled(found, wanted, known, carried=False)
             whole = approval_text.question(found.tool, found.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
@@ -94,18 +94,18 @@ class Approvals:
             return approval_text.missing(decision, carried, self.seconds)
         return await self._asked(found, carried, decision)
 
-    def _by_client(self, found: Found, decision: Decision) -> bool:
+    def _by_client(self, found: ResolvedCall, decision: Decision) -> bool:
         demand = decision.demand
         trusted = demand is not None and self.trust.of_client(found.tool.name, demand)
         return trusted and found.asked.client.can("elicitation")
 
     def _counts(self, known: Approval, by_client: bool) -> bool:
         """The person's word counts; a client's only where it may still answer, and its no only for that one time."""
-        if known.way is Way.PERSON:
+        if known.way is AnsweredBy.PERSON:
             return True
-        return known.answer is Answer.YES and by_client
+        return known.answer is ApprovalAnswer.YES and by_client
 
-    async def _carried(self, found: Found, wanted: Wanted) -> Approval | None:
+    async def _carried(self, found: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
         """The question that the client brings back, if it was about this call."""
         for key in found.asked.client.carried:
             if not key.startswith(KEY):
@@ -115,31 +115,33 @@ class Approvals:
                 return known if known.wanted.tool == wanted.tool else None
         return None
 
-    def _settled(self, found: Found, wanted: Wanted, known: Approval, carried: bool = True) -> Yes | Problem:
+    def _settled(
+        self, found: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True
+    ) -> ApprovalGrant | Problem:
         if known.redeemable(wanted, self.clock.now_ns(), carried):
-            return Yes(known, carried)
-        if known.answer is Answer.NO:
+            return ApprovalGrant(known, carried)
+        if known.answer is ApprovalAnswer.NO:
             return approval_text.denied(found.tool, known.reason)
         why = known.void or "it has expired, or the posture or the stage changed since"
         return approval_text.lapsed(found.tool, "it was used already" if known.spent else why)
 
-    async def _thought_better(self, found: Found, known: Approval) -> Approval:
+    async def _thought_better(self, found: ResolvedCall, known: Approval) -> Approval:
         """A no that comes with the question after a yes past the client: the later word holds."""
-        if known.answer is not Answer.YES or known.used or not found.asked.client.noted(KEY + known.id):
+        if known.answer is not ApprovalAnswer.YES or known.used or not found.asked.client.noted(KEY + known.id):
             return known
         heard = await self._said(found, known)
-        return (heard.said is Said.NO and await self._answered(known, heard)) or known
+        return (heard.said is FormAnswer.NO and await self._answered(known, heard)) or known
 
-    async def _open(self, wanted: Wanted, whole: str, judged: Asked) -> Approval:
+    async def _open(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
         now = self.clock.now_ns()
         draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
         if len(whole) > approval_text.MOST_SHOWN:
             draft = replace(draft, message=approval_text.summarise(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: approvals.ask(tx, draft, judged))
 
-    async def _asked(self, found: Found, approval: Approval, decision: Decision) -> Yes | Problem:
+    async def _asked(self, found: ResolvedCall, approval: Approval, decision: Decision) -> ApprovalGrant | Problem:
         """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
-        heard: Heard | None = None
+        heard: FormReply | None = None
         with self._until_settled(approval):
             heard = await self._said(found, approval)
         # Past the client: what the person said there is what holds, and what the client shows is taken back.
@@ -147,13 +149,13 @@ class Approvals:
         if settled is None or settled.void:
             why = settled.void if settled else "it has expired or was used already"
             return approval_text.lapsed(found.tool, why)
-        if settled.answer is Answer.OPEN:
+        if settled.answer is ApprovalAnswer.OPEN:
             return approval_text.missing(decision, settled, self.seconds, heard.why if heard else "")
-        if settled.answer is not Answer.YES:
+        if settled.answer is not ApprovalAnswer.YES:
             return approval_text.denied(found.tool, settled.reason)
-        return Yes(settled, carried=True)
+        return ApprovalGrant(settled, carried=True)
 
-    async def _said(self, found: Found, approval: Approval) -> Heard:
+    async def _said(self, found: ResolvedCall, approval: Approval) -> FormReply:
         key, more = KEY + approval.id, approval_text.scopes(approval)
         return await approval_form.ask(found.asked.client, self.clock, key, approval.message, more)
 
@@ -183,14 +185,16 @@ class Approvals:
     def _look(self, approval: Approval) -> Callable[[View], Approval | None]:
         return partial(approval_questions.approval, id=approval.id)
 
-    async def _answered(self, approval: Approval, heard: Heard) -> Approval | None:
-        if heard.said in (Said.UNCLEAR, Said.NOTHING):
+    async def _answered(self, approval: Approval, heard: FormReply) -> Approval | None:
+        if heard.said in (FormAnswer.UNCLEAR, FormAnswer.NOTHING):
             # Who answers by itself does so again; a person may have mistyped.
-            tries = 1 if heard.said is Said.UNCLEAR else MOST_TRIES
+            tries = 1 if heard.said is FormAnswer.UNCLEAR else MOST_TRIES
             return await self.store.write(partial(approvals.leave_open, id=approval.id, tries=tries, why=heard.why))
-        answer = Answer.YES if heard.said is Said.YES else Answer.NO
-        lasting = heard.content.get("scope") == Scope.SESSION
-        reply = approvals.Reply(approval.id, answer, Way.CLIENT, Scope.SESSION if lasting else Scope.ONCE)
+        answer = ApprovalAnswer.YES if heard.said is FormAnswer.YES else ApprovalAnswer.NO
+        lasting = heard.content.get("scope") == ApprovalScope.SESSION
+        reply = approvals.QuestionReply(
+            approval.id, answer, AnsweredBy.CLIENT, ApprovalScope.SESSION if lasting else ApprovalScope.ONCE
+        )
         return await self.store.write(lambda tx: approvals.answer(tx, reply))
 
 
@@ -199,4 +203,4 @@ def _is_settled(known: Approval | None) -> bool:
     is told what was ended."""
     if known is None or known.void:
         return known is None or known.void != STOPPED
-    return known.answer is not Answer.OPEN and known.way is Way.PERSON
+    return known.answer is not ApprovalAnswer.OPEN and known.way is AnsweredBy.PERSON

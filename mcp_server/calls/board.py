@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_server.state.processes import born
-from mcp_server.state.running_calls import Client, Work, put_down, take_up
+from mcp_server.state.running_calls import RunningClient, RunningWork, put_down, take_up
 
 if TYPE_CHECKING:
-    from mcp_server.calls.live_sessions import Common
-    from mcp_server.calls.running_calls import Live
+    from mcp_server.calls.live_sessions import SharedSession
+    from mcp_server.calls.running_calls import RunningCall
 
 SOON = 0.05
 """Seconds after which a call is long enough to be told of; what ends before leaves no trace here."""
@@ -20,18 +20,20 @@ LONGEST_NAME = 80
 
 
 @dataclass
-class Board:
+class RunningCallsFile:
     state: Path
     redact: Callable[[str], str]
-    live: Callable[[], "Iterable[Live]"]
-    _clients: "dict[str, tuple[Common, Client]]" = field(default_factory=dict[str, "tuple[Common, Client]"])
+    live: Callable[[], "Iterable[RunningCall]"]
+    _clients: "dict[str, tuple[SharedSession, RunningClient]]" = field(
+        default_factory=dict[str, "tuple[SharedSession, RunningClient]"]
+    )
     _said: object = ((), ())
     _soon: asyncio.TimerHandle | None = None
     _closed: bool = False
 
-    def meet(self, common: "Common", session: str, principal: str, name: str) -> None:
+    def meet(self, common: "SharedSession", session: str, principal: str, name: str) -> None:
         if common.connected and session not in self._clients:
-            self._clients[session] = common, Client(session, principal, self.redact(name)[:LONGEST_NAME])
+            self._clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
 
     def tell(self) -> None:
         """Something began or ended."""
@@ -50,13 +52,13 @@ class Board:
             # One that just begins gets its number in a moment, of which nobody hears.
             self.tell()
 
-    def _work(self, one: "Live") -> Work:
+    def _work(self, one: "RunningCall") -> RunningWork:
         for child in one.numbered():
             if child.pid not in one.born:
                 one.born[child.pid] = born(child.pid)
         processes = tuple((child.pid, one.born[child.pid]) for child in one.numbered())
         about, client = one.shown(self.redact), self.redact(one.client)[:LONGEST_NAME]
-        return Work(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
+        return RunningWork(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
 
     def close(self) -> None:
         self._closed = True

@@ -3,13 +3,13 @@
 import time
 from dataclasses import dataclass
 
-from mcp_server.model.policy import Spent
+from mcp_server.model.policy import BudgetUse
 from mcp_server.model.results import Ending, Problem
 from mcp_server.model.tools import Tool
 
 
 @dataclass
-class Spending:
+class BudgetMeter:
     """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing.
 
     A call is counted when it is let through and not when it is over: of calls made at once, each sees the others.
@@ -22,9 +22,9 @@ class Spending:
     failing: str = ""
     """What failed last: the tool and its arguments' digest."""
 
-    def so_far(self, in_phase: int = 0) -> Spent:
+    def so_far(self, in_phase: int = 0) -> BudgetUse:
         minutes = 0.0 if self.begun_ns is None else (time.monotonic_ns() - self.begun_ns) / 60e9
-        return Spent(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
+        return BudgetUse(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
 
     def begin(self) -> None:
         if self.begun_ns is None:

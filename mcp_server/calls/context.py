@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.request import Found
-from mcp_server.model.context import Belongings, Client, Desk, Person, Progress
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.request import ResolvedCall
+from mcp_server.model.context import Client, Navigator, Person, Progress, SessionObjects
 from mcp_server.model.documents import Records
 from mcp_server.model.files import Files
 from mcp_server.model.index import Index
@@ -26,15 +26,15 @@ else:
 
 
 @dataclass(frozen=True)
-class Ports:
+class PortFactories:
     """Where the ports of a call come from."""
 
     files: Callable[[Session, Demand, Profile], Files]
     processes: Callable[[Demand, Profile], Processes]
     network: Callable[[Demand], Network]
-    belongings: Callable[[Session], Belongings]
+    belongings: Callable[[Session], SessionObjects]
     person: Callable[[Session, Client], Person]
-    records: Callable[[Seat, Session, str], Records]
+    records: Callable[[LiveSession, Session, str], Records]
     index: Index
     memory: Callable[[Session], Memory]
     progress: Callable[[Progress], Progress]
@@ -42,13 +42,13 @@ class Ports:
 
 @dataclass(frozen=True)
 class ToolContext:
-    _ports: Ports
-    _found: Found
+    _ports: PortFactories
+    _found: ResolvedCall
     _profile: Profile
     _call: Callable[[str, Arguments], Awaitable[Ending]]
     session: Session
     demand: Demand
-    desk: Desk
+    desk: Navigator
     hides: Callable[[str], bool] | None = None
     stands: Arguments | None = None
 
@@ -73,7 +73,7 @@ class ToolContext:
         return self._ports.network(self.demand)
 
     @made_once
-    def belongings(self) -> Belongings:
+    def belongings(self) -> SessionObjects:
         return self._ports.belongings(self.session)
 
     @made_once

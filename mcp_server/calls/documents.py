@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.model.documents import LARGEST_DOCUMENT, MOST_DOCUMENTS, Document, Drawer, Overtaken, Tally, Why
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.model.documents import (
+    LARGEST_DOCUMENT,
+    MOST_DOCUMENTS,
+    Document,
+    DocumentCause,
+    Documents,
+    Overtaken,
+    Tally,
+)
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import documents
@@ -25,7 +33,7 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class KeptIn:
+class DocumentStore:
     """One drawer, for one call of one tool."""
 
     store: Store
@@ -38,15 +46,15 @@ class KeptIn:
     async def get(self, kind: str, id: str) -> Document | None:
         return await self.store.read(partial(documents.document, owner=self.owner, kind=kind, id=id))
 
-    async def put(self, document: Document, why: Why) -> Document | Overtaken:
+    async def put(self, document: Document, why: DocumentCause) -> Document | Overtaken:
         if self.lost is not None:
             raise Refusal(self.lost)
         size = len(documents.as_text(document.body))
         if size > LARGEST_DOCUMENT:
             raise Refusal(_too_large(document.kind, size))
-        writing = documents.Writing(self.owner, document, why, self.actor)
+        writing = documents.DocumentWrite(self.owner, document, why, self.actor)
         written = await self.store.write(partial(documents.put_document, writing=writing))
-        if isinstance(written, documents.Full):
+        if isinstance(written, documents.TooManyDocuments):
             raise Refusal(_full(document.kind))
         return written
 
@@ -61,21 +69,21 @@ class KeptIn:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class DocumentStores:
     """The drawers of the session, of the place in it, and of the person's workspace."""
 
-    session: Drawer
-    place: Drawer
-    workspace: Drawer
+    session: Documents
+    place: Documents
+    workspace: Documents
 
 
-def remembered(store: Store, seat: Seat, session: Session, tool: str) -> Remembered:
+def remembered(store: Store, seat: LiveSession, session: Session, tool: str) -> DocumentStores:
     actor = {"principal": session.principal, "session": session.id, "run": session.run, "tool": tool}
     lost = NOBODY_COMES_BACK if seat.passing else None
-    return Remembered(
-        KeptIn(store, documents.of_session(session.id), actor, lost),
-        KeptIn(store, documents.of_session(session.key), actor, lost),
-        KeptIn(store, documents.of_principal(session.principal), actor),
+    return DocumentStores(
+        DocumentStore(store, documents.of_session(session.id), actor, lost),
+        DocumentStore(store, documents.of_session(session.key), actor, lost),
+        DocumentStore(store, documents.of_principal(session.principal), actor),
     )
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from mcp_server.calls.approval_form import Said
+from mcp_server.calls.approval_form import FormAnswer
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.raising import Raising
+from mcp_server.calls.raising import ProfileRaise
 from mcp_server.calls.slash import argument, said
-from mcp_server.calls.stops import Heard, hear
+from mcp_server.calls.stops import StopAnswers, hear
 from mcp_server.model.sessions import Hold, Holder
-from mcp_server.model.tool_packs import Command, Message, Speaker
+from mcp_server.model.tool_packs import Message, PromptCaller, SlashCommand
 from mcp_server.state import runs, stops
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.store import Store
@@ -27,25 +27,25 @@ NOW = "now"
 
 
 @dataclass(frozen=True)
-class Halting:
+class StopCommand:
     store: Store
     holds: Holds
     new_run: Callable[[], str]
-    raising: Raising
+    raising: ProfileRaise
 
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[SlashCommand, ...]:
         units = argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
         when = argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
         why = (when, argument("reason", "what whoever calls is told", ()))
         ends, waits = "End the run and clear what it has come to.", "Let the run wait, with all it has come to."
         goes_on = "Let the run go on; in `assisted`, for so many units."
         return (
-            Command("next", "Next", goes_on, self._next, (units,), typed="menugate next"),
-            Command("pause", "Pause", waits, self._pause, why, typed="menugate pause"),
-            Command("stop", "Stop", ends, self._stop, why, typed="menugate stop"),
+            SlashCommand("next", "Next", goes_on, self._next, (units,), typed="menugate next"),
+            SlashCommand("pause", "Pause", waits, self._pause, why, typed="menugate pause"),
+            SlashCommand("stop", "Stop", ends, self._stop, why, typed="menugate stop"),
         )
 
-    async def _pause(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := reason_in(given)) is None:
             return said(needs_word("pause"))
         hold = Hold(Holder.PERSON, reason_of(typed, "the person paused it"))
@@ -55,7 +55,7 @@ class Halting:
         heard = await hear(self.store, ordered)
         return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.{in_words(heard)}")
 
-    async def _next(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         typed = str(given.get("units", "")).strip()
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
             return said(f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1.")
@@ -69,7 +69,7 @@ class Halting:
             return said("Every run of the user's was paused at a terminal, and goes on from there alone.")
         return said(f"The user let {which(speaker)} go on." + (f" It waited because: {waited}." if waited else ""))
 
-    async def _unagreed(self, speaker: Speaker, units: int) -> str | None:
+    async def _unagreed(self, speaker: PromptCaller, units: int) -> str | None:
         """Why it does not go on; None where the user said that it may, or nothing keeps it."""
         every = await self.store.read(runs.holds)
         mine = [
@@ -83,15 +83,15 @@ class Halting:
         because = f" It waits because: {waits}." if waits else ""
         message = f"A command in this client asks to let {which(speaker)} go on, for {units} in `assisted`.{because}"
         heard = await self.raising.agreed(speaker, max((one.at for one in mine), default=0), message)
-        if heard is not None and heard.said is Said.NO:
+        if heard is not None and heard.said is FormAnswer.NO:
             return "Nothing was changed: the user was asked and said no."
-        if heard is None or heard.said is not Said.YES:
+        if heard is None or heard.said is not FormAnswer.YES:
             why = f" The client was asked and {heard.why}." if heard else ""
             return f"Nothing was changed.{why} The user lets it go on with `menugate next` at a terminal."
         await self.raising.tell(speaker, f"Let go on: {which(speaker)}.{because.replace(' waits', ' waited')}")
         return None
 
-    async def _stop(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := reason_in(given)) is None:
             return said(needs_word("stop"))
         reason = reason_of(typed, "the person stopped it")
@@ -108,8 +108,8 @@ class Halting:
         heard = await hear(self.store, ordered)
         return said(f"The user stopped {which(speaker)}; what it had come to is cleared.{in_words(heard)}")
 
-    def _order(self, speaker: Speaker, reason: str, ends: bool) -> stops.Order:
-        return stops.Order(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
+    def _order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
+        return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
 
     async def _written(self, deed: Callable[[Transaction], T]) -> T:
         """In the file, and known here before the command is answered: the very next call is held to it."""
@@ -118,7 +118,7 @@ class Halting:
         return answer
 
 
-def in_words(heard: Heard) -> str:
+def in_words(heard: StopAnswers) -> str:
     parts = (
         ("Ended", heard.ended),
         ("Still running", heard.running),
@@ -127,7 +127,7 @@ def in_words(heard: Heard) -> str:
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 
 
-def which(speaker: Speaker) -> str:
+def which(speaker: PromptCaller) -> str:
     return "the run" if speaker.session else "every run"
 
 

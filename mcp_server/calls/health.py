@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mcp_server.calls.posture import Doors
-from mcp_server.model.posture import Change, Choice, Door, OnFailure, Posture, Profile, Value, WorkMode
+from mcp_server.calls.posture import PostureChanges
+from mcp_server.model.posture import (
+    ChangeSource,
+    OnFailure,
+    Posture,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    Value,
+    WorkMode,
+)
 from mcp_server.model.results import Problem
 from mcp_server.state import ledger
 
@@ -17,8 +26,8 @@ CONFIRM = "`menugate steer --confirm {}` turns the work mode to `repair`."
 
 
 @dataclass(frozen=True)
-class HealthGate:
-    doors: Doors
+class HealthResponse:
+    doors: PostureChanges
     policy: OnFailure
     principals: tuple[str, ...]
     """Everybody whose work stands on this house."""
@@ -39,17 +48,17 @@ class HealthGate:
         if (asked := asked_already(choice)) is not None:
             return f"{CONFIRM.format(asked.id)} That was asked before."
         asking = self.policy is not OnFailure.AUTO
-        change = Change(
+        change = PostureChange(
             id=self.doors.new_id(),
             axes=repairing(now),
             reason=f"health gate failed: {reason}",
-            door=Door.DOCTOR,
+            door=ChangeSource.DOCTOR,
             unconfirmed=asking,
         )
         answer = await self.doors.ask(principal, change, now.epoch)
         if isinstance(answer, Problem):
             return f"The work mode stays `{now.work_mode}`: {answer.message} {answer.way_out}"
-        if not isinstance(answer, Choice):
+        if not isinstance(answer, PostureChoice):
             return f"The posture changed meanwhile; the work mode was left at `{now.work_mode}`."
         if not asking:
             return "The work mode was turned to `repair` (`health: auto`)."
@@ -59,9 +68,9 @@ class HealthGate:
         return how
 
 
-def asked_already(choice: Choice | None) -> Change | None:
+def asked_already(choice: PostureChoice | None) -> PostureChange | None:
     waiting = choice.waiting if choice else ()
-    return next((one for one in waiting if one.unconfirmed and one.door is Door.DOCTOR), None)
+    return next((one for one in waiting if one.unconfirmed and one.door is ChangeSource.DOCTOR), None)
 
 
 def repairing(now: Posture) -> dict[str, Value]:

@@ -9,12 +9,12 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approval_binding import Binding
-from mcp_server.calls.approvals import Yes
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.request import Asked, Found, measured
+from mcp_server.calls.approvals import ApprovalGrant
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.request import CallRequest, ResolvedCall, measured
 from mcp_server.calls.sessions import seen_from
-from mcp_server.model.approvals import Wanted
+from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
@@ -23,9 +23,9 @@ from mcp_server.model.tools import READING, Arguments, Demand, Effect
 from mcp_server.model.verification import ending_of_tests
 from mcp_server.policy.stages import stage_now
 from mcp_server.policy.visibility import visible
-from mcp_server.state.approvals import Terms
-from mcp_server.state.engine.rows import Asked as Questioned
-from mcp_server.state.engine.rows import Begun, Intent, Judged, Origin, Outcome, Refused
+from mcp_server.state.approvals import QuestionTerms
+from mcp_server.state.engine.rows import Begun, IntentRow, Judged, Origin, OutcomeRow, RefusalRow
+from mcp_server.state.engine.rows import QuestionRow as Questioned
 from mcp_server.state.store import Store
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
@@ -39,7 +39,7 @@ QUOTED = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True)
-class Underway:
+class CallRecord:
     """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
 
     intent: int
@@ -49,7 +49,7 @@ class Underway:
 
 
 @dataclass(frozen=True)
-class Recorder:
+class LedgerRecorder:
     store: Store
     tool_count: Callable[[Session, Posture], int]
     """How many tools the session saw when it called."""
@@ -62,30 +62,30 @@ class Recorder:
     """What a yes is about."""
 
     async def commence(
-        self, found: Found, posture: Posture, decision: Decision, yes: Yes | None, facts: Arguments
+        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
-        intent = self._judged(Intent, found, posture, decision)
+        intent = self._judged(IntentRow, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
             return await self.store.intend(intent, self._terms(found, intent, yes, facts))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
-    async def refuse(self, found: Found, posture: Posture, decision: Decision) -> None:
-        await self.store.record(self._judged(Refused, found, posture, decision))
+    async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
+        await self.store.record(self._judged(RefusalRow, found, posture, decision))
 
     def asking(
-        self, found: Found, posture: Posture, decision: Decision, facts: Arguments
-    ) -> tuple[Wanted, Questioned, Arguments]:
+        self, found: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
+    ) -> tuple[ApprovedCall, Questioned, Arguments]:
         """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
         judged = self._judged(Questioned, found, posture, decision)
         leads = self.binding.destinations(found, facts)
         return self.binding.wanted(found, judged, leads), judged, leads
 
-    async def unfound(self, asked: Asked, posture: Posture, problem: Problem) -> None:
+    async def unfound(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
         digest, size = measured(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
-        refused = Refused(
+        refused = RefusalRow(
             session=asked.seat.session,
             posture=posture,
             tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
@@ -99,12 +99,12 @@ class Recorder:
         await self.store.record(refused)
 
     def conclude(
-        self, found: Found, underway: Underway, ending: str, shown: Ending | None = None, size: int = 0
+        self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
         self.store.conclude(
-            Outcome(
+            OutcomeRow(
                 intent=underway.intent,
                 ending=ending,
                 code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
@@ -119,7 +119,7 @@ class Recorder:
             )
         )
 
-    def _notes(self, found: Found, underway: Underway, shown: Ending | None) -> Iterator[tuple[str, str]]:
+    def _notes(self, found: ResolvedCall, underway: CallRecord, shown: Ending | None) -> Iterator[tuple[str, str]]:
         """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
         if not isinstance(shown, Done):
             return
@@ -130,7 +130,9 @@ class Recorder:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
-    def _terms(self, found: Found, intent: Intent, yes: Yes | None, facts: Arguments) -> Terms | None:
+    def _terms(
+        self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
+    ) -> QuestionTerms | None:
         """What the call needs besides its record; None for nearly every call."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
@@ -138,12 +140,12 @@ class Recorder:
             return None
         unit = ("" if found.seat.passing else intent.session.id) if counted else None
         if yes is None:
-            return Terms(unit=unit)
+            return QuestionTerms(unit=unit)
         # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
         wanted = self.binding.wanted(found, intent, self.binding.destinations(found, facts))
-        return Terms(yes.approval.id, wanted, yes.carried, unit)
+        return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
-    def _judged(self, kind: type[JudgedT], found: Found, posture: Posture, decision: Decision) -> JudgedT:
+    def _judged(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = found.measure
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
@@ -171,7 +173,7 @@ class Recorder:
         self.noticed(judged)
         return judged
 
-    def _origin(self, asked: Asked, seat: Seat) -> Origin:
+    def _origin(self, asked: CallRequest, seat: LiveSession) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
@@ -198,7 +200,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(one)
 
 
-def counting(ruling: Ruling) -> Callable[[Session, Posture], int]:
+def counting(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
     """How many tools are seen from where: the same for every call from there, so counted once."""
     known: dict[tuple[object, ...], int] = {}
 

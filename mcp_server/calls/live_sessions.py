@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from weakref import ref
 
-from mcp_server.calls.budgets import Spending
+from mcp_server.calls.budgets import BudgetMeter
 from mcp_server.model.sessions import Hold, Holder, Session
 
 MOST_PLACES = 20
@@ -15,15 +15,15 @@ MOST_PLACES = 20
 
 
 @dataclass(eq=False)
-class Common:
+class SharedSession:
     """What all the places of one session have in common, here in this process."""
 
     run: str
-    spending: Spending = field(default_factory=Spending)
+    spending: BudgetMeter = field(default_factory=BudgetMeter)
     connected: bool = False
     found_again: bool = False
     """Somebody came back to it by a handle, and may do so again when its connection is gone."""
-    at_hand: tuple["ref[Seat]", ...] = ()
+    at_hand: tuple["ref[LiveSession]", ...] = ()
     """The places, the newest last. Only looked at: they are kept where the connections are, and the handles."""
     places: int = 0
     """How many were made beside the first."""
@@ -33,20 +33,20 @@ class Common:
     def begin(self, run: str) -> None:
         """Go on with that run, which has spent nothing yet where it is another one."""
         if run != self.run:
-            self.run, self.spending = run, Spending()
+            self.run, self.spending = run, BudgetMeter()
 
-    def add(self, seat: "Seat") -> None:
+    def add(self, seat: "LiveSession") -> None:
         self.at_hand = (*(one for one in self.at_hand if one() is not None), ref(seat))[-MOST_PLACES:]
 
     @property
-    def seats(self) -> list["Seat"]:
+    def seats(self) -> list["LiveSession"]:
         return [seat for one in self.at_hand if (seat := one()) is not None]
 
 
 @dataclass(eq=False)
-class Seat:
+class LiveSession:
     session: Session
-    common: Common
+    common: SharedSession
     handle: str | None = None
     written: bool = False
     passing: bool = False
@@ -56,11 +56,11 @@ class Seat:
     that handle."""
     turned: bool = False
     """Paused or let go on since everybody was told last, whoever it was that found out."""
-    overspent: Spending | None = None
+    overspent: BudgetMeter | None = None
     """What the run had spent when that paused it."""
 
     @property
-    def spending(self) -> Spending:
+    def spending(self) -> BudgetMeter:
         return self.common.spending
 
     def take(self, stored: Session) -> None:
@@ -77,6 +77,6 @@ class Seat:
             self.overspent = self.spending
         elif before is not None and before.by is Holder.BUDGET and self.overspent is self.spending:
             # Whoever lets a run go on that had spent its budget gives it another: one, however many places it has.
-            self.common.spending = Spending()
+            self.common.spending = BudgetMeter()
         self.session = replace(self.session, held=held)
         self.turned = True

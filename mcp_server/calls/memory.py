@@ -7,7 +7,7 @@ from functools import partial
 
 from mcp_server.calls.distilling import distilled
 from mcp_server.calls.documents import new_id
-from mcp_server.model.memory import Entry, Found, Tier
+from mcp_server.model.memory import MemoryEntry, MemoryMatches, Tier
 from mcp_server.model.query import Query, words
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
@@ -31,7 +31,7 @@ class ProjectMemory:
             # Redacted before it is cut, so that no half of a secret slips through; notes were when they were kept.
             said = distilled(self.redact(answer), notes)
             actor = {"session": session.id, "run": session.run}
-            learned = memory.Learned(session.principal, said, "run", actor)
+            learned = memory.NewMemory(session.principal, said, "run", actor)
             kept = await self.store.write(partial(memory.remember, learned=learned, new_id=new_id))
         except Refusal as refused:
             # The run is over and on record all the same; what could not be remembered is said, not failed.
@@ -48,13 +48,13 @@ class Lookup:
     store: Store
     principal: str
 
-    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> Found:
+    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> MemoryMatches:
         every = await self.store.read(partial(memory.memory, principal=self.principal))
         found = ranked([one for one in every if tier in (None, one.tier)], query)
-        return Found(found[offset : offset + limit], len(found))
+        return MemoryMatches(found[offset : offset + limit], len(found))
 
 
-def ranked(entries: list[Entry], query: str) -> list[Entry]:
+def ranked(entries: list[MemoryEntry], query: str) -> list[MemoryEntry]:
     """Those that hold a term of the query, the most terms first, then by tier, then the newest; all without a query."""
     tiers = {tier: place for place, tier in enumerate(Tier)}
     if not query.strip():

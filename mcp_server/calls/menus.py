@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.calls.carriers import example
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.runs import Course
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, place, seen_from
 from mcp_server.model.menus import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
@@ -18,7 +18,7 @@ from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import brief
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Tool
-from mcp_server.policy.router import Choice, Hit, route
+from mcp_server.policy.router import Route, RouteChoice, route
 from mcp_server.policy.visibility import visible
 
 MOST_EARLIER = 5
@@ -26,12 +26,12 @@ MOST_EARLIER = 5
 
 
 @dataclass
-class MenuDesk:
-    seat: Seat
+class MenuNavigator:
+    seat: LiveSession
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
-    course: Course
+    course: RunLifecycle
     named: bool = False
     """The call showed a menu handle: it is about that place, and makes no other."""
     fixed: bool = False
@@ -127,11 +127,11 @@ class MenuDesk:
     def _wanted(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(wish, self.policy.menus):
-            case Hit(mode=name):
+            case Route(mode=name):
                 mode = self.policy.menus.get(name)
                 assert mode is not None, "the router answers with modes of the menus it was given"
                 return mode
-            case Choice(candidates=candidates):
+            case RouteChoice(candidates=candidates):
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,

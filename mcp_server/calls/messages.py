@@ -19,7 +19,7 @@ FREE_ANSWER = {
 
 
 @dataclass(frozen=True)
-class Reached:
+class PersonChannel:
     store: Store
     signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
     unwanted: Callable[[str], str]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.calls.documents import remembered
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.request import Found
-from mcp_server.model.documents import Document, Overtaken, Why
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.request import ResolvedCall
+from mcp_server.model.documents import Document, DocumentCause, Overtaken
 from mcp_server.model.phases import KIND, Log
 from mcp_server.model.policy import Policy
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
@@ -26,14 +26,14 @@ class PhaseLogs:
     store: Store
     policy: Policy
 
-    async def spent(self, seat: Seat) -> int:
+    async def spent(self, seat: LiveSession) -> int:
         session = seat.session
         if session.phase is None:
             return 0
         kept = await remembered(self.store, seat, session, "").session.get(KIND, session.run)
         return Log.of(kept.body).spent.get(session.phase, 0) if kept else 0
 
-    async def begin(self, found: Found, demand: Demand) -> None:
+    async def begin(self, found: ResolvedCall, demand: Demand) -> None:
         """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
         if found.seat.session.phase is None or found.tool.meta:
             return
@@ -49,7 +49,7 @@ class PhaseLogs:
 
         await self._change(found, change, "begun")
 
-    async def witness(self, found: Found, ending: Ending) -> None:
+    async def witness(self, found: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
         if found.seat.session.phase is None or not proving(found.tool, found.arguments, _within(found)):
             return
@@ -57,7 +57,7 @@ class PhaseLogs:
         with suppress(Refusal):
             await self._change(found, lambda log: ended(log, code), "tests ran")
 
-    async def _change(self, found: Found, change: Callable[[Log], Log], event: str) -> None:
+    async def _change(self, found: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
         session = found.seat.session
         drawer = remembered(self.store, found.seat, session, found.tool.name).session
         kept = await drawer.get(KIND, session.run)
@@ -66,14 +66,14 @@ class PhaseLogs:
             log = change(Log.of(kept.body))
             if log.body == kept.body:
                 return
-            written = await drawer.put(replace(kept, body=log.body), Why(event))
+            written = await drawer.put(replace(kept, body=log.body), DocumentCause(event))
             if not isinstance(written, Overtaken):
                 return
             kept = written.current
         raise Refusal(Problem(Code.BUSY, "too many calls of this session run at once; this one did not run."))
 
 
-def _within(found: Found) -> str | None:
+def _within(found: ResolvedCall) -> str | None:
     return found.asked.within.tool if found.asked.within else None
 
 

@@ -12,22 +12,22 @@ import anyio
 import anyio.lowlevel
 
 from mcp_server.calls.approval_text import lapsed
-from mcp_server.calls.approvals import Approvals, Yes
-from mcp_server.calls.context import Ports, ToolContext
+from mcp_server.calls.approvals import ApprovalGrant, Approvals
+from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
-from mcp_server.calls.ledger import Recorder, Underway
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.menus import MenuDesk
+from mcp_server.calls.ledger import CallRecord, LedgerRecorder
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.phases import PhaseLogs
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.request import Asked, Found, Interruption
-from mcp_server.calls.resolver import Finding, advised, alone, announce, rerouted, route_instead
-from mcp_server.calls.results import Showing, checked
-from mcp_server.calls.runs import Course
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.request import CallRequest, Interruption, ResolvedCall
+from mcp_server.calls.resolver import CallResolver, advised, alone, announce, rerouted, route_instead
+from mcp_server.calls.results import ResultFilter, checked
+from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.standing import look_up
-from mcp_server.calls.stops import LiveCalls, act, asking
-from mcp_server.calls.summaries import RunMemory
+from mcp_server.calls.stops import RunningCalls, act, asking
+from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.calls.through import made_within
 from mcp_server.model.address import LATEST, address
 from mcp_server.model.menus import Mode
@@ -40,25 +40,25 @@ from mcp_server.policy.arguments import normalised
 from mcp_server.policy.decision import decide
 from mcp_server.policy.refusals import astray
 from mcp_server.policy.rule_trees import hidden
-from mcp_server.state.engine.rows import Begun, Lapsed, Moved, Paused
+from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
 NO_FACTS: Arguments = {}
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    ruling: Ruling
-    postures: Postures
-    finding: Finding
-    recorder: Recorder
+    ruling: CurrentPolicy
+    postures: CurrentPostures
+    finding: CallResolver
+    recorder: LedgerRecorder
     approvals: Approvals
-    course: Course
-    showing: Showing
-    ports: Ports
-    desk: Callable[[Seat], MenuDesk]
-    run_memory: RunMemory
+    course: RunLifecycle
+    showing: ResultFilter
+    ports: PortFactories
+    desk: Callable[[LiveSession], MenuNavigator]
+    run_memory: SummarySchedule
     phases: PhaseLogs
-    live_calls: LiveCalls
+    live_calls: RunningCalls
     failed: Callable[[str, BaseException], None]
     """Where an exception that is our own fault goes; never to the client."""
 
@@ -66,7 +66,7 @@ class Pipeline:
     def policy(self) -> Policy:
         return self.ruling.policy
 
-    async def run(self, asked: Asked) -> Ending:
+    async def run(self, asked: CallRequest) -> Ending:
         """One call, from what was asked to what is shown. Nothing fails open: no record, no run."""
         try:
             await self.ruling.renew()
@@ -78,7 +78,7 @@ class Pipeline:
             try:
                 with live.scope:
                     entered = await self.enter(found)
-                    return await self.decided(entered) if isinstance(entered, Found) else entered
+                    return await self.decided(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only whom the person's word ended comes here.
                 return self.showing.problem(live.problem())
             finally:
@@ -87,9 +87,9 @@ class Pipeline:
             # The state could not be written: what has no record does not run.
             return self.showing.problem(trouble.problem)
 
-    async def decided(self, found: Found) -> Ending:
+    async def decided(self, found: ResolvedCall) -> Ending:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
-        yes: Yes | None = None
+        yes: ApprovalGrant | None = None
         while True:
             found = await self.finding.looked_through(await self.current(found))
             posture = await self.postures.of(found.asked.principal)
@@ -113,22 +113,22 @@ class Pipeline:
             match begun:
                 case int():
                     return await self.act(found, posture, decision, begun, facts)
-                case Lapsed():
+                case ApprovalLapsed():
                     return await self.unasked(found, posture, lapsed(found.tool, begun.why))
-                case Moved():
+                case PostureMoved():
                     # The person changed the posture since; what was decided under the old one does not count.
                     await self.postures.refresh()
-                case Paused():
+                case RunPaused():
                     await self.course.holds.refresh()
 
-    async def current(self, found: Found) -> Found:
+    async def current(self, found: ResolvedCall) -> ResolvedCall:
         """The call under the rules that hold now, which may be about places that none was about before."""
         before = self.policy
         await self.ruling.renew()
         return found if self.policy is before else replace(found, led=self.finding.led(found.tool, found.arguments))
 
     async def begin(
-        self, found: Found, posture: Posture, decision: Decision, yes: Yes | None, facts: Arguments
+        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """On record, and its place in the budget taken before anything is waited for."""
         found.seat.spending.take(found.tool)
@@ -141,14 +141,19 @@ class Pipeline:
                 found.seat.spending.give_back(found.tool)
 
     def decide(
-        self, found: Found, posture: Posture, in_phase: int, approved: bool = False, session: Session | None = None
+        self,
+        found: ResolvedCall,
+        posture: Posture,
+        in_phase: int,
+        approved: bool = False,
+        session: Session | None = None,
     ) -> Decision:
         spent = found.seat.spending.so_far(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
         return decide(found.tool, call, session or found.seat.session, posture, self.policy)
 
-    async def enter(self, found: Found) -> Found | Ending:
+    async def enter(self, found: ResolvedCall) -> ResolvedCall | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
         if found.carrier is None:
             return found
@@ -165,7 +170,7 @@ class Pipeline:
         entered = await self.finding.enter(found, mode) if isinstance(mode, Mode) else mode or found
         return await self.unfound(found.asked, entered) if isinstance(entered, Problem) else entered
 
-    async def there(self, found: Found, posture: Posture, mode: Mode) -> Decision:
+    async def there(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """What becomes of a carried call in the mode that it is to enter first: one that is refused moves nothing."""
         found = await self.finding.looked_through(await self.current(found))
         await self.course.settle(found.seat)
@@ -173,19 +178,19 @@ class Pipeline:
         decision = self.decide(found, posture, await self.phases.spent(found.seat), session=session)
         return astray(found.tool, mode, decision, self.policy)
 
-    async def unfound(self, asked: Asked, problem: Problem) -> Ending:
+    async def unfound(self, asked: CallRequest, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
         await self.recorder.unfound(asked, posture, problem)
         return self.showing.problem(problem)
 
-    async def refuse(self, found: Found, posture: Posture, decision: Decision) -> Ending:
+    async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
         await self.recorder.refuse(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
             await self.course.overspent(found.seat, decision.reason)
         problem = rerouted(found, alone(found, refusal(decision)), self.policy)
         return self.showing.problem(route_instead(found, problem, decision.instead, self.policy))
 
-    async def ask(self, found: Found, posture: Posture, decision: Decision) -> Yes | Problem:
+    async def ask(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
         facts = await self.standing(found, posture, decision)
         if isinstance(facts, Problem):
@@ -198,7 +203,7 @@ class Pipeline:
             await self.unasked(found, posture, answer)
         return answer
 
-    async def standing(self, found: Found, posture: Posture, decision: Decision) -> Arguments | Problem:
+    async def standing(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Arguments | Problem:
         """What else decides what this call does, from ports that may only read."""
         if found.tool.stands_on is None:
             return {}
@@ -206,15 +211,17 @@ class Pipeline:
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
         return await look_up(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
-    async def unasked(self, found: Found, posture: Posture, problem: Problem) -> Ending:
+    async def unasked(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """On record: a call that needed a yes and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
         await self.recorder.refuse(found, posture, decision)
         return self.showing.problem(problem)
 
-    async def act(self, found: Found, posture: Posture, decision: Decision, record: int, facts: Arguments) -> Ending:
+    async def act(
+        self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
+    ) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
-        underway = Underway(record, found.seat.session.run, time.perf_counter_ns(), effect)
+        underway = CallRecord(record, found.seat.session.run, time.perf_counter_ns(), effect)
         desk = self.desk(found.seat)
         desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
         context = self._context(found, posture, decision, desk, record)
@@ -246,19 +253,19 @@ class Pipeline:
         await self.remember(found, underway, shown)
         return shown
 
-    async def remember(self, found: Found, underway: Underway, shown: Ending) -> None:
+    async def remember(self, found: ResolvedCall, underway: CallRecord, shown: Ending) -> None:
         """What the run came to so far, where it has grown long; whoever follows that summary is told."""
         size = found.measure[1] + len(shown.text)
         if await self.run_memory.turned(underway.run, underway.intent, size):
             for run in (underway.run, LATEST):
                 await found.asked.client.changed("resource", address(run))
 
-    def spend(self, found: Found, shown: Ending) -> None:
+    def spend(self, found: ResolvedCall, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {found.measure[0]}")
         if not found.seat.passing:
             found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
 
-    async def _ended(self, found: Found, context: ToolContext) -> Ending:
+    async def _ended(self, found: ResolvedCall, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
@@ -282,14 +289,16 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _context(self, found: Found, posture: Posture, decision: Decision, desk: MenuDesk, record: int) -> ToolContext:
+    def _context(
+        self, found: ResolvedCall, posture: Posture, decision: Decision, desk: MenuNavigator, record: int
+    ) -> ToolContext:
         profile = posture.capped(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.through, found, record)
         hides = hidden(found.tool, found.readings, self.policy)
         return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
 
-    async def through(self, found: Found, record: int, tool: str, arguments: Arguments) -> Ending:
+    async def through(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""
         asked = made_within(found, record, tool, arguments, self.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)

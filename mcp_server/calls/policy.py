@@ -11,7 +11,7 @@ async def _stays() -> None:
 
 
 @dataclass
-class Ruling:
+class CurrentPolicy:
     policy: Policy
     renew: Callable[[], Awaitable[None]] = _stays
     """Take over what the person wrote since, before the next decision."""

@@ -10,26 +10,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from mcp_server.calls.postures import Postures
-from mcp_server.model.posture import Change, Choice, Posture, Profile, RunControl
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile, RunControl
 from mcp_server.model.results import Code, Problem
 from mcp_server.policy.pending import in_words, paused, unanswered
-from mcp_server.policy.posture import Turn, ahead
+from mcp_server.policy.posture import PostureStep, ahead
 from mcp_server.policy.posture_width import narrower
 from mcp_server.state import approval_questions, posture, posture_changes, runs
-from mcp_server.state.engine.rows import Changed
+from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
 
 
 @dataclass(frozen=True)
-class Doors:
+class PostureChanges:
     store: Store
-    postures: Postures
+    postures: CurrentPostures
     new_id: Callable[[], str]
     ceiling_set_by: str
     """Who says how high the profile may go, in words for the person."""
 
-    async def ask(self, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed | Problem:
+    async def ask(
+        self, principal: str, change: PostureChange, epoch: int | None = None
+    ) -> PostureChoice | VersionMoved | Problem:
         """`epoch`: what it was weighed against; where that is no longer what holds, nothing is changed."""
         wished = change.axes.get("profile")
         ceiling = self.postures.ceiling_of(principal)
@@ -37,12 +39,12 @@ class Doors:
             return self.too_high(principal, wished, ceiling)
         return await self.store.write(partial(posture_changes.steer, principal=principal, change=change, epoch=epoch))
 
-    async def stands(self, principal: str) -> tuple[Posture, Choice | None]:
+    async def stands(self, principal: str) -> tuple[Posture, PostureChoice | None]:
         """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
         choice = await self.store.read(partial(posture.choice, principal=principal))
         return self.postures.under(principal, choice), choice
 
-    def least(self, principal: str, now: Posture, choice: Choice | None, change: Change) -> Posture:
+    def least(self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange) -> Posture:
         """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
         for later in ahead(choice, change) if choice else ():
             now = narrower(now, self.postures.under(principal, later))
@@ -56,10 +58,10 @@ class Doors:
         questions = [one for one in asked if one.wanted.principal == principal]
         return list(in_words(paused(mine, lambda _: control), unanswered(questions, now), now))
 
-    async def confirm(self, principal: str, id: str) -> Choice | None:
+    async def confirm(self, principal: str, id: str) -> PostureChoice | None:
         return await self.store.write(partial(posture_changes.confirm, principal=principal, id=id))
 
-    async def drop(self, principal: str, ids: Iterable[str]) -> list[Turn]:
+    async def drop(self, principal: str, ids: Iterable[str]) -> list[PostureStep]:
         return await self.store.write(partial(posture_changes.drop, principal=principal, ids=tuple(ids)))
 
     def too_high(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:

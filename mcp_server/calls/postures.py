@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcp_server.model.posture import Choice, Posture, Profile
+from mcp_server.model.posture import Posture, PostureChoice, Profile
 from mcp_server.state.store import Store
 
 
 @dataclass
-class Postures:
+class CurrentPostures:
     store: Store
     default: Posture
     """Where a person stands who has chosen nothing yet."""
@@ -33,7 +33,7 @@ class Postures:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
-    def assume(self, principal: str, chosen: Choice | None) -> None:
+    def assume(self, principal: str, chosen: PostureChoice | None) -> None:
         """What was learned before the state was open, for whoever only looks."""
         self._take(principal, chosen)
         self._assumed.add(principal)
@@ -63,11 +63,11 @@ class Postures:
         own = self.ceilings.get(principal, self.ceiling)
         return own if self.ceiling.covers(own) else self.ceiling
 
-    def under(self, principal: str, chosen: Choice | None) -> Posture:
+    def under(self, principal: str, chosen: PostureChoice | None) -> Posture:
         """What a choice comes to here: over what is usual, below the ceiling."""
         return (chosen.over(self.default) if chosen else self.default).capped(self.ceiling_of(principal))
 
-    def _take(self, principal: str, chosen: Choice | None) -> Posture:
+    def _take(self, principal: str, chosen: PostureChoice | None) -> Posture:
         found = self.under(principal, chosen)
         if self._known.setdefault(principal, found) != found:
             self._moved.add(principal)

@@ -9,9 +9,9 @@ the person finds it in `menugate messages`.
 import secrets
 from dataclasses import dataclass, field
 
-from mcp_server.calls.approval_form import Heard, ask
-from mcp_server.model.posture import Change, Posture, word_of
-from mcp_server.model.tool_packs import Speaker
+from mcp_server.calls.approval_form import FormReply, ask
+from mcp_server.model.posture import Posture, PostureChange, word_of
+from mcp_server.model.tool_packs import PromptCaller
 from mcp_server.policy import badge
 from mcp_server.policy.posture_width import wider
 from mcp_server.state.engine.rows import Clock
@@ -19,7 +19,7 @@ from mcp_server.state.store import Store
 
 
 @dataclass
-class Raising:
+class ProfileRaise:
     store: Store
     clock: Clock
     out_of_band: bool
@@ -28,7 +28,7 @@ class Raising:
     _answered: dict[str, int] = field(default_factory=dict[str, int])
     """How many questions each principal was done with; what went out before is no longer answered."""
 
-    async def agreed(self, speaker: Speaker, under: object, message: str) -> Heard | None:
+    async def agreed(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
         """What the person said to it; None where no client may ask. `under` is what the answer is bound to."""
         if self.out_of_band or not speaker.client.can("elicitation"):
             return None
@@ -37,12 +37,12 @@ class Raising:
         self._answered[speaker.principal] = so_far + 1
         return heard
 
-    async def tell(self, speaker: Speaker, what: str) -> None:
+    async def tell(self, speaker: PromptCaller, what: str) -> None:
         text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
         await self.store.leave_message(speaker.session, text, principal=speaker.principal)
 
 
-def question(least: Posture, change: Change) -> str:
+def question(least: Posture, change: PostureChange) -> str:
     steps = [
         f"{axis.replace('_', ' ')} from {word_of(getattr(least, axis))} to {word_of(wished)}"
         for axis, wished in change.axes.items()

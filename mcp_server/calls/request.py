@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.model.policy import Beneath
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.model.policy import PathsBeneath
 from mcp_server.model.posture import Surface
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Tool
@@ -29,7 +29,7 @@ class Interruption(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class ParentCall:
     """The call that makes another one on the way to its own answer."""
 
     tool: str
@@ -41,22 +41,22 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallRequest:
     """A call as it came in, before anybody looked what it means."""
 
     tool: str
     arguments: Arguments
-    seat: Seat
+    seat: LiveSession
     principal: str
     client: "Client"
     progress: "Progress"
     transport: str
-    moved: Callable[[Seat, Session], Awaitable[None]]
+    moved: Callable[[LiveSession, Session], Awaitable[None]]
     """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
     surface: Surface = Surface.HEADLESS
-    within: Within | None = None
+    within: ParentCall | None = None
     """None for what came from a client."""
-    turn: Callable[[Seat], Session | None] = lambda _seat: None
+    turn: Callable[[LiveSession], Session | None] = lambda _seat: None
     """Let the client's connection stand at that place of its session; where it stood, None where that is the same."""
     fixed: bool = False
     """The client's list stays as it is, whatever mode is entered: what is behind it is reached through a carrier."""
@@ -65,20 +65,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedCall:
     """The tool that was meant, and the seat it is judged in: a carrier is no longer in sight."""
 
-    asked: Asked
+    asked: CallRequest
     tool: Tool
     arguments: Arguments
-    seat: Seat
+    seat: LiveSession
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
     led: Arguments | None = None
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
     handle: str | None = None
     """The menu handle that came with the call."""
-    beneath: tuple[Beneath, ...] = ()
+    beneath: tuple[PathsBeneath, ...] = ()
     """What rules say of what lies in the tree that the call takes whole."""
 
     @property

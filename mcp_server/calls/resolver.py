@@ -10,13 +10,13 @@ from typing import Any, cast
 from anyio import to_thread
 
 from mcp_server.calls.carriers import example, fitted, handle_in, straightened, takes, without
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.menus import MenuDesk, shortened
-from mcp_server.calls.policy import Ruling
-from mcp_server.calls.request import Asked, Found
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.menus import MenuNavigator, shortened
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
-from mcp_server.model.policy import Kind, Policy
+from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.results import Code, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import listed
@@ -26,10 +26,10 @@ from mcp_server.policy.rule_trees import beneath, concerned
 
 
 @dataclass(frozen=True)
-class Finding:
-    ruling: Ruling
+class CallResolver:
+    ruling: CurrentPolicy
     sessions: Sessions
-    desk: Callable[[Seat], MenuDesk]
+    desk: Callable[[LiveSession], MenuNavigator]
     root: str
     """The workspace, as a caller may write it in front of every path."""
     leads: Callable[[str], str]
@@ -41,7 +41,7 @@ class Finding:
     def policy(self) -> Policy:
         return self.ruling.policy
 
-    async def find(self, asked: Asked) -> Found | Problem:
+    async def find(self, asked: CallRequest) -> ResolvedCall | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return unknown(asked.tool, self.policy)
@@ -59,45 +59,49 @@ class Finding:
         if not tool.meta:
             arguments = tool.located(asked.arguments, self.root)
             there = self.led(tool, arguments)
-            return Found(asked, tool, arguments, seat, led=there, handle=handle)
+            return ResolvedCall(asked, tool, arguments, seat, led=there, handle=handle)
         if tool.name in CARRIERS:
             opened = unpacked(tool, asked.arguments, self.policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
-            return Found(
+            return ResolvedCall(
                 replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments), handle
             )
-        return Found(asked, tool, asked.arguments, seat, handle=handle)
+        return ResolvedCall(asked, tool, asked.arguments, seat, handle=handle)
 
     def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return led(tool, arguments, self.policy, self.leads, self.root)
 
-    async def looked_through(self, found: Found) -> Found:
+    async def looked_through(self, found: ResolvedCall) -> ResolvedCall:
         """The call with what rules say of the tree that it takes whole, as that is now."""
         if not concerned(found.tool, self.policy):
             return found
         says = await to_thread.run_sync(beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
 
-    async def _seat(self, asked: Asked, handle: str | None) -> Seat | Problem:
+    async def _seat(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
         if handle is None:
             return asked.seat
         found = await self.sessions.found(handle, asked.principal)
         here = asked.seat.session
-        if isinstance(found, Seat) and here.pinned and (found.session.pinned, found.session.mode) != (True, here.mode):
+        if (
+            isinstance(found, LiveSession)
+            and here.pinned
+            and (found.session.pinned, found.session.mode) != (True, here.mode)
+        ):
             # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
             return asked.seat
         return found
 
-    def wished(self, found: Found) -> Mode | Problem | None:
+    def wished(self, found: ResolvedCall) -> Mode | Problem | None:
         """The mode that a carrier is to enter first; None where there is nowhere to go."""
         wish = found.asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == found.asked.seat.session.mode:
             return None
         return self.desk(found.asked.seat).enterable(str(wish))
 
-    async def enter(self, found: Found, mode: Mode) -> Found | Problem:
+    async def enter(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
         desk = self.desk(asked.seat)
@@ -109,7 +113,7 @@ class Finding:
         return replace(found, asked=replace(asked, seat=desk.seat), seat=desk.seat)
 
 
-async def announce(asked: Asked, desk: MenuDesk, before: Session | None = None) -> None:
+async def announce(asked: CallRequest, desk: MenuNavigator, before: Session | None = None) -> None:
     """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
     the run on."""
     left = asked.turn(desk.seat) if desk.arrived else None
@@ -152,7 +156,7 @@ def _carried_so(carrier: Tool, given: Arguments, policy: Policy) -> str:
 
 def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.shelf(tool.name, kind) for kind in Kind) and not concerned(tool, policy):
+    if not any(policy.rules.shelf(tool.name, kind) for kind in RuleKind) and not concerned(tool, policy):
         return None
 
     def leading(name: str, value: Any) -> Any:
@@ -172,7 +176,7 @@ def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str
 READING = re.compile(r'Read\(file_path="(.+)"\)')
 
 
-def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
+def advised(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
     """Reading first helps in the place of this call alone, so the call to make names that place. A carried call without
     a handle may share nothing with the one before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
@@ -190,7 +194,7 @@ def advised(found: Found, ending: Ending, policy: Policy) -> Ending:
 SOME_HANDLE = "menu_..."
 
 
-def _read_by_handle(found: Found, said: "re.Match[str]", policy: Policy) -> str:
+def _read_by_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
     """Where nothing is remembered without a handle, reading first would never help."""
     here = mode_with(("Read", found.tool.name), found.seat.session, policy)
     enter = entering(here) if here else "`menu_enter`"
@@ -201,7 +205,7 @@ def _read_by_handle(found: Found, said: "re.Match[str]", policy: Policy) -> str:
     )
 
 
-def _read_here(found: Found, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
+def _read_here(found: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
     """As this client has to call it, to be in the place where the refused call was."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
     where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
@@ -211,7 +215,7 @@ def _read_here(found: Found, said: "re.Match[str]", policy: Policy, handle: str 
     return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
 
 
-def alone(found: Found, problem: Problem) -> Problem:
+def alone(found: ResolvedCall, problem: Problem) -> Problem:
     """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
     if problem.code is Code.WRONG_STAGE and found.handle:
         return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
@@ -221,7 +225,7 @@ def alone(found: Found, problem: Problem) -> Problem:
     return replace(problem, way_out=f"{problem.way_out} {how}")
 
 
-def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
+def rerouted(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
     that it can make. Who showed a handle is told to move that place, and not to begin another one."""
     modes = policy.menus.holding(found.tool.name)
@@ -240,7 +244,7 @@ def rerouted(found: Found, problem: Problem, policy: Policy) -> Problem:
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
 
 
-def route_instead(found: Found, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+def route_instead(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
     """The tools that do it, called as this client has to call them."""
     mode = mode_with(tools, found.seat.session, policy)
     there = mode is not None and mode.name == found.seat.session.mode

@@ -17,7 +17,7 @@ MOST_PROBLEM_CHARS = 4_000
 MOST_TOLD_CHARS = 500
 
 
-class Unsound(TypeError):
+class BadToolResult(TypeError):
     """A tool returned what no client can be shown."""
 
 
@@ -32,7 +32,7 @@ def checked(ending: object) -> Ending:
         case Question(text=str()):
             said = []
         case _:
-            raise Unsound(f"{ending!r} is no ending")
+            raise BadToolResult(f"{ending!r} is no ending")
     if any(part is not None for part in said):
         json.dumps(said, allow_nan=False)
     return ending
@@ -46,7 +46,7 @@ def _said(block: object) -> object:
         case Raw(block=Mapping() as raw):
             return raw
         case _:
-            raise Unsound(f"{block!r} is no block")
+            raise BadToolResult(f"{block!r} is no block")
 
 
 def telling(redactor: Redactor, progress: Progress) -> Progress:
@@ -60,7 +60,7 @@ def telling(redactor: Redactor, progress: Progress) -> Progress:
 
 
 @dataclass(frozen=True)
-class Showing:
+class ResultFilter:
     redactor: Redactor
     spill: Spill
 

@@ -15,10 +15,10 @@ from mcp_server.model.documents import MOST_DOCUMENTS, Document
 from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command, Processes
-from mcp_server.model.reports import Opinion, Report
+from mcp_server.model.reports import AdviserOpinion, RunReport
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.model.todos import KIND, State
+from mcp_server.model.todos import KIND, TodoState
 from mcp_server.model.tools import Demand, Effect
 from mcp_server.model.verification import FAILED
 from mcp_server.state import documents, runs, sessions
@@ -35,7 +35,7 @@ LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FinishedRun:
     """The run as the record has it."""
 
     session: Session
@@ -47,19 +47,19 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CheckResult:
     issues: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     suggested: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
-    opinion: Opinion | None = None
+    opinion: AdviserOpinion | None = None
 
 
-Check: TypeAlias = Callable[[Run], Awaitable[Seen]]
+Check: TypeAlias = Callable[[FinishedRun], Awaitable[CheckResult]]
 
 
 @dataclass(frozen=True)
-class Review:
+class RunReview:
     store: Store
     processes: Callable[[Demand, Profile], Processes]
     """The door to processes, for who asks for no more than that."""
@@ -77,13 +77,13 @@ class Review:
             ("risks", risks(self.store)),
         )
 
-    async def of(self, run: Run) -> Report:
+    async def of(self, run: FinishedRun) -> RunReport:
         session, rows = run.session, run.rows
         seen = [await self._seen(name, check, run) for name, check in self.checks]
         ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
-        return Report(
+        return RunReport(
             run=session.run,
             principal=session.principal,
             session=session.id,
@@ -95,27 +95,27 @@ class Review:
             unchecked=tuple(text for one in seen for text in one.unchecked),
         )
 
-    async def heard(self, run: Run, report: Report) -> Report:
+    async def heard(self, run: FinishedRun, report: RunReport) -> RunReport:
         """With what a model has to say, where one is asked."""
         if self.asking is None:
             return report
         seen = await self.asking(run)
         return replace(report, unchecked=(*report.unchecked, *seen.unchecked), opinion=seen.opinion)
 
-    def unheard(self, report: Report) -> Report:
+    def unheard(self, report: RunReport) -> RunReport:
         return replace(report, unchecked=(*report.unchecked, UNHEARD))
 
-    async def _seen(self, name: str, check: Check, run: Run) -> Seen:
+    async def _seen(self, name: str, check: Check, run: FinishedRun) -> CheckResult:
         try:
             with anyio.fail_after(PATIENCE):
                 return await check(run)
         except TimeoutError:
-            return Seen(unchecked=(f"{name}: it took too long",))
+            return CheckResult(unchecked=(f"{name}: it took too long",))
         except Refusal as refused:
-            return Seen(unchecked=(f"{name}: {refused.problem.message}",))
+            return CheckResult(unchecked=(f"{name}: {refused.problem.message}",))
 
 
-async def unanswered(run: Run) -> Seen:
+async def unanswered(run: FinishedRun) -> CheckResult:
     """Calls that were refused or failed, and that nothing made up for: the same tool never went through afterwards."""
     open_calls: dict[str, tuple[str, str]] = {}
     for row in run.rows:
@@ -129,24 +129,26 @@ async def unanswered(run: Run) -> Seen:
             elif ending in ("problem", "cancelled"):
                 open_calls[tool] = ("failed", str(row.fields.get("code", "")))
     lines = [f"`{tool}` {how} ({code}), and was not made up for" for tool, (how, code) in open_calls.items()]
-    return Seen(issues=named(lines), suggested=("Look at the calls that did not go through.",) if lines else ())
+    return CheckResult(issues=named(lines), suggested=("Look at the calls that did not go through.",) if lines else ())
 
 
-async def last_tests(run: Run) -> Seen:
+async def last_tests(run: FinishedRun) -> CheckResult:
     """The newest test run decides; none at all is no finding."""
     ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
     if not ran or ran[-1] != FAILED:
-        return Seen()
-    return Seen(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
+        return CheckResult()
+    return CheckResult(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
 
 
 def risks(store: Store) -> Check:
     """What the agent itself thought could go wrong, where the person wanted it to think."""
 
-    async def check(run: Run) -> Seen:
+    async def check(run: FinishedRun) -> CheckResult:
         kept = await store.read(partial(runs.thoughts, session=run.session.id, run=run.session.run))
         named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
-        return Seen(suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks]))
+        return CheckResult(
+            suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks])
+        )
 
     return check
 
@@ -154,26 +156,26 @@ def risks(store: Store) -> Check:
 def uncommitted(processes: Callable[[], Processes]) -> Check:
     """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
 
-    async def check(_run: Run) -> Seen:
+    async def check(_run: FinishedRun) -> CheckResult:
         door = processes()
         program = door.find("git")
         if program is None:
-            return Seen(unchecked=("uncommitted changes: git is not at hand",))
+            return CheckResult(unchecked=("uncommitted changes: git is not at hand",))
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
         argv = (program, *quiet, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
         ran = await door.run(Command(argv, seconds=PATIENCE / 2, read_only=True))
         if ran.code == NO_GIT:
-            return Seen()
+            return CheckResult()
         if ran.code != 0 or ran.timed_out:
-            return Seen(unchecked=("uncommitted changes: git did not say",))
+            return CheckResult(unchecked=("uncommitted changes: git did not say",))
         paths = [
             part[3:] for part in ran.out.decode("utf-8", "replace").split("\0") if len(part) > 3 and part[2] == " "
         ]
         if not paths:
-            return Seen()
+            return CheckResult()
         shown = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
         more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-        return Seen(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
+        return CheckResult(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
 
     return check
 
@@ -181,12 +183,14 @@ def uncommitted(processes: Callable[[], Processes]) -> Check:
 def open_todos(store: Store) -> Check:
     """What the agent set out to do and nobody found done."""
 
-    async def check(run: Run) -> Seen:
+    async def check(run: FinishedRun) -> CheckResult:
         places = await store.read(partial(sessions.places, id=run.session.id))
         keys = dict.fromkeys([run.session.key, *(kept.session.key for kept in places)])
-        left = [one for key in keys for one in await _todos(store, key) if one.mark != State.VERIFIED]
+        left = [one for key in keys for one in await _todos(store, key) if one.mark != TodoState.VERIFIED]
         lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
-        return Seen(missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ())
+        return CheckResult(
+            missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ()
+        )
 
     return check
 

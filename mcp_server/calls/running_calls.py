@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from mcp_server.model.processes import Child
+from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem
 
 MOST_SHOWN = 100
@@ -16,7 +16,7 @@ GO_ON = "Do nothing more until the user lets a new run begin."
 
 
 @dataclass(eq=False)
-class Live:
+class RunningCall:
     """One call on its way through the gate."""
 
     principal: str
@@ -32,13 +32,13 @@ class Live:
     over: bool = False
     stopped: str = ""
     """Why the person's word ended it; empty where that did not."""
-    children: list[Child] = field(default_factory=lambda: [])
+    children: list[ChildProcess] = field(default_factory=lambda: [])
     client: str = ""
     since: int = field(default_factory=time.time_ns)
     born: dict[int, str] = field(default_factory=lambda: {})
     """When each of its processes began, as far as somebody asked."""
     changed: Callable[[], None] = lambda: None
-    within: Token["Live | None"] | None = None
+    within: Token["RunningCall | None"] | None = None
     """The way back to the call in which this one was made."""
 
     @property
@@ -49,10 +49,10 @@ class Live:
     def waits(self) -> bool:
         return self.asks and not self.over
 
-    def processes(self) -> Iterator[Child]:
+    def processes(self) -> Iterator[ChildProcess]:
         return (one for one in self.children if one.code is None)
 
-    def numbered(self) -> Iterator[Child]:
+    def numbered(self) -> Iterator[ChildProcess]:
         """Those of which it is known which process they are; of one that just begins it is not yet."""
         return (one for one in self.processes() if one.pid)
 
@@ -78,4 +78,4 @@ class Live:
         return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
 
 
-CURRENT: ContextVar[Live | None] = ContextVar("the call that runs here", default=None)
+CURRENT: ContextVar[RunningCall | None] = ContextVar("the call that runs here", default=None)

@@ -8,66 +8,66 @@ from typing import TypeVar
 
 import anyio
 
-from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.reviews import Review, Run
+from mcp_server.calls.reviews import FinishedRun, RunReview
 from mcp_server.calls.sessions import Sessions
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.posture import Posture, Stage
-from mcp_server.model.reports import Report
+from mcp_server.model.reports import RunReport
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.policy.reasoning import HEADINGS, ReasoningOutcome, thought
-from mcp_server.policy.stages import DUTIES, FINAL, Duty, reasons, stage_after, stage_now
+from mcp_server.policy.stages import DUTIES, FINAL, StageDuty, reasons, stage_after, stage_now
 from mcp_server.state import runs
 from mcp_server.state.store import Store
 from mcp_server.wire.reporting import ADDRESS
 
 T = TypeVar("T")
 AGAIN = {
-    Duty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
-    Duty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",
+    StageDuty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
+    StageDuty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",
 }
 NOTED = "Noted. Go on."
 
 
 @dataclass
-class Course:
+class RunLifecycle:
     store: Store
     sessions: Sessions
     holds: Holds
     posture: Callable[[str], Posture]
     """What a principal chose, as far as it is known."""
     redactor: Redactor
-    review: Review
+    review: RunReview
     learn: Callable[[Session, str], Awaitable[str]]
     """What a run that succeeded leaves behind; what was remembered of it, in words."""
     _delivering: set[str] = field(default_factory=set[str])
 
-    async def settle(self, seat: Seat) -> None:
+    async def settle(self, seat: LiveSession) -> None:
         """Let the seat know whether it is paused. Costs nothing once the state was asked."""
         if not self.holds.known:
             await self.holds.refresh()
         seat.hold(self.holds.of(seat.session))
 
-    async def think(self, seat: Seat, text: str) -> Ending:
+    async def think(self, seat: LiveSession, text: str) -> Ending:
         """The thought is dropped; what it came to is kept where reasoning is on, and leads the run on."""
         before, posture = seat.session, self.posture(seat.session.principal)
         stage = stage_now(before, posture)
         if stage is None or stage in FINAL:
             return Done(NOTED)
-        duty = DUTIES.get(stage, Duty.NONE) if reasons(posture) else Duty.NONE
+        duty = DUTIES.get(stage, StageDuty.NONE) if reasons(posture) else StageDuty.NONE
         outcome = thought(text, duty)
         if isinstance(outcome, str):
             return Problem(Code.REASONING_INCOMPLETE, f"reasoning is on, and of this thought {outcome}.", AGAIN[duty])
-        if duty is Duty.NONE and stage is not Stage.WARMUP:
+        if duty is StageDuty.NONE and stage is not Stage.WARMUP:
             return Done(NOTED)
         after = replace(before, stage=Stage.ACT, reasoned=True)
         problem = await self.sessions.advance(seat, replace(before, stage=stage), after, f"think {duty}")
         if problem is not None:
             return problem
         await self._keep(seat.session, outcome)
-        return Done("Noted; the text itself is dropped. Go on.", shown(outcome) if duty is not Duty.NONE else None)
+        return Done("Noted; the text itself is dropped. Go on.", shown(outcome) if duty is not StageDuty.NONE else None)
 
     async def _keep(self, session: Session, outcome: ReasoningOutcome) -> None:
         clean = replace(
@@ -78,7 +78,7 @@ class Course:
         )
         await self.store.write(partial(runs.keep_thought, session=session, outcome=clean))
 
-    async def step(self, seat: Seat, changed: bool, failed: bool) -> Session | None:
+    async def step(self, seat: LiveSession, changed: bool, failed: bool) -> Session | None:
         """A call is over; where the session stood before, if that moved it."""
         before = seat.session
         if not reasons(self.posture(before.principal)):
@@ -90,14 +90,14 @@ class Course:
         problem = await self.sessions.advance(seat, before, replace(before, stage=after), reason)
         return None if problem else before
 
-    async def overspent(self, seat: Seat, reason: str) -> None:
+    async def overspent(self, seat: LiveSession, reason: str) -> None:
         """The run has no more to spend: paused until the person gives it another budget, or it ends."""
         if seat.passing or seat.session.held is not None:
             return
         await self.holds.pause(seat.session, Hold(Holder.BUDGET, reason, run=seat.session.run))
         seat.hold(self.holds.of(seat.session))
 
-    async def complete(self, seat: Seat, answer: str, status: str) -> Ending:
+    async def complete(self, seat: LiveSession, answer: str, status: str) -> Ending:
         """Deliver, look over, begin anew. What was delivered stays delivered, whatever fails after it."""
         if seat.session.id in self._delivering:
             return Problem(Code.BUSY, "this run is being delivered at this moment.", "Wait for that call's answer.")
@@ -118,7 +118,7 @@ class Course:
         finally:
             self._delivering.discard(seat.session.id)
 
-    async def _delivered(self, seat: Seat, answer: str, status: str) -> tuple[Run, Report]:
+    async def _delivered(self, seat: LiveSession, answer: str, status: str) -> tuple[FinishedRun, RunReport]:
         run = seat.session
         await self._to(seat, Stage.DELIVERY_CHECK, f"complete {status}")
         digest = hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
@@ -126,17 +126,17 @@ class Course:
         await self.store.write(partial(runs.deliver, session=run, fields=fields))
         await self._to(seat, Stage.QA_REVIEW, "delivered")
         rows = await self.store.read(partial(runs.calls_of, session=run))
-        looked_at = Run(run, status, rows, answer, self.posture(run.principal).profile)
+        looked_at = FinishedRun(run, status, rows, answer, self.posture(run.principal).profile)
         return looked_at, await self.review.of(looked_at)
 
-    async def _over(self, seat: Seat, answer: str, report: Report) -> Ending:
+    async def _over(self, seat: LiveSession, answer: str, report: RunReport) -> Ending:
         run = seat.session
         await self.store.write(partial(runs.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
         learned = await self.learn(run, answer) if report.status == "success" else ""
         return replace(completed(report, learned), meta={"notes": {"answer": answer}})
 
-    async def _to(self, seat: Seat, stage: Stage, reason: str) -> None:
+    async def _to(self, seat: LiveSession, stage: Stage, reason: str) -> None:
         await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
 
 
@@ -147,7 +147,7 @@ async def kept_on(work: Awaitable[T]) -> T:
     raise AssertionError("a scope that nobody cancels swallows nothing")
 
 
-def completed(report: Report, kept: str) -> Done:
+def completed(report: RunReport, kept: str) -> Done:
     found = [*report.issues, *report.missing_steps]
     text = f"Recorded as {report.status}. The run is over.{kept}"
     if found:

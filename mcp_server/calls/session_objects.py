@@ -16,7 +16,7 @@ LOOK = 20.0
 
 
 @dataclass(eq=False)
-class Thing:
+class SessionObject:
     value: Any
     close: Callable[[], Awaitable[None]]
     idle: float
@@ -24,10 +24,10 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Owned:
-    """The `Belongings` port of one session."""
+class OwnedObject:
+    """The `SessionObjects` port of one session."""
 
-    keeping: "Keeping"
+    keeping: "ObjectRegistry"
     session: str
 
     def get(self, name: str) -> Any | None:
@@ -41,29 +41,29 @@ class Owned:
         return tuple(self.keeping.of(self.session))
 
     def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
-        self.keeping.put(self.session, name, Thing(thing, close, idle, self.keeping.clock()))
+        self.keeping.put(self.session, name, SessionObject(thing, close, idle, self.keeping.clock()))
 
     async def drop(self, name: str) -> None:
         await self.keeping.drop(self.session, name)
 
 
 @dataclass
-class Keeping:
+class ObjectRegistry:
     """Everything every session owns."""
 
     failed: Callable[[str, BaseException], None]
     """Where it goes when something cannot be closed; the rest is closed all the same."""
     clock: Callable[[], float] = time.monotonic
-    _things: dict[str, dict[str, Thing]] = field(default_factory=dict[str, dict[str, Thing]])
+    _things: dict[str, dict[str, SessionObject]] = field(default_factory=dict[str, dict[str, SessionObject]])
     _closing: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
-    def owned(self, session: str) -> Owned:
-        return Owned(self, session)
+    def owned(self, session: str) -> OwnedObject:
+        return OwnedObject(self, session)
 
-    def of(self, session: str) -> dict[str, Thing]:
+    def of(self, session: str) -> dict[str, SessionObject]:
         return self._things.get(session, {})
 
-    def put(self, session: str, name: str, thing: Thing) -> None:
+    def put(self, session: str, name: str, thing: SessionObject) -> None:
         things = self._things.setdefault(session, {})
         assert name not in things, f"{name} is kept already"
         things[name] = thing
@@ -111,7 +111,7 @@ class Keeping:
             for session, name in which:
                 tasks.start_soon(self.drop, session, name)
 
-    async def _close(self, name: str, thing: Thing) -> None:
+    async def _close(self, name: str, thing: SessionObject) -> None:
         try:
             with anyio.CancelScope(shield=True):
                 await thing.close()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-from mcp_server.calls.live_sessions import Common, Seat
+from mcp_server.calls.live_sessions import LiveSession, SharedSession
 from mcp_server.calls.pauses import Holds
 from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage
@@ -48,11 +48,11 @@ class Sessions:
         self._left = left
         self._new_id = new_id
         self._new_handle = new_handle
-        self._seats: dict[str, Seat] = {}
-        self._loose: dict[str, Seat] = {}
-        self._common: WeakValueDictionary[str, Common] = WeakValueDictionary()
+        self._seats: dict[str, LiveSession] = {}
+        self._loose: dict[str, LiveSession] = {}
+        self._common: WeakValueDictionary[str, SharedSession] = WeakValueDictionary()
 
-    def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> Seat:
+    def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> LiveSession:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
         session = Session(
             id=self._new_id(),
@@ -63,19 +63,19 @@ class Sessions:
             pinned=pinned is not None,
         )
         held = self._holds.of(session)
-        common = Common(session.run, connected=not passing)
-        seat = Seat(replace(session, held=held) if held else session, common, passing=passing)
+        common = SharedSession(session.run, connected=not passing)
+        seat = LiveSession(replace(session, held=held) if held else session, common, passing=passing)
         if not passing:
             self._meet(seat)
             self._seats[session.key] = seat
         return seat
 
-    def _meet(self, seat: Seat) -> None:
+    def _meet(self, seat: LiveSession) -> None:
         """Somebody may come back to it, and to its session."""
         self._common[seat.session.id] = seat.common
         seat.common.add(seat)
 
-    async def claim(self, seat: Seat) -> Seat:
+    async def claim(self, seat: LiveSession) -> LiveSession:
         """The place for who shows no handle: this one if nobody claimed it yet, else a further one. Whoever comes at
         the same moment finds it claimed: nothing is waited for in between."""
         if not seat.told:
@@ -85,25 +85,25 @@ class Sessions:
         there.told = True
         return there
 
-    async def branch(self, seat: Seat) -> Seat:
+    async def branch(self, seat: LiveSession) -> LiveSession:
         """A further place of the session, at ROOT, where nothing was read and nothing is to be done yet."""
         common = seat.common
         common.places += 1
         mode = seat.session.mode if seat.session.pinned else None
-        there = Seat(replace(seat.session, place=str(common.places), mode=mode, version=0), common)
+        there = LiveSession(replace(seat.session, place=str(common.places), mode=mode, version=0), common)
         there.overspent = seat.overspent
         await self._written(there)
         common.add(there)
         self._keep(there)
         return there
 
-    async def other(self, seat: Seat, mode: str | None) -> Seat:
+    async def other(self, seat: LiveSession, mode: str | None) -> LiveSession:
         """The place for who wants a mode and shows no handle: the newest one there, else this one if nobody was told
         of it, else a further one."""
         back = next((one for one in reversed(seat.common.seats) if one.session.mode == mode), None)
         return back or (await self.branch(seat) if seat.told else seat)
 
-    def turn(self, here: Seat, there: Seat) -> Seat:
+    def turn(self, here: LiveSession, there: LiveSession) -> LiveSession:
         """The connection that stood here stands there from now on."""
         if self._seats.pop(here.session.key, None) is not None:
             self._loose.pop(there.session.key, None)
@@ -111,23 +111,23 @@ class Sessions:
             self._keep(here)
         return there
 
-    def stand_up(self, seat: Seat) -> None:
+    def stand_up(self, seat: LiveSession) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
         self._seats.pop(seat.session.key, None)
         seat.common.connected = False
         if not seat.common.found_again:
             self._left(seat.session.id)
 
-    async def found(self, handle: str, principal: str) -> Seat | Problem:
+    async def found(self, handle: str, principal: str) -> LiveSession | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
         session = await self._store.session_by_handle(digest(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
         seat = self._seats.get(session.key) or self._loose.get(session.key)
         if seat is None:
-            common = self._common.setdefault(session.id, Common(session.run))
+            common = self._common.setdefault(session.id, SharedSession(session.run))
             common.begin(session.run)
-            seat = Seat(session, common, handle=handle, written=True)
+            seat = LiveSession(session, common, handle=handle, written=True)
             common.add(seat)
         elif session.version > seat.session.version:
             seat.take(session)
@@ -138,20 +138,22 @@ class Sessions:
         self._keep(seat)
         return seat
 
-    async def move(self, seat: Seat, mode: str | None, reason: str) -> Session | Problem | None:
+    async def move(self, seat: LiveSession, mode: str | None, reason: str) -> Session | Problem | None:
         """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
         or why it could not be."""
         async with seat.common.lock:
             return await self._placed(seat, replace(seat.session, mode=mode), reason)
 
-    async def proceed(self, seat: Seat, before: str | None, after: str | None, reason: str) -> Session | Problem | None:
+    async def proceed(
+        self, seat: LiveSession, before: str | None, after: str | None, reason: str
+    ) -> Session | Problem | None:
         """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
         async with seat.common.lock:
             if seat.session.phase != before:
                 return busy(f"phase `{seat.session.phase}`")
             return await self._placed(seat, replace(seat.session, phase=after), reason)
 
-    async def _placed(self, seat: Seat, after: Session, reason: str) -> Session | Problem | None:
+    async def _placed(self, seat: LiveSession, after: Session, reason: str) -> Session | Problem | None:
         if seat.session == after:
             return None
         if seat.passing:
@@ -163,7 +165,7 @@ class Sessions:
         before = seat.session
         return await self._moved(seat, after, reason) or before
 
-    async def next_run(self, seat: Seat, reason: str) -> None:
+    async def next_run(self, seat: LiveSession, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
         before = seat.session
         after = self._anew(before)
@@ -173,7 +175,7 @@ class Sessions:
     def _anew(self, session: Session) -> Session:
         return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
 
-    async def advance(self, seat: Seat, before: Session, after: Session, reason: str) -> Problem | None:
+    async def advance(self, seat: LiveSession, before: Session, after: Session, reason: str) -> Problem | None:
         """The run goes on to another stage, or to another run; on record also where the session is not."""
         async with seat.common.lock:
             if seat.written:
@@ -183,7 +185,7 @@ class Sessions:
             await self._store.write(lambda tx: sessions.pass_by(tx, before, after, why))
         return None
 
-    async def handle(self, seat: Seat) -> str:
+    async def handle(self, seat: LiveSession) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
         if seat.passing:
             seat.passing = False
@@ -197,12 +199,12 @@ class Sessions:
             await self._written(seat)
         return seat.handle
 
-    async def refresh(self) -> list[Seat]:
+    async def refresh(self) -> list[LiveSession]:
         """Take over what another process changed; the seats that now stand elsewhere.
 
         Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
         """
-        moved: list[Seat] = []
+        moved: list[LiveSession] = []
         for seat in list(self._seats.values()):
             held = self._holds.of(seat.session)
             if held is not None and held.stopped and not seat.written and seat.session.held != held:
@@ -219,7 +221,7 @@ class Sessions:
                 moved.append(seat)
         return moved
 
-    def _keep(self, seat: Seat) -> None:
+    def _keep(self, seat: LiveSession) -> None:
         """At hand for the next call with its handle, the ones used last longest."""
         if seat.session.key in self._seats:
             return
@@ -228,7 +230,9 @@ class Sessions:
         if len(self._loose) > MOST_LOOSE:
             del self._loose[next(iter(self._loose))]
 
-    async def _moved(self, seat: Seat, after: Session, reason: str, before: Session | None = None) -> Problem | None:
+    async def _moved(
+        self, seat: LiveSession, after: Session, reason: str, before: Session | None = None
+    ) -> Problem | None:
         """`before`: how the session stood, where its row does not say it: a stage that follows from the posture."""
         moved = await self._store.move(before or seat.session, after, reason)
         if isinstance(moved, Session):
@@ -244,14 +248,14 @@ class Sessions:
         seat.take(current)
         return busy(place(current.mode))
 
-    async def _take_along(self, seat: Seat) -> None:
+    async def _take_along(self, seat: LiveSession) -> None:
         """The run went on, and with it every place of the session."""
         for one in seat.common.seats:
             stored = await self._store.session(one.session.key) if one is not seat and one.written else None
             if stored is not None and stored.version > one.session.version:
                 one.take(stored)
 
-    async def _written(self, seat: Seat) -> None:
+    async def _written(self, seat: LiveSession) -> None:
         if not seat.written:
             seat.handle = seat.handle or self._new_handle()
             seat.take(await self._store.put_session(seat.session, digest(seat.handle)))

@@ -9,30 +9,30 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mcp_server.calls import speaking
-from mcp_server.calls.approval_form import Said
-from mcp_server.calls.posture import Doors
-from mcp_server.calls.raising import Raising, question
-from mcp_server.model.posture import AXES, Change, Choice, Door, Posture, Profile, Scope
+from mcp_server.calls.approval_form import FormAnswer
+from mcp_server.calls.posture import PostureChanges
+from mcp_server.calls.raising import ProfileRaise, question
+from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, Posture, PostureChange, PostureChoice, Profile
 from mcp_server.model.results import Problem
-from mcp_server.model.tool_packs import Command, Message, PromptArgument, Speaker
+from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, SlashCommand
 from mcp_server.policy import badge
 from mcp_server.policy.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
 from mcp_server.policy.posture_width import puts_off, widens
 from mcp_server.state.engine.rows import Clock
 
-SCOPES = tuple(map(str, Scope))
+SCOPES = tuple(map(str, ChangeScope))
 EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axis)))
 
 
 @dataclass(frozen=True)
-class Slash:
-    doors: Doors
-    raising: Raising
+class SlashCommands:
+    doors: PostureChanges
+    raising: ProfileRaise
     examine: Callable[[bool], Awaitable[str]]
     """The doctor's words; with True what can be mended is mended first."""
     clock: Clock
 
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[SlashCommand, ...]:
         mode = self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
         control = self._of_axis("control", "Run control", "Choose who advances the run", "run_control", "control")
         does = "Choose what may run unasked"
@@ -40,54 +40,56 @@ class Slash:
         model = self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model")
         return (mode, control, profile, model, *self._by_name(), self._steering(), *self._reading())
 
-    def _by_name(self) -> tuple[Command, ...]:
+    def _by_name(self) -> tuple[SlashCommand, ...]:
         goes_on = "Let the run go on by itself until it is done, blocked or out of budget."
         mends = "Turn to repairing: the work mode becomes repair."
         when = (SINCE, OPTIONS)
         return (
-            Command("autonomous", "Autonomous", goes_on, self._autonomous, when, typed="menugate autonomous"),
-            Command("repair", "Repair", mends, self._repair, when, typed="menugate mode repair"),
+            SlashCommand("autonomous", "Autonomous", goes_on, self._autonomous, when, typed="menugate autonomous"),
+            SlashCommand("repair", "Repair", mends, self._repair, when, typed="menugate mode repair"),
         )
 
-    def _steering(self) -> Command:
+    def _steering(self) -> SlashCommand:
         changes = "Change one axis, now or later: `profile trusted for-next-unit`."
         axis = argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
         value = argument("value", "What it becomes", EVERY_VALUE, required=True)
         typed = "menugate steer AXIS VALUE"
-        return Command("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
+        return SlashCommand("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
 
-    def _reading(self) -> tuple[Command, ...]:
+    def _reading(self) -> tuple[SlashCommand, ...]:
         shows = "Show what is in force and to come, and what waits for the user."
         looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
         fix = (replace(argument("what", "`fix` to mend", ["fix"]), acts=True),)
         return (
-            Command("status", "Status", shows, self._status, acts=False),
-            Command("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
+            SlashCommand("status", "Status", shows, self._status, acts=False),
+            SlashCommand("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
         )
 
-    def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> Command:
-        async def run(speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> SlashCommand:
+        async def run(speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
             return await self._typed(speaker, words_in(given), name, axis)
 
         value = argument("value", f"{', '.join(values(axis))}", values(axis), required=True)
         arguments = (value, SCOPE, *((OPTIONS,) if more else ()))
         says = f"{does}: {', '.join(values(axis))}."
-        return Command(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
+        return SlashCommand(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
 
-    async def _autonomous(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _autonomous(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         return await self._at_last(speaker, given, "autonomous", "run_control")
 
-    async def _repair(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _repair(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         return await self._at_last(speaker, given, "repair", "work_mode")
 
-    async def _at_last(self, speaker: Speaker, given: Mapping[str, str], command: str, axis: str) -> Sequence[Message]:
+    async def _at_last(
+        self, speaker: PromptCaller, given: Mapping[str, str], command: str, axis: str
+    ) -> Sequence[Message]:
         """A command whose name is the value: it waits for the word from when on."""
         words = words_in(given)
         if not words or words[0] not in SCOPES:
             return said(f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`.")
         return await self._typed(speaker, [command, *words], command, axis)
 
-    async def _steer(self, speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _steer(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)
         try:
             axis = axis_named(words[0]) if words else None
@@ -95,18 +97,20 @@ class Slash:
             return said(f"Nothing was changed: {unclear}")
         return await self._typed(speaker, words[1:], "steer", axis)
 
-    async def _status(self, speaker: Speaker, _given: Mapping[str, str]) -> Sequence[Message]:
+    async def _status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
         posture, choice = await self.doors.stands(speaker.principal)
         waits = await self.doors.waiting(speaker.principal, posture.run_control, self.clock.now_ns())
         return said("\n".join([speaking.stands(posture, choice), *waits]))
 
-    async def _doctor(self, _speaker: Speaker, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)
         if words not in ([], ["fix"]):
             return said("Nothing was examined: `doctor` takes `fix`, or nothing.")
         return said(await self.examine(bool(words)))
 
-    async def _typed(self, speaker: Speaker, words: Sequence[str], command: str, axis: str | None) -> Sequence[Message]:
+    async def _typed(
+        self, speaker: PromptCaller, words: Sequence[str], command: str, axis: str | None
+    ) -> Sequence[Message]:
         try:
             meant = phrase(words, axis)
         except Unclear as unclear:
@@ -115,15 +119,15 @@ class Slash:
             return said(f"Nothing was changed: `{command}` needs a value.")
         return said(await self._changed(speaker, meant, command))
 
-    async def _changed(self, speaker: Speaker, meant: Phrase, command: str) -> str:
+    async def _changed(self, speaker: PromptCaller, meant: Phrase, command: str) -> str:
         now, choice = await self.doors.stands(speaker.principal)
-        change = Change(
+        change = PostureChange(
             id=self.doors.new_id(),
             axes=meant.axes,
             scope=meant.scope,
             reason=f"/{command} in {speaker.client.name or 'a client'}",
-            door=Door.PROMPT,
-            session=speaker.session if meant.scope is not Scope.NOW else "",
+            door=ChangeSource.PROMPT,
+            session=speaker.session if meant.scope is not ChangeScope.NOW else "",
         )
         least = self.doors.least(speaker.principal, now, choice, change)
         if not (widens(least, change.axes) or (choice and puts_off(choice, now, change))):
@@ -132,18 +136,20 @@ class Slash:
         if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.doors.too_high(speaker.principal, wished, ceiling).text
         heard = await self.raising.agreed(speaker, now.epoch, question(least, change))
-        if heard is None or heard.said not in (Said.YES, Said.NO):
+        if heard is None or heard.said not in (FormAnswer.YES, FormAnswer.NO):
             return await self._asked(speaker, replace(change, unconfirmed=True), now, heard.why if heard else "")
-        if heard.said is Said.NO:
+        if heard.said is FormAnswer.NO:
             return "Nothing was changed: the user was asked and said no."
         return await self._asked(speaker, change, now, widened=True)
 
-    async def _asked(self, speaker: Speaker, change: Change, now: Posture, why: str = "", widened: bool = False) -> str:
+    async def _asked(
+        self, speaker: PromptCaller, change: PostureChange, now: Posture, why: str = "", widened: bool = False
+    ) -> str:
         # What was weighed is the posture from below the ceiling; what is in the file has its epoch.
         found = await self.doors.ask(speaker.principal, change, now.epoch)
         if isinstance(found, Problem):
             return found.text
-        if not isinstance(found, Choice):
+        if not isinstance(found, PostureChoice):
             return "Nothing was changed: the posture became another one at the same moment. Type the command again."
         if widened:
             text = f"More is allowed than before: {badge.named(change.axes)}, {change.scope}."
@@ -153,7 +159,7 @@ class Slash:
         posture = self.doors.postures.under(speaker.principal, found)
         return speaking.changed(what, posture, found, chosen=not change.unconfirmed)
 
-    def _what(self, change: Change, choice: Choice) -> str:
+    def _what(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
         words = badge.named(change.axes)
         if waiting is None:

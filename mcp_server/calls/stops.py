@@ -10,17 +10,17 @@ from typing import Any
 
 import anyio
 
-from mcp_server.calls.board import Board
+from mcp_server.calls.board import RunningCallsFile
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.request import Found
-from mcp_server.calls.running_calls import CURRENT, GO_ON, Live
-from mcp_server.model.processes import Child
+from mcp_server.calls.request import ResolvedCall
+from mcp_server.calls.running_calls import CURRENT, GO_ON, RunningCall
+from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state import runs, sessions, stops
-from mcp_server.state.engine.rows import Kept
+from mcp_server.state.engine.rows import StoredSession
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.processes import born, gone
-from mcp_server.state.stops import Answer, Given, Order
+from mcp_server.state.stops import OrderGiven, StopAnswer, StopOrder
 from mcp_server.state.store import Store
 
 PATIENCE = 2.0
@@ -39,7 +39,7 @@ UNRECORDED = "the person stopped every run, which could not be put on record yet
 
 
 @dataclass
-class LiveCalls:
+class RunningCalls:
     store: Store
     holds: Holds
     redact: Callable[[str], str]
@@ -47,9 +47,9 @@ class LiveCalls:
     everybody: Callable[[], frozenset[str]]
     """Who ever called here."""
     state: Path
-    _live: set[Live] = field(default_factory=set[Live])
+    _live: set[RunningCall] = field(default_factory=set[RunningCall])
     """Calls that go on, and those that are over and left a process running."""
-    _left: set[Live] = field(default_factory=set[Live])
+    _left: set[RunningCall] = field(default_factory=set[RunningCall])
     """Those that are over, to be forgotten once nothing of them runs."""
     _obeyed: frozenset[str] | None = None
     """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
@@ -59,8 +59,8 @@ class LiveCalls:
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     @cached_property
-    def board(self) -> Board:
-        return Board(self.state, self.redact, lambda: self._live)
+    def board(self) -> RunningCallsFile:
+        return RunningCallsFile(self.state, self.redact, lambda: self._live)
 
     async def enlist(self) -> None:
         """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
@@ -72,12 +72,12 @@ class LiveCalls:
                 self._obeyed, held = await self.store.write(lambda tx: (stops.enlist(tx), runs.holds(tx)))
                 self.holds.take(held)
 
-    def enter(self, found: Found) -> Live:
+    def enter(self, found: ResolvedCall) -> RunningCall:
         """From here on the person's word ends this call; whoever enters it also leaves it."""
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
         session, client = found.seat.session, found.asked.client.name
-        live = Live(session.principal, session.id, found.tool.name, subject(found))
+        live = RunningCall(session.principal, session.id, found.tool.name, subject(found))
         live.client, live.changed = client, self.board.tell
         self.board.meet(found.seat.common, session.id, session.principal, client)
         if self._left:
@@ -88,7 +88,7 @@ class LiveCalls:
         live.within = CURRENT.set(live)
         return live
 
-    def leave(self, live: Live) -> None:
+    def leave(self, live: RunningCall) -> None:
         if live.within is not None:
             CURRENT.reset(live.within)
         live.over = True
@@ -113,7 +113,7 @@ class LiveCalls:
         """As soon as there is room; from then on the record holds everybody."""
         run, seen = self.new_run(), self.everybody()
 
-        def stopping(tx: Transaction) -> tuple[Kept, ...]:
+        def stopping(tx: Transaction) -> tuple[StoredSession, ...]:
             held = {principal for (principal, session), hold in runs.holds(tx).items() if hold.stopped and not session}
             whose = {*seen, *(kept.session.principal for kept in sessions.sessions(tx))} - held
             return tuple(kept for one in sorted(whose) for kept in runs.stop(tx, one, None, run, STOPPED))
@@ -149,7 +149,7 @@ class LiveCalls:
         for order in new:
             self._keep(self._obey(order))
 
-    async def _obey(self, order: Order) -> None:
+    async def _obey(self, order: StopOrder) -> None:
         mine = [one for one in self._live if order.covers(one.principal, one.session)]
         others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
         names = {one: one.described(self.redact) for one in mine if one.runs or one.waits}
@@ -158,15 +158,15 @@ class LiveCalls:
         running = [name for one, name in names.items() if one.runs]
         ended = [name for one, name in names.items() if not one.runs and order.ends]
         of_others = [f"{one.described(self.redact)} of {one.principal}" for one in others]
-        said = Answer(shortened(ended), shortened(running), shortened(of_others))
+        said = StopAnswer(shortened(ended), shortened(running), shortened(of_others))
         await stubbornly(lambda: self.store.write(partial(stops.answer, id=order.id, said=said)))
 
-    async def _end(self, mine: list[Live], reason: str) -> None:
+    async def _end(self, mine: list[RunningCall], reason: str) -> None:
         for one in mine:
             if not one.over:
                 one.stopped = reason
                 one.scope.cancel()
-        told: set[Child] = set()
+        told: set[ChildProcess] = set()
         with anyio.move_on_after(ENDING):
             while any(not one.over or one.runs for one in mine):
                 for one in mine:
@@ -202,14 +202,14 @@ def asking() -> Generator[None, None, None]:
         live.asks = False
 
 
-def start(child: Child) -> None:
+def start(child: ChildProcess) -> None:
     """This call started a process, which may outlive it."""
     if (live := CURRENT.get()) is not None:
         live.children.append(child)
         live.changed()
 
 
-def subject(found: Found) -> str:
+def subject(found: ResolvedCall) -> str:
     value = found.arguments.get(found.tool.subject[0]) if found.tool.subject else None
     return value[:MOST_READ] if isinstance(value, str) else ""
 
@@ -224,7 +224,7 @@ async def stubbornly(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class StopAnswers:
     """What came of an order, in all servers."""
 
     ended: tuple[str, ...] = ()
@@ -236,11 +236,11 @@ class Heard:
     """Why nothing can be written now, and so nobody could answer."""
 
 
-async def hear(store: Store, given: Given, patience: float = PATIENCE) -> Heard:
+async def hear(store: Store, given: OrderGiven, patience: float = PATIENCE) -> StopAnswers:
     """Wait for every server that is still there."""
     waiting: set[str] = set(given.servers)
     births = {one: born(pid_of(one)) for one in waiting}
-    found: dict[str, Answer] = {}
+    found: dict[str, StopAnswer] = {}
     with anyio.move_on_after(patience):
         while waiting:
             with suppress(Refusal):
@@ -257,7 +257,7 @@ async def hear(store: Store, given: Given, patience: float = PATIENCE) -> Heard:
         return tuple(name for one in found.values() for name in getattr(one, what))
 
     pids = tuple(sorted(str(pid_of(one)) for one in waiting if not gone(pid_of(one), births[one])))
-    return Heard(every("ended"), every("running"), every("of_others"), pids, unwritten)
+    return StopAnswers(every("ended"), every("running"), every("of_others"), pids, unwritten)
 
 
 def pid_of(process: str) -> int:

@@ -8,10 +8,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 
-from mcp_server.model.policy import Folding
+from mcp_server.model.policy import SummaryLimits
 from mcp_server.model.results import Refusal
 from mcp_server.state import notes
-from mcp_server.state.notes import Folded
+from mcp_server.state.notes import FoldedNotes
 from mcp_server.state.store import Store
 
 CHARACTERS_PER_TOKEN = 4
@@ -33,12 +33,12 @@ class _Grown:
 
 
 @dataclass
-class RunMemory:
+class SummarySchedule:
     store: Store
-    limits: Folding
+    limits: SummaryLimits
     _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
 
-    async def turned(self, run: str, intent: int, characters: int) -> Folded | None:
+    async def turned(self, run: str, intent: int, characters: int) -> FoldedNotes | None:
         """One call more. What was put together, where it was time for that."""
         grown = self._of(run)
         grown.calls.append(intent)

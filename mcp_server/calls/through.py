@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mcp_server.calls.request import Asked, Found, Within
+from mcp_server.calls.request import CallRequest, ParentCall, ResolvedCall
 from mcp_server.model.menus import CARRIERS
 from mcp_server.model.policy import Policy
 from mcp_server.model.results import Code, Problem
@@ -11,7 +11,9 @@ from mcp_server.model.tools import Arguments
 DEEPEST = 2
 
 
-def made_within(found: Found, record: int, tool: str, arguments: Arguments, policy: Policy) -> Asked | Problem:
+def made_within(
+    found: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
+) -> CallRequest | Problem:
     """The call as the gate takes it: by the same caller, at the same place, naming the call it is made for."""
     depth = (found.asked.within.depth if found.asked.within else 0) + 1
     named = policy.tools.get(tool)
@@ -21,5 +23,5 @@ def made_within(found: Found, record: int, tool: str, arguments: Arguments, poli
         return Problem(
             Code.NOT_GRANTED, f"`{found.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
         )
-    within = Within(found.tool.name, record, depth, found.loose)
+    within = ParentCall(found.tool.name, record, depth, found.loose)
     return replace(found.asked, tool=tool, arguments=arguments, seat=found.seat, within=within)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import Trouble, as_json, one_line, say, when
+from mcp_server.cli.output import CliError, as_json, one_line, say, when
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
 from mcp_server.cli.target import refuse_others, written
 from mcp_server.views.posture import remembering
@@ -86,7 +86,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
     from mcp_server.state import approvals
 
     if id is None:
-        raise Trouble("which question? `menugate approvals` shows their ids.", 2)
+        raise CliError("which question? `menugate approvals` shows their ids.", 2)
     one, now = find_question(settings, id), time.time_ns()
     if json:
         as_json(in_json(one, now) | {"message": one.whole or one.message})
@@ -101,12 +101,12 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
 
 def standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
-    from mcp_server.model.approvals import Answer
+    from mcp_server.model.approvals import ApprovalAnswer
 
-    if one.spent and one.answer is Answer.YES:
+    if one.spent and one.answer is ApprovalAnswer.YES:
         return "used"
     if one.void:
-        return "no" if one.answer is Answer.NO else "void"
+        return "no" if one.answer is ApprovalAnswer.NO else "void"
     if one.lapsed(now):
         return "expired"
     return "waits" if one.waits(now) else str(one.answer)
@@ -136,24 +136,24 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
 
 def run_approve(arguments: argparse.Namespace) -> int:
     from mcp_server.calls.approval_text import STANDS_ON
-    from mcp_server.model.approvals import Answer, Scope
+    from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
 
     settings = settings_of(arguments)
     refuse_others(settings)
-    scope = Scope.SESSION if arguments.for_session else Scope.ONCE
+    scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
     asked = find_question(settings, arguments.id)
     refuse_void(asked)
-    if scope is Scope.SESSION and not asked.wanted.lasting:
+    if scope is ApprovalScope.SESSION and not asked.wanted.lasting:
         why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
-        raise Trouble(f"{why} is approved one at a time; leave out --for-session.")
+        raise CliError(f"{why} is approved one at a time; leave out --for-session.")
     if asked.unread and not asked.lapsed(time.time_ns()):
-        raise Trouble(
+        raise CliError(
             f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
             f"`menugate approvals show {asked.id}` shows it. Then approve it."
         )
-    settled = answered(settings, arguments.id, Answer.YES, scope)
+    settled = answered(settings, arguments.id, ApprovalAnswer.YES, scope)
     lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
-    what = lasting if settled.scope is Scope.SESSION else "this call, once"
+    what = lasting if settled.scope is ApprovalScope.SESSION else "this call, once"
     say(f"Approved: `{one_line(settled.wanted.tool)}`, {what}.")
     stands = STANDS_ON in (asked.whole or asked.message).splitlines()
     still = ", if what the question shows still stands," if stands else ","
@@ -164,12 +164,12 @@ def run_approve(arguments: argparse.Namespace) -> int:
 
 
 def run_deny(arguments: argparse.Namespace) -> int:
-    from mcp_server.model.approvals import Answer
+    from mcp_server.model.approvals import ApprovalAnswer
 
     reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
     settings = settings_of(arguments)
     refuse_others(settings)
-    settled = answered(settings, arguments.id, Answer.NO, reason=reason)
+    settled = answered(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if settled.used:
         say(f"Taken back: `{one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
     else:
@@ -182,28 +182,28 @@ def find_question(settings: "Settings", id: str) -> "Approval":
     with remembering(settings) as state:
         found = next((one for one in state.approvals() if one.id == id), None) if state else None
     if found is None:
-        raise Trouble(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
+        raise CliError(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
     return found
 
 
 def refuse_void(asked: "Approval") -> None:
     if asked.void and not asked.spent:
-        raise Trouble(
+        raise CliError(
             f"an answer to the question `{asked.id}` opens nothing any more: {asked.void}. "
             "The call, made again, asks anew."
         )
 
 
 def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
-    from mcp_server.model.approvals import Scope, Way
+    from mcp_server.model.approvals import AnsweredBy, ApprovalScope
     from mcp_server.state import approvals
 
     asked = find_question(settings, id)
-    reply = approvals.Reply(id, answer, Way.PERSON, scope or Scope.ONCE, reason)
+    reply = approvals.QuestionReply(id, answer, AnsweredBy.PERSON, scope or ApprovalScope.ONCE, reason)
     settled = written(settings, partial(approvals.answer, reply=reply))
     if settled is None:
         asked = find_question(settings, id)
         refuse_void(asked)
         word = standing(asked, time.time_ns())
-        raise Trouble(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
+        raise CliError(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
     return settled

@@ -10,15 +10,15 @@ from mcp_server.cli import why
 from mcp_server.cli.choosing import add_filters, wanted, whole
 from mcp_server.cli.exporting import FORMATS, export
 from mcp_server.cli.ledger import flat, in_short, line_of, partner, tell
-from mcp_server.cli.output import Trouble, as_json, note, progress, say, table
-from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
+from mcp_server.cli.output import CliError, as_json, note, progress, say, table
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
 from mcp_server.cli.why import answered, tell_why
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.engine.rows import Row
     from mcp_server.state.reader import Reader
-    from mcp_server.state.verify import Report
+    from mcp_server.state.verify import VerifyReport
 
 EXAMPLES = """
 menugate audit tail -n 50                     the last fifty rows
@@ -59,7 +59,7 @@ FORMATTED = "jsonl: one JSON object per row; ocsf: one event per call, for a SIE
 def add(commands: Commands) -> None:
     one = commands.add("audit", "read the ledger of every decision, and check that nobody changed it", EXAMPLES, None)
     deeds = Commands(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)
     tail.add_argument("-n", type=whole, default=20, metavar="N", dest="count", help="so many rows (default: 20)")
@@ -96,8 +96,10 @@ def ledger(settings: "Settings") -> Generator["Reader", None, None]:
             yield state
     except Refusal as refused:
         if taken_away(settings):
-            raise Trouble("the state file is gone, and its anchor is still there: the ledger was taken away.") from None
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+            raise CliError(
+                "the state file is gone, and its anchor is still there: the ledger was taken away."
+            ) from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
 def taken_away(settings: "Settings") -> bool:
@@ -138,7 +140,7 @@ def run_why(arguments: argparse.Namespace) -> int:
         row = asked_for(state, arguments.seq)
         answer = answered(state, row)
     if answer is None:
-        raise Trouble(f"row {row.seq} is a {row.kind}, about which nothing was decided; `menugate audit show` has it.")
+        raise CliError(f"row {row.seq} is a {row.kind}, about which nothing was decided; `menugate audit show` has it.")
     if arguments.json:
         as_json(why.in_json(answer))
     else:
@@ -149,7 +151,7 @@ def run_why(arguments: argparse.Namespace) -> int:
 def asked_for(state: "Reader", seq: int) -> "Row":
     row = state.row(seq)
     if row is None:
-        raise Trouble(f"there is no row {seq}; the newest is {state.head()}.")
+        raise CliError(f"there is no row {seq}; the newest is {state.head()}.")
     return row
 
 
@@ -163,7 +165,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def judged(report: "Report") -> None:
+def judged(report: "VerifyReport") -> None:
     if report.ok:
         say(("The record is whole: ", "green"), f"{report.rows:,} rows, {report.checkpoints} signed checkpoints.")
         if report.unanchored:
@@ -178,7 +180,7 @@ def judged(report: "Report") -> None:
         say((line, "yellow"))
 
 
-def in_json(report: "Report") -> dict[str, Any]:
+def in_json(report: "VerifyReport") -> dict[str, Any]:
     return {
         "ok": report.ok,
         "rows": report.rows,

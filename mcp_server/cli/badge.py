@@ -11,7 +11,7 @@ from mcp_server.settings import colours_wanted
 
 if TYPE_CHECKING:
     from mcp_server.model.posture import Posture
-    from mcp_server.views.posture import Holding
+    from mcp_server.views.posture import PostureView
 
 COLOURS: Mapping[str, str] = {
     "chat": "dim",
@@ -62,7 +62,7 @@ def entitle(posture: "Posture", project: str) -> None:
         print(f"\x1b]0;{clean(title(posture, project))}\x07", end="", flush=True)
 
 
-def show_to_come(stands: "Holding") -> None:
+def show_to_come(stands: "PostureView") -> None:
     from mcp_server.policy.badge import to_come
 
     for change, words in to_come(stands.choice):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from mcp_server.cli.output import Told, Trouble, as_json, clean, note, progress, say
+from mcp_server.cli.output import CliError, ProgressPrinter, as_json, clean, note, progress, say
 from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, settings_of, unbuilt
 
 if TYPE_CHECKING:
-    from mcp_server.app import House
-    from mcp_server.calls.live_sessions import Seat
-    from mcp_server.calls.request import Asked
+    from mcp_server.app import App
+    from mcp_server.calls.live_sessions import LiveSession
+    from mcp_server.calls.request import CallRequest
     from mcp_server.model.results import Done, Ending
     from mcp_server.model.sessions import Session
     from mcp_server.settings import Settings
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import kept
-    from mcp_server.config.load import Unbuildable
+    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Problem, Refusal
     from mcp_server.person import refuse_inside
 
@@ -57,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_inside(settings)
         with kept(settings.state / "call.log") as failed:
             ending = asyncio.run(called(settings, arguments, given))
-    except Unbuildable as wrong:
+    except BuildError as wrong:
         raise unbuilt(arguments, settings, wrong) from None
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if failed.said:
         note(failed.said)
     if arguments.json:
@@ -87,7 +87,7 @@ async def called(settings: "Settings", arguments: argparse.Namespace, given: Map
             return await house.pipeline.run(asked(house, seat, arguments.tool, given, told))
 
 
-def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
+def mode_of_call(house: "App", arguments: argparse.Namespace) -> str | None:
     from mcp_server.cli.menus import mode_of
 
     menus = house.law.policy.menus
@@ -97,17 +97,19 @@ def mode_of_call(house: "House", arguments: argparse.Namespace) -> str | None:
     return holding[0].name if holding else None
 
 
-def asked(house: "House", seat: "Seat", tool: str, given: Mapping[str, Any], told: Told) -> "Asked":
-    from mcp_server.calls.request import Asked
+def asked(
+    house: "App", seat: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
+) -> "CallRequest":
+    from mcp_server.calls.request import CallRequest
     from mcp_server.wire.surfaces import COMMAND, observed
 
-    async def moved(_seat: "Seat", _before: "Session") -> None:
+    async def moved(_seat: "LiveSession", _before: "Session") -> None:
         """Nobody here looks at a list."""
 
     async def how_far(done: float, /, total: float | None = None, message: str | None = None) -> None:
         told(int(done), int(total or 0))
 
-    return Asked(
+    return CallRequest(
         tool=tool,
         arguments=given,
         seat=seat,
@@ -166,7 +168,7 @@ def further(done: "Done") -> list[str]:
     ]
 
 
-class Ambiguous(ValueError):
+class AmbiguousCall(ValueError):
     """JSON that two readers would read differently."""
 
 
@@ -178,15 +180,15 @@ def arguments_in(given: str | None) -> dict[str, Any] | None:
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as wrong:
-        raise Trouble(pointed(text, place, wrong), code=2) from None
-    except Ambiguous as wrong:
-        raise Trouble(f"{place}: {wrong}.", code=2) from None
+        raise CliError(pointed(text, place, wrong), code=2) from None
+    except AmbiguousCall as wrong:
+        raise CliError(f"{place}: {wrong}.", code=2) from None
     except RecursionError:
-        raise Trouble(f"{place}: it is nested too deeply.", code=2) from None
+        raise CliError(f"{place}: it is nested too deeply.", code=2) from None
     except ValueError:
-        raise Trouble(f"{place}: it holds a number that is too long.", code=2) from None
+        raise CliError(f"{place}: it holds a number that is too long.", code=2) from None
     if not isinstance(value, dict):
-        raise Trouble(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
+        raise CliError(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
     return cast(dict[str, Any], value)
 
 
@@ -197,12 +199,12 @@ def text_of(given: str) -> tuple[str, str]:
     try:
         data = sys.stdin.buffer.read() if given == "-" else Path(given[1:]).read_bytes()
     except OSError as wrong:
-        raise Trouble(f"`{given[1:]}` cannot be read: {wrong.strerror}.", code=2) from None
+        raise CliError(f"`{given[1:]}` cannot be read: {wrong.strerror}.", code=2) from None
     place = "stdin" if given == "-" else f"`{given[1:]}`"
     try:
         return data.decode("utf-8-sig"), place
     except UnicodeDecodeError as wrong:
-        raise Trouble(f"{place} is not UTF-8 text (byte {wrong.start + 1}).", code=2) from None
+        raise CliError(f"{place} is not UTF-8 text (byte {wrong.start + 1}).", code=2) from None
 
 
 def pointed(text: str, place: str, wrong: json.JSONDecodeError) -> str:
@@ -220,9 +222,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise Ambiguous(f"the key `{twice[:40]}` appears twice in one object")
+        raise AmbiguousCall(f"the key `{twice[:40]}` appears twice in one object")
     return value
 
 
 def _constant(name: str) -> NoReturn:
-    raise Ambiguous(f"`{name}` is not JSON")
+    raise AmbiguousCall(f"`{name}` is not JSON")

@@ -8,8 +8,8 @@ from mcp_server.cli.output import as_json, say
 from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, faulty, settings_of
 
 if TYPE_CHECKING:
-    from mcp_server.config.faults import Fault
-    from mcp_server.config.load import Law
+    from mcp_server.config.faults import ConfigFault
+    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -27,11 +27,11 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
 
     settings = settings_of(arguments)
     found = whole(settings, arguments)
-    if not isinstance(found, Law):
+    if not isinstance(found, Configuration):
         if arguments.json:
             as_json({"ok": False, "config": settings.config, "faults": [fields(fault) for fault in found]})
         else:
@@ -50,27 +50,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def whole(settings: "Settings", arguments: argparse.Namespace) -> "Law | list[Fault]":
+def whole(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
     """What holds, or all that is wrong with it, what only hosts would notice included."""
     from mcp_server.config.checking import faults_in
-    from mcp_server.config.faults import Fault, Faults
-    from mcp_server.config.load import Unbuildable, law
+    from mcp_server.config.faults import ConfigFault, ConfigFaults
+    from mcp_server.config.load import BuildError, law
 
     try:
         found = law(settings, arguments.packs)
-    except Unbuildable as wrong:
-        return [Fault("packs", 0, "", str(wrong))]
-    if isinstance(found, Faults):
+    except BuildError as wrong:
+        return [ConfigFault("packs", 0, "", str(wrong))]
+    if isinstance(found, ConfigFaults):
         return list(found)
     return [*faults_in(found.words), *unfit_for_hosts(found)] or found
 
 
-def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
+def unfit_for_hosts(found: "Configuration") -> Iterator["ConfigFault"]:
     """What hosts cut off or refuse, which shows only once menus and tools are put together."""
     from mcp_server.compose import spoken
-    from mcp_server.config.faults import Fault
+    from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, home
-    from mcp_server.config.prompts import Unspeakable
+    from mcp_server.config.prompts import PromptError
     from mcp_server.wire.instructions import MOST_BYTES
     from mcp_server.wire.translate import described, prepared
 
@@ -78,7 +78,7 @@ def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
     for pinned in (None, *(mode.name for mode in menus)):
         try:
             text = spoken(found, pinned)
-        except Unspeakable:
+        except PromptError:
             # Told already, with every other prompt.
             return
         if text.endswith("…") and len(text.encode()) > MOST_BYTES - 10:
@@ -86,26 +86,26 @@ def unfit_for_hosts(found: "Law") -> Iterator["Fault"]:
             message = (
                 f"the instructions for {where} are over {MOST_BYTES} bytes; shorten `title` and `when` of the modes"
             )
-            yield Fault("menus", 0, "", message)
+            yield ConfigFault("menus", 0, "", message)
     for tool in found.policy.tools.values():
         size = len(described(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (
                 f"with the modes it names it has {size} bytes, {LONGEST_DESCRIPTION} is the most; shorten their `when`"
             )
-            yield Fault("menus", 0, tool.name, message)
+            yield ConfigFault("menus", 0, tool.name, message)
         try:
             prepared(tool, menus, REVISION)
         except ValueError as wrong:
             place = home(tool)
             first = str(wrong).partition("\n")[0]
-            yield Fault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
+            yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
 
 
 REVISION = "2025-11-25"
 
 
-def fields(fault: "Fault") -> dict[str, Any]:
+def fields(fault: "ConfigFault") -> dict[str, Any]:
     return {
         "file": fault.file,
         "line": fault.line or None,

@@ -11,7 +11,7 @@ from mcp_server.model.policy import Layer, Verdict
 from mcp_server.model.posture import Stage
 
 if TYPE_CHECKING:
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
 
 FOREVER = 2**63 - 1
 """The last moment that the ledger could hold."""
@@ -61,11 +61,11 @@ def moment(text: str) -> int:
         raise argparse.ArgumentTypeError(f"`{text[:40]}` is no time; write {WHEN}") from None
 
 
-def wanted(arguments: argparse.Namespace, tail: int | None = None) -> "Wanted":
-    from mcp_server.state.engine.rows import Wanted
+def wanted(arguments: argparse.Namespace, tail: int | None = None) -> "LedgerFilter":
+    from mcp_server.state.engine.rows import LedgerFilter
 
     given = {name: getattr(arguments, f"of_{name}") for name in (*WORDS, *CHOICES)}
-    return Wanted(
+    return LedgerFilter(
         **given,
         since_ns=arguments.since,
         until_ns=arguments.until,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from mcp_server.cli.output import Trouble, say
+from mcp_server.cli.output import CliError, say
 from mcp_server.cli.parser import Commands, law_of, parser, settings_of
 
 EXAMPLES = """
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @dataclass(slots=True)
-class Typed:
+class TypedLine:
     """How far the words lead: the command they name, how many of its own words it has, and the flag that waits."""
 
     command: argparse.ArgumentParser
@@ -92,7 +92,7 @@ class Typed:
 
 def following(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """What may stand in the last word's place, which may be begun already; nothing where a file is wanted."""
-    typed = Typed(parser())
+    typed = TypedLine(parser())
     *before, current = words or [""]
     for word in before:
         typed.take(word)
@@ -111,7 +111,7 @@ def values(expected: argparse.Action | None, arguments: argparse.Namespace) -> I
     elif expected.metavar in ("TOOL", "MODE"):
         try:
             policy = law_of(arguments, settings_of(arguments)).policy
-        except Trouble:
+        except CliError:
             # Whoever presses Tab is not the one to tell about faults in a file.
             return
         yield from policy.tools if expected.metavar == "TOOL" else (mode.name for mode in policy.menus)

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import Trouble, as_json, note, progress, say, table
+from mcp_server.cli.output import CliError, as_json, note, progress, say, table
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
 from mcp_server.cli.servers import meant, settings_of_server
 
 if TYPE_CHECKING:
-    from mcp_server.policy.health import Finding
+    from mcp_server.policy.health import HealthFinding
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings = settings_of_server(settings, server)
     with progress("rows checked") as told:
         findings = examine(settings, arguments.packs, told)
-    mended: list[Finding] = []
+    mended: list[HealthFinding] = []
     if arguments.deed == "fix":
         by_person(settings)
         mended = mend(findings)
@@ -68,10 +68,10 @@ def by_person(settings: "Settings") -> None:
     try:
         refuse_inside(settings)
     except Refusal as refused:
-        raise Trouble(refused.problem.text) from None
+        raise CliError(refused.problem.text) from None
 
 
-def in_json(one: "Finding") -> dict[str, object]:
+def in_json(one: "HealthFinding") -> dict[str, object]:
     return {
         "what": one.what,
         "grade": one.grade,
@@ -81,7 +81,7 @@ def in_json(one: "Finding") -> dict[str, object]:
     }
 
 
-def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
+def tell(findings: "Sequence[HealthFinding]", mended: "Sequence[HealthFinding]") -> None:
     from mcp_server.policy.health import Grade, faults, verdict
 
     if mended:
@@ -96,19 +96,19 @@ def tell(findings: "Sequence[Finding]", mended: "Sequence[Finding]") -> None:
         say(f"`menugate doctor fix` mends {mendable} of them." if ill else "`menugate doctor fix` tidies up.")
 
 
-def gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[Finding]") -> str:
+def gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
     """What follows from it, as the operator wants it. Where nothing can be read or written, that was said already."""
     import asyncio
 
-    from mcp_server.config.load import Law, Unbuildable, law
+    from mcp_server.config.load import BuildError, Configuration, law
     from mcp_server.model.results import Refusal
     from mcp_server.person import doors_open, health_gate
 
     try:
         found = law(settings, arguments.packs)
-    except Unbuildable:
+    except BuildError:
         return ""
-    if not isinstance(found, Law) or not settings.database.exists():
+    if not isinstance(found, Configuration) or not settings.database.exists():
         return ""
 
     async def followed() -> str:

@@ -12,9 +12,9 @@ from mcp_server.cli.servers import add_server, judging, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.guards.jail import Jail
-    from mcp_server.model.policy import Beneath, Decision, Policy, Rule
+    from mcp_server.model.policy import Decision, PathsBeneath, Policy, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.results import Problem
     from mcp_server.model.sessions import Hold, Session
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Explanation:
     tool: str
     carrier: str | None
     given: bool
@@ -92,7 +92,7 @@ class Answer:
         return rows
 
 
-def explained(found: "Law", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Answer:
+def explained(found: "Configuration", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Explanation:
     """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
     from mcp_server.calls.carriers import straightened
     from mcp_server.calls.resolver import led, unpacked
@@ -108,12 +108,12 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     posture, held = standing_for(arguments, found, settings)
     jail = Jail(settings.workspace, private=settings.own_inside)
 
-    def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Answer:
+    def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Explanation:
         session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
         meant = led(tool, given, policy, jail.leads, root) if tool and given else None
         call = Call(name, given, led=meant, beneath=of_tree(tool, (given, meant), policy, jail))
         made = decision or decide(tool, call, session, posture, policy)
-        return Answer(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
+        return Explanation(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
 
     if tool is None or given is None:
         return answer()
@@ -134,14 +134,16 @@ def explained(found: "Law", arguments: argparse.Namespace, given: Given, setting
     return answer(carrier=carrier)
 
 
-def of_tree(tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail") -> tuple["Beneath", ...]:
+def of_tree(
+    tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail"
+) -> tuple["PathsBeneath", ...]:
     """What rules say of what lies in the folder that such a call takes whole."""
     from mcp_server.policy.rule_trees import beneath
 
     return beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
 
 
-def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
+def mode_for(tool: "Tool | None", wish: str | None, found: "Configuration") -> str | None:
     from mcp_server.cli.menus import mode_of
 
     if wish == ROOT:
@@ -152,7 +154,9 @@ def mode_for(tool: "Tool | None", wish: str | None, found: "Law") -> str | None:
     return holding[0].name if holding else None
 
 
-def standing_for(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> tuple["Posture", "Hold | None"]:
+def standing_for(
+    arguments: argparse.Namespace, found: "Configuration", settings: "Settings"
+) -> tuple["Posture", "Hold | None"]:
     """What the person chose, with what is asked about put in its place, and what pauses all of their runs."""
     from mcp_server.views.posture import holding, remembering
 
@@ -172,11 +176,16 @@ def unfound(problem: "Problem") -> "Decision":
     return Decision(Verdict.DENY, Layer.FIND, problem.code, problem.message, problem.way_out)
 
 
-def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":
+def rule_behind(decision: "Decision", tool: str, found: "Configuration") -> "Rule | None":
     """The rule the decision names, with its place; an allowing decision names the rule that spared a question."""
-    from mcp_server.model.policy import Kind, Layer
+    from mcp_server.model.policy import Layer, RuleKind
 
-    kinds = {Layer.BLOCK: Kind.BLOCK, Layer.RULES: Kind.DENY, Layer.CONFIRMATION: Kind.ASK, None: Kind.ALLOW}
+    kinds = {
+        Layer.BLOCK: RuleKind.BLOCK,
+        Layer.RULES: RuleKind.DENY,
+        Layer.CONFIRMATION: RuleKind.ASK,
+        None: RuleKind.ALLOW,
+    }
     kind = kinds.get(decision.layer)
     if decision.rule is None or kind is None:
         return None
@@ -186,7 +195,7 @@ def rule_behind(decision: "Decision", tool: str, found: "Law") -> "Rule | None":
     return next((rule for rule in could if rule.text == decision.rule), None)
 
 
-def tell(answer: Answer, found: "Law") -> None:
+def tell(answer: Explanation, found: "Configuration") -> None:
     decision = answer.decision
     say((str(decision.verdict), COLOUR[decision.verdict]), f"  {headline(answer)}")
     if decision.reason:
@@ -210,7 +219,7 @@ def tell(answer: Answer, found: "Law") -> None:
         say(f"  {number}. {layer:<13}", (word, COLOUR.get(word, "dim")))
 
 
-def headline(answer: Answer) -> str:
+def headline(answer: Explanation) -> str:
     name = f"`{answer.tool}`" + (f", carried by `{answer.carrier}`," if answer.carrier else "")
     verdict = str(answer.decision.verdict)
     if not answer.given:
@@ -220,7 +229,7 @@ def headline(answer: Answer) -> str:
     return f"{name} {words[verdict]}"
 
 
-def in_json(answer: Answer) -> dict[str, Any]:
+def in_json(answer: Explanation) -> dict[str, Any]:
     decision, rule, posture = answer.decision, answer.rule, answer.posture
     return {
         "tool": answer.tool,

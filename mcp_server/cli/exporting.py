@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from mcp_server.cli.choosing import wanted
 from mcp_server.cli.export import event
 from mcp_server.cli.ledger import line_of
-from mcp_server.cli.output import Trouble, note, progress
+from mcp_server.cli.output import CliError, note, progress
 
 if TYPE_CHECKING:
     from mcp_server.state.engine.rows import Row
@@ -63,15 +63,15 @@ def new_file(path: Path) -> Generator[TextIO, None, None]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise Trouble(f"`{path}` is there already and is not written over; name another file.") from None
+        raise CliError(f"`{path}` is there already and is not written over; name another file.") from None
     except OSError as wrong:
-        raise Trouble(f"`{path}` cannot be made: {wrong.strerror}.") from None
+        raise CliError(f"`{path}` cannot be made: {wrong.strerror}.") from None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             yield file
     except OSError as wrong:
         path.unlink(missing_ok=True)
-        raise Trouble(f"`{path}` could not be written: {wrong.strerror}.") from None
+        raise CliError(f"`{path}` could not be written: {wrong.strerror}.") from None
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -4,8 +4,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import Trouble, as_json, progress, say, table
-from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
+from mcp_server.cli.output import CliError, as_json, progress, say, table
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -37,7 +37,7 @@ SLICE = 0.2
 def add(commands: Commands) -> None:
     one = commands.add("index", "make and ask the index of this project's words and symbols", EXAMPLES, None)
     deeds = Commands(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     build = deeds.add("build", "bring the index up to date, whole", BUILD, run_build)
     build.add_argument("--anew", action="store_true", help="throw away what is known and read everything")
@@ -85,10 +85,10 @@ def run_build(arguments: argparse.Namespace) -> int:
 
 
 def run_find(arguments: argparse.Namespace) -> int:
-    from mcp_server.model.index import Wanted
+    from mcp_server.model.index import IndexRequest
 
     index = index_of(settings_of(arguments))
-    found = asked(lambda: (refreshed(index), index.search(Wanted(arguments.query, limit=arguments.limit)))[1])
+    found = asked(lambda: (refreshed(index), index.search(IndexRequest(arguments.query, limit=arguments.limit)))[1])
     if arguments.json:
         rows = [{"path": hit.path, "line": hit.line, "text": hit.text, "score": hit.score} for hit in found.shown]
         as_json({"total": found.total, "files": found.files, "complete": found.complete, "lines": rows})
@@ -102,10 +102,10 @@ def run_find(arguments: argparse.Namespace) -> int:
 def run_symbols(arguments: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from mcp_server.model.index import Wanted
+    from mcp_server.model.index import IndexRequest
 
     index = index_of(settings_of(arguments))
-    found = asked(lambda: (refreshed(index), index.symbols(Wanted(arguments.query, limit=arguments.limit)))[1])
+    found = asked(lambda: (refreshed(index), index.symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1])
     if arguments.json:
         as_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
         return 0
@@ -121,4 +121,4 @@ def asked(question: Any) -> Any:
     try:
         return question()
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

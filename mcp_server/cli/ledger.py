@@ -58,14 +58,14 @@ def _said(row: "Row") -> str:
 
 def partner(state: "Reader", row: "Row") -> "Row | None":
     """The outcome of an intent, the intent of an outcome."""
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
 
     if row.kind == "outcome":
         intent = row.fields.get("intent")
         return state.row(intent) if isinstance(intent, int) else None
     if row.kind != "intent":
         return None
-    outcomes = state.rows(Wanted(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
+    outcomes = state.rows(LedgerFilter(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
     return next((one for one in outcomes if one.fields.get("intent") == row.seq), None)
 
 

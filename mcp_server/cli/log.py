@@ -21,7 +21,7 @@ LAST_SECONDS = 1.0
 """For what still waits at the end."""
 
 
-class Aside(logging.Handler):
+class BackgroundLogHandler(logging.Handler):
     """A thread of its own writes, from the first entry on."""
 
     def __init__(self, descriptor: int) -> None:
@@ -53,7 +53,7 @@ class Aside(logging.Handler):
                     data = data[os.write(self._descriptor, data) :]
 
 
-class Kept(logging.Handler):
+class LazyLogFile(logging.Handler):
     """A file that begins with the first entry; for a command that somebody waits for at a terminal."""
 
     def __init__(self, path: Path) -> None:
@@ -83,8 +83,8 @@ class Kept(logging.Handler):
 
 
 @contextmanager
-def kept(path: Path) -> Generator[Kept, None, None]:
-    handler, root = Kept(path), logging.getLogger()
+def kept(path: Path) -> Generator[LazyLogFile, None, None]:
+    handler, root = LazyLogFile(path), logging.getLogger()
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     root.addHandler(handler)
     try:
@@ -96,7 +96,7 @@ def kept(path: Path) -> Generator[Kept, None, None]:
 @contextmanager
 def aside() -> Generator[None, None, None]:
     """The log, as long as somebody is served; none where stderr is closed and its number may be another file's."""
-    handler = logging.NullHandler() if sys.__stderr__ is None else Aside(2)
+    handler = logging.NullHandler() if sys.__stderr__ is None else BackgroundLogHandler(2)
     root = logging.getLogger()
     root.addHandler(handler)
     try:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from mcp_server.cli.output import Trouble, complain
+from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import parser
 from mcp_server.model.tool_packs import Pack
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
         return code
-    except Trouble as trouble:
+    except CliError as trouble:
         complain(str(trouble))
         return trouble.code
     except BrokenPipeError:

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_server.cli.output import Trouble, as_json, say, table, when
-from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
-from mcp_server.model.memory import LONGEST, Entry, Tier
+from mcp_server.cli.output import CliError, as_json, say, table, when
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
+from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
 from mcp_server.views.posture import remembering
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ TIERS = tuple(map(str, Tier))
 def add(commands: Commands) -> None:
     one = commands.add("memory", "see and change what is remembered of this project from run to run", EXAMPLES, None)
     deeds = Commands(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     shown = deeds.add("list", "list what is remembered", LIST, run_list)
     shown.add_argument("--tier", choices=TIERS, help="one kind alone: fact, decision or outcome")
@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
     add_json(show)
 
 
-def everything(settings: "Settings") -> Sequence[Entry]:
+def everything(settings: "Settings") -> Sequence[MemoryEntry]:
     """Of every principal: whose machine this is may see what lies on it."""
     with remembering(settings) as state:
         return state.memories() if state else ()
@@ -80,13 +80,13 @@ def run_list(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def in_short(one: Entry, reader: str) -> tuple[str, str, str, str]:
+def in_short(one: MemoryEntry, reader: str) -> tuple[str, str, str, str]:
     whose = f"[{one.principal}] " if one.principal != reader else ""
     text = one.text if len(one.text) <= 100 else f"{one.text[:99]}…"
     return one.id, str(one.tier), when(one.at), f"{whose}{text}"
 
 
-def fields_of(one: Entry) -> dict[str, Any]:
+def fields_of(one: MemoryEntry) -> dict[str, Any]:
     return {
         "id": one.id,
         "tier": one.tier,
@@ -111,10 +111,10 @@ def run_show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def chosen(every: Sequence[Entry], id: str) -> Entry:
+def chosen(every: Sequence[MemoryEntry], id: str) -> MemoryEntry:
     found = next((one for one in every if one.id == id), None)
     if found is None:
-        raise Trouble(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
+        raise CliError(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
     return found
 
 
@@ -125,16 +125,18 @@ def run_add(arguments: argparse.Namespace) -> int:
     from mcp_server.calls.documents import new_id
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.redaction import Redactor
-    from mcp_server.state.memory import Learned, remember
+    from mcp_server.state.memory import NewMemory, remember
 
     settings = settings_of(arguments)
     text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
     if not text:
-        raise Trouble("there is nothing in it to remember; write what it is, in quotes.", code=2)
+        raise CliError("there is nothing in it to remember; write what it is, in quotes.", code=2)
     if text != short(text):
-        raise Trouble(f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2)
+        raise CliError(
+            f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2
+        )
     prepare_folders(settings)
-    learned = Learned(settings.person, [(Tier(arguments.tier), text)], "person")
+    learned = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
     (one,) = changed(settings, partial(remember, learned=learned, new_id=new_id))
     say(f"Remembered as {one.tier} {one.id}.")
     return 0
@@ -145,7 +147,7 @@ def run_forget(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     if bool(arguments.ids) == arguments.all:
-        raise Trouble("name the entries to forget, or say --all.", code=2)
+        raise CliError("name the entries to forget, or say --all.", code=2)
     every = everything(settings)
     wanted = list(every) if arguments.all else [chosen(every, id) for id in dict.fromkeys(arguments.ids)]
 
@@ -173,4 +175,4 @@ def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
     try:
         return asyncio.run(done())
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

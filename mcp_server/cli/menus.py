@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.output import CliError, as_json, note, say, table
 from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, law_of, settings_of
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.model.menus import Listing, Menus, Mode
     from mcp_server.model.tools import Tool
 
@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     found = law_of(arguments, settings_of(arguments))
-    spent: Costs | None = None
+    spent: MenuCosts | None = None
     if arguments.tokens:
         spent = costs(found)
         if not spent.exact and not arguments.json:
@@ -69,22 +69,22 @@ def run(arguments: argparse.Namespace) -> int:
 def mode_of(wish: str, menus: "Menus") -> "Mode":
     """The mode that is meant, by the same router that `menu_enter` asks."""
     from mcp_server.model.text import quoted
-    from mcp_server.policy.router import Choice, Hit, route
+    from mcp_server.policy.router import Route, RouteChoice, route
 
     match route(wish, menus):
-        case Hit(mode=name):
+        case Route(mode=name):
             mode = menus.get(name)
             assert mode is not None, "the router answers with modes of the menus it was given"
             return mode
-        case Choice(candidates=candidates):
+        case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise Trouble(f"{quoted(wish)} does not name one mode; it may be one of these:\n{lines}", code=2)
+            raise CliError(f"{quoted(wish)} does not name one mode; it may be one of these:\n{lines}", code=2)
         case _:
             names = ", ".join(mode.name for mode in menus)
-            raise Trouble(f"no mode answers to {quoted(wish)}; there are {names}.", code=2)
+            raise CliError(f"no mode answers to {quoted(wish)}; there are {names}.", code=2)
 
 
-def every_mode(found: "Law", spent: "Costs | None", for_programs: bool) -> None:
+def every_mode(found: "Configuration", spent: "MenuCosts | None", for_programs: bool) -> None:
     rows = [
         {
             "number": number,
@@ -110,7 +110,7 @@ def every_mode(found: "Law", spent: "Costs | None", for_programs: bool) -> None:
         at_root(spent)
 
 
-def at_root(spent: "Costs") -> None:
+def at_root(spent: "MenuCosts") -> None:
     """What a model reads before it has done anything, and how much of the whole list that spares it."""
     flat = max(spent.root.values())
     say(f"\nAt ROOT a model reads, with {spent.instructions:,} tokens of instructions:")
@@ -122,7 +122,7 @@ def at_root(spent: "Costs") -> None:
     say("A mode adds its own to the lists that change.")
 
 
-def in_json(spent: "Costs") -> dict[str, Any]:
+def in_json(spent: "MenuCosts") -> dict[str, Any]:
     return {
         "encoding": "o200k",
         "exact": spent.exact,
@@ -132,7 +132,7 @@ def in_json(spent: "Costs") -> dict[str, Any]:
     }
 
 
-def one_mode(found: "Law", mode: "Mode", spent: "Costs | None", for_programs: bool) -> None:
+def one_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", for_programs: bool) -> None:
     tools = [found.policy.tools[name] for name in mode.tools]
     withheld = hidden(found, mode)
     if for_programs:
@@ -174,7 +174,7 @@ def described(tool: "Tool", withheld: str | None) -> dict[str, Any]:
     }
 
 
-def hidden(found: "Law", mode: "Mode") -> dict[str, str]:
+def hidden(found: "Configuration", mode: "Mode") -> dict[str, str]:
     """The mode's tools that are not shown under this posture, and the code that says why."""
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.sessions import Session
@@ -186,20 +186,20 @@ def hidden(found: "Law", mode: "Mode") -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class TokenCounter:
     count: Callable[[str], int]
     exact: bool
 
 
 @cache
-def counter() -> Counter:
+def counter() -> TokenCounter:
     """The real encoding where the extra `tokens` is installed, an estimate by length where it is not."""
     try:
         # The package's compiled part has no types. Its counts equal those of two other counters on some 350 texts.
         encoding: Any = importlib.import_module("rs_bpe.bpe").openai.o200k_base()
     except ImportError:
-        return Counter(estimated, exact=False)
-    return Counter(lambda text: int(encoding.count(text)), exact=True)
+        return TokenCounter(estimated, exact=False)
+    return TokenCounter(lambda text: int(encoding.count(text)), exact=True)
 
 
 def estimated(text: str) -> int:
@@ -214,7 +214,7 @@ def tokens(value: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class MenuCosts:
     exact: bool
     instructions: int
     root: Mapping["Listing", int]
@@ -223,7 +223,7 @@ class Costs:
     """What entering a mode adds to a list that changes with it."""
 
 
-def costs(found: "Law") -> Costs:
+def costs(found: "Configuration") -> MenuCosts:
     from mcp_server.compose import spoken
     from mcp_server.model.menus import Listing
     from mcp_server.model.sessions import Session
@@ -238,7 +238,7 @@ def costs(found: "Law") -> Costs:
 
     words = tokens(spoken(found, None))
     before = listed(Listing.MASKED, at_root)
-    return Costs(
+    return MenuCosts(
         exact=counter().exact,
         instructions=words,
         root={face: listed(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},

@@ -20,7 +20,7 @@ KINDS = (
 """Of the ledger's rows, as a person may ask for them."""
 
 
-class Trouble(Exception):
+class CliError(Exception):
     """What went wrong, in words for the person, with the way out.
 
     Ends the command with exit code 1, or with 2 where the command line was not understood.
@@ -31,7 +31,7 @@ class Trouble(Exception):
         self.code = code
 
 
-class Told(Protocol):
+class ProgressPrinter(Protocol):
     def __call__(self, done: int, total: int = 0, /) -> None: ...
 
 
@@ -108,7 +108,7 @@ def when(at_ns: int) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Generator[Told, None, None]:
+def progress(what: str) -> Generator[ProgressPrinter, None, None]:
     """How far something long is: one line on stderr that goes away again, and only where a person looks on."""
     stream, last = sys.stderr, 0.0
 

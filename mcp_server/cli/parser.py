@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_server import __version__
-from mcp_server.cli.output import Trouble
+from mcp_server.cli.output import CliError
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
-    from mcp_server.config.faults import Fault
-    from mcp_server.config.load import Law
+    from mcp_server.config.faults import ConfigFault
+    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
 MODULES = {
@@ -52,21 +52,21 @@ menugate audit tail                           what happened
 
 def parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     """For what is typed, or for everything: a server neither waits for the other commands nor keeps them in memory."""
-    top = Mixed(
+    top = MixedParser(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
         epilog=shown(EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Mixed)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=MixedParser)
     meant = [module for module, names in MODULES.items() if typed and typed[0] in names]
     for module in meant or MODULES:
         import_module(f"mcp_server.cli.{module}").add(Commands(commands.add_parser))
     return top
 
 
-class Mixed(argparse.ArgumentParser):
+class MixedParser(argparse.ArgumentParser):
     """Takes a command's own words before, between and after its flags.
 
     The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
@@ -146,13 +146,13 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
     """Where and under which limits, from the flags above. No endpoint is pinned on the command line."""
     from dataclasses import replace
 
-    from mcp_server.settings import Unusable, read
+    from mcp_server.settings import SettingsError, read
 
     flags = ("workspace", "config", "profile", "max_profile")
     try:
         return replace(read({name: getattr(arguments, name, None) for name in flags}), mode=None)
-    except Unusable as wrong:
-        raise Trouble(str(wrong)) from None
+    except SettingsError as wrong:
+        raise CliError(str(wrong)) from None
 
 
 def law_of(
@@ -160,28 +160,28 @@ def law_of(
     settings: "Settings",
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
-) -> "Law":
+) -> "Configuration":
     """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word, and
     `texts` stand for files as they were."""
-    from mcp_server.config.faults import Faults
-    from mcp_server.config.load import Unbuildable, law
+    from mcp_server.config.faults import ConfigFaults
+    from mcp_server.config.load import BuildError, law
 
     try:
         found = law(settings, arguments.packs, unheard=unheard, texts=texts)
-    except Unbuildable as wrong:
-        raise Trouble(str(wrong)) from None
-    if isinstance(found, Faults):
-        raise Trouble(faulty(found.faults, settings))
+    except BuildError as wrong:
+        raise CliError(str(wrong)) from None
+    if isinstance(found, ConfigFaults):
+        raise CliError(faulty(found.faults, settings))
     return found
 
 
-def unbuilt(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> Trouble:
+def unbuilt(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
     """Why there is no house; faults in files are said as `menugate check` says them."""
     law_of(arguments, settings)
-    return Trouble(str(why))
+    return CliError(str(why))
 
 
-def faulty(faults: "Sequence[Fault]", settings: "Settings") -> str:
+def faulty(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
     """Every fault on a line of its own, with where it stands; above them, what that means for what runs."""
     from mcp_server.state.servers import servers
 

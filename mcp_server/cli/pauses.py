@@ -6,20 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import Trouble, one_line, say
+from mcp_server.cli.output import CliError, one_line, say
 from mcp_server.cli.parser import Commands, add_place, settings_of
 from mcp_server.cli.servers import judging_to_choose
-from mcp_server.cli.target import Unwritten, add_whom, halted, refuse_started, whom, written
+from mcp_server.cli.target import NoStateYet, add_whom, halted, refuse_started, whom, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_server.calls.stops import Heard
+    from mcp_server.calls.stops import StopAnswers
     from mcp_server.model.sessions import Hold
     from mcp_server.settings import Settings
-    from mcp_server.state.engine.rows import Kept
+    from mcp_server.state.engine.rows import StoredSession
     from mcp_server.state.engine.transaction import Transaction
-    from mcp_server.state.running_calls import Work
+    from mcp_server.state.running_calls import RunningWork
 
 PAUSE = """
 menugate pause                              every run of yours waits; it keeps its state
@@ -65,7 +65,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
     principal, session = whom(arguments, settings)
     hold = Hold(Holder.PERSON, reason_of(arguments, "the person paused it"))
     pausing = partial(runs.pause, principal=principal, session=session or "", hold=hold)
-    order = stops.Order(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
+    order = stops.StopOrder(numbered()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = halted(settings, lambda tx: (pausing(tx), stops.give(tx, order)))
     say(f"{which(session)} wait: {one_line(held.reason)}. `menugate next` lets them go on.")
     beside = tuple(words for _, words in works_of(states_beside(settings)))
@@ -76,7 +76,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     from mcp_server.state import runs
 
     if not 1 <= arguments.units <= MOST_UNITS:
-        raise Trouble(f"the number of units is from 1 to {MOST_UNITS}, not {arguments.units}.", code=2)
+        raise CliError(f"the number of units is from 1 to {MOST_UNITS}, not {arguments.units}.", code=2)
     settings = settings_of(arguments)
     principal, session = whom(arguments, settings)
 
@@ -103,18 +103,18 @@ def run_stop(arguments: argparse.Namespace) -> int:
     reason, run = reason_of(arguments, "the person stopped it"), numbered()()
     names = token_principals(arguments, settings) if means_everybody(arguments) else frozenset[str]()
     order_for = "" if means_everybody(arguments) else principal
-    order = stops.Order(numbered()(), order_for, session, ends=True, reason=reason, everybody=True)
+    order = stops.StopOrder(numbered()(), order_for, session, ends=True, reason=reason, everybody=True)
 
-    def stopping(tx: "Transaction") -> "list[Kept]":
+    def stopping(tx: "Transaction") -> "list[StoredSession]":
         known = {kept.session.principal for kept in sessions.sessions(tx)} if means_everybody(arguments) else set[str]()
         whose = sorted({principal, *names, *known})
         return [kept for one in whose for kept in runs.stop(tx, one, session, run, reason)]
 
     try:
         moved, heard = halted(settings, lambda tx: (stopping(tx), stops.give(tx, order)))
-    except Unwritten as wrong:
+    except NoStateYet as wrong:
         if not means_everybody(arguments):
-            raise Trouble(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
+            raise CliError(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
         return end_unwritten(settings, str(wrong))
     if heard.unwritten and heard.silent and means_everybody(arguments):
         return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
@@ -133,7 +133,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
 
 def end_unwritten(settings: "Settings", why: str) -> int:
     """What runs is ended, on record or not: by a signal to each server."""
-    from mcp_server.calls.stops import Heard
+    from mcp_server.calls.stops import StopAnswers
     from mcp_server.state.account import STOPS
 
     refuse_started(settings)
@@ -141,7 +141,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     for words in (*UNTRUE, STOPS):
         why = why.replace(words, "")
     say(f"It could not be put on record: {why}")
-    tell(Heard(ended=tuple(names)), "")
+    tell(StopAnswers(ended=tuple(names)), "")
     if did:
         say(f"Told by a signal, these servers ended everything they ran: {listed(did)}.")
         say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
@@ -165,7 +165,7 @@ def states_beside(settings: "Settings") -> "list[Path]":
     return [one for one in settings.every_state if one != settings.state]
 
 
-def works_of(states: "Sequence[Path]") -> "list[tuple[Work, str]]":
+def works_of(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":
     """What runs there, in words."""
     from mcp_server.cli.status import work_in_words
     from mcp_server.state.running_calls import at_work
@@ -193,12 +193,12 @@ def token_principals(arguments: argparse.Namespace, settings: "Settings") -> fro
     """Who may connect with a token. Beside a file with faults `stop` works without it."""
     try:
         found = judging_to_choose(arguments, settings).law
-    except Trouble:
+    except CliError:
         return frozenset()
     return frozenset(token.principal for token in found.library.config.tokens)
 
 
-def tell(heard: "Heard", running: str) -> int:
+def tell(heard: "StopAnswers", running: str) -> int:
     """What was ended and what runs, one to a line; 1 where a server did not answer."""
     of_others = "Still running for others; `--principal NAME` names whose runs are meant"
     for what, names in (("Ended", heard.ended), (running, heard.running), (of_others, heard.of_others)):

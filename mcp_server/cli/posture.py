@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.badge import entitle, show_badge, show_to_come
-from mcp_server.cli.output import Trouble, as_json, note, say
+from mcp_server.cli.output import CliError, as_json, note, say
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.cli.servers import Judging, judging_to_choose
-from mcp_server.model.posture import AXES, Change, Scope, word_of, words_of
+from mcp_server.cli.servers import ServerJudgement, judging_to_choose
+from mcp_server.model.posture import AXES, ChangeScope, PostureChange, word_of, words_of
 from mcp_server.views.posture import (
-    Holding,
+    PostureView,
     holding,
     in_json,
     principal_meant,
@@ -21,8 +21,8 @@ from mcp_server.views.posture import (
 )
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
-    from mcp_server.model.posture import Choice, Value
+    from mcp_server.config.load import Configuration
+    from mcp_server.model.posture import PostureChoice, Value
     from mcp_server.settings import Settings
 
 FLAGS: Mapping[str, tuple[str, ...]] = {
@@ -115,7 +115,7 @@ def add_change(one: argparse.ArgumentParser, axis: str = "") -> None:
             )
     if axis != "run_control":
         one.add_argument("--autonomous", action="store_true", help="and run control `autonomous`")
-    scopes = tuple(map(str, Scope))
+    scopes = tuple(map(str, ChangeScope))
     one.add_argument("--scope", choices=scopes, metavar="WHEN", help=f"from when on: {', '.join(scopes)}")
     add_whom(one)
 
@@ -133,9 +133,9 @@ def run(arguments: argparse.Namespace) -> int:
     axes = axes_in(arguments)
     if not axes:
         if arguments.scope:
-            raise Trouble("say what is to change, such as `menugate mode plan --scope after-current-unit`.", code=2)
+            raise CliError("say what is to change, such as `menugate mode plan --scope after-current-unit`.", code=2)
         return looked(arguments, judged)
-    return changed(arguments, axes, Scope(arguments.scope or Scope.NOW), judged.settings, judged.law)
+    return changed(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
 
 
 def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
@@ -144,14 +144,14 @@ def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
     words = {axis: getattr(arguments, f"axis_{axis}", None) for axis in AXES}
     if getattr(arguments, "autonomous", False):
         if words["run_control"] not in (None, "autonomous"):
-            raise Trouble(f"`--autonomous` and `--control {words['run_control']}` cannot both hold.", code=2)
+            raise CliError(f"`--autonomous` and `--control {words['run_control']}` cannot both hold.", code=2)
         words["run_control"] = "autonomous"
     if arguments.value is not None:
         words[arguments.axis] = arguments.value
     return {axis: valued(axis, word) for axis, word in words.items() if word is not None}
 
 
-def looked(arguments: argparse.Namespace, judged: Judging) -> int:
+def looked(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
     settings, found = judged.settings, judged.law
     whose = principal_meant(arguments.whom, settings, found)
     with remembering(settings) as state:
@@ -167,31 +167,35 @@ def looked(arguments: argparse.Namespace, judged: Judging) -> int:
 
 
 def changed(
-    arguments: argparse.Namespace, axes: "Mapping[str, Value]", scope: Scope, settings: "Settings", found: "Law"
+    arguments: argparse.Namespace,
+    axes: "Mapping[str, Value]",
+    scope: ChangeScope,
+    settings: "Settings",
+    found: "Configuration",
 ) -> int:
     import asyncio
 
     from mcp_server.model.results import Problem, Refusal
     from mcp_server.person import doors_open, short_id
-    from mcp_server.state.engine.rows import Changed
+    from mcp_server.state.engine.rows import VersionMoved
 
     whose = principal_meant(arguments.whom, settings, found)
     reason = arguments.reason or "typed at a terminal"
     session = session_meant(arguments.session, settings) if arguments.session else ""
-    change = Change(short_id(), axes, scope, reason, session=session if scope is not Scope.NOW else "")
+    change = PostureChange(short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else "")
 
-    async def asked() -> "Choice | Problem":
+    async def asked() -> "PostureChoice | Problem":
         async with doors_open(found, settings) as doors:
             answer = await doors.ask(whose, change)
-            assert not isinstance(answer, Changed), "no epoch was given that could have passed"
+            assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 
     try:
         answer = asyncio.run(asked())
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if isinstance(answer, Problem):
-        raise Trouble(f"{answer.message} {answer.way_out}")
+        raise CliError(f"{answer.message} {answer.way_out}")
     with remembering(settings) as state:
         stands = holding(settings, found, state, False, whose)
         servers = serving(state) if state else []
@@ -201,7 +205,9 @@ def changed(
     return 0
 
 
-def tell(arguments: argparse.Namespace, change: Change, stands: Holding, servers: list[dict[str, object]]) -> None:
+def tell(
+    arguments: argparse.Namespace, change: PostureChange, stands: PostureView, servers: list[dict[str, object]]
+) -> None:
     from mcp_server.policy.badge import named, until
 
     held = stands.choice

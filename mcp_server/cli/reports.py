@@ -2,7 +2,7 @@
 
 import argparse
 
-from mcp_server.cli.output import Trouble, as_json, say, when
+from mcp_server.cli.output import CliError, as_json, say, when
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
 from mcp_server.views.posture import remembering
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = state.report(arguments.of) if state else None
     if found is None:
         which = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
-        raise Trouble(f"{which}; a run ends when `complete` is called.")
+        raise CliError(f"{which}; a run ends when `complete` is called.")
     if arguments.json:
         from dataclasses import asdict
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import as_json, say, table
-from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, law_of, settings_of
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, law_of, settings_of
 from mcp_server.cli.servers import add_server, judging, note_servers
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.model.policy import Rule, RuleText
     from mcp_server.model.tools import Arguments, Tool
 
@@ -33,7 +33,7 @@ COLOURS = {"block": "red", "deny": "red", "ask": "yellow", "allow": "green"}
 def add(commands: Commands) -> None:
     one = commands.add("rules", "list the rules that hold here, and try them on their examples", EXAMPLES, None)
     deeds = Commands(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     listing = deeds.add("list", "show every rule with its place, and whose it is", LIST, run_list)
     test = deeds.add("test", "try every rule on its examples, and say which rule decides each", TEST, run_test)
@@ -44,7 +44,7 @@ def add(commands: Commands) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRule:
     """A rule as it was written, and whether it counts."""
 
     text: "RuleText"
@@ -52,10 +52,10 @@ class Held:
     counts: bool
 
 
-def held(found: "Law") -> list[Held]:
-    operators = [Held(text, "operator", True) for text in found.library.config.rules]
+def held(found: "Configuration") -> list[HeldRule]:
+    operators = [HeldRule(text, "operator", True) for text in found.library.config.rules]
     widening = set(found.own.widening)
-    return operators + [Held(text, "workspace", found.trusted or text not in widening) for text in found.own.rules]
+    return operators + [HeldRule(text, "workspace", found.trusted or text not in widening) for text in found.own.rules]
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -83,7 +83,7 @@ def written(text: "RuleText") -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedExample:
     """One example of one rule, and what would be decided about such a call."""
 
     rule: "RuleText"
@@ -110,7 +110,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def trials(text: "RuleText", found: "Law") -> Iterator[Tried]:
+def trials(text: "RuleText", found: "Configuration") -> Iterator[TriedExample]:
     from mcp_server.model.policy import Rules
     from mcp_server.policy.rules import compile_rules
 
@@ -123,20 +123,22 @@ def trials(text: "RuleText", found: "Law") -> Iterator[Tried]:
             yield tried(text, rule, example, expected, found)
 
 
-def tried(text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, found: "Law") -> Tried:
+def tried(
+    text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, found: "Configuration"
+) -> TriedExample:
     """The tools that the rule speaks about are tried in turn; the first for which it does what is expected counts."""
     named = [tool for name, tool in found.policy.tools.items() if rule.names(name)]
     if rule.applies is None and isinstance(example, str):
         spoken = found.policy.tools.get(example)
         matches = any(example in (tool.name, tool.written) for tool in named)
-        return Tried(text, example, None, expected, matches, decider(spoken, None, found) if spoken else None)
+        return TriedExample(text, example, None, expected, matches, decider(spoken, None, found) if spoken else None)
     for tool in named:
         call = meant(tool, example)
         matches = rule.applies is None or rule.applies(tool, call)
         if matches == expected:
-            return Tried(text, example, tool.name, expected, matches, decider(tool, call, found))
+            return TriedExample(text, example, tool.name, expected, matches, decider(tool, call, found))
     first = named[0]
-    return Tried(text, example, first.name, expected, not expected, decider(first, meant(first, example), found))
+    return TriedExample(text, example, first.name, expected, not expected, decider(first, meant(first, example), found))
 
 
 def meant(tool: "Tool", example: "str | Arguments") -> "Arguments":
@@ -146,18 +148,18 @@ def meant(tool: "Tool", example: "str | Arguments") -> "Arguments":
     return {tool.subject[0]: example} if tool.subject else {}
 
 
-def decider(tool: "Tool", call: "Arguments | None", found: "Law") -> "Rule | None":
+def decider(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "Rule | None":
     """The strongest rule that speaks about the call, among all that count; None where none does."""
-    from mcp_server.model.policy import Kind
+    from mcp_server.model.policy import RuleKind
 
-    for kind in Kind:
+    for kind in RuleKind:
         for rule in found.policy.rules.for_tool(tool.name, kind):
             if rule.applies is None or (call is not None and rule.applies(tool, call)):
                 return rule
     return None
 
 
-def told(tried: list[Tried], rules: int) -> None:
+def told(tried: list[TriedExample], rules: int) -> None:
     failed = [one for one in tried if not one.holds]
     for one in tried:
         sign = ("holds", "green") if one.holds else ("fails", "red")
@@ -170,14 +172,14 @@ def told(tried: list[Tried], rules: int) -> None:
     say(f"{len(tried)} examples of {rules} rules: {len(failed) or 'none'} failed; {without} rules have no example.")
 
 
-def shown(one: Tried) -> str:
+def shown(one: TriedExample) -> str:
     import json
 
     example = one.example if isinstance(one.example, str) else json.dumps(dict(one.example))
     return f"{one.tool}({example})" if one.tool else example
 
 
-def in_json(one: Tried) -> dict[str, Any]:
+def in_json(one: TriedExample) -> dict[str, Any]:
     by = one.decided_by
     return {
         **written(one.rule),

@@ -5,13 +5,13 @@ import gc
 import hashlib
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import Trouble, say
+from mcp_server.cli.output import CliError, say
 from mcp_server.cli.parser import Commands, add_place, add_posture, unbuilt
 
 if TYPE_CHECKING:
-    from mcp_server.app import House
+    from mcp_server.app import App
     from mcp_server.settings import Settings
-    from mcp_server.wire.http_access import Limits
+    from mcp_server.wire.http_access import HttpLimits
 
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import aside
-    from mcp_server.config.load import Unbuildable
+    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Refusal
     from mcp_server.person import refuse_inside
-    from mcp_server.settings import Settings, Unusable, read
+    from mcp_server.settings import Settings, SettingsError, read
 
     async def serve(settings: Settings) -> None:
         from mcp_server.compose import build
@@ -59,24 +59,24 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         settings = read(vars(arguments))
-    except Unusable as wrong:
-        raise Trouble(str(wrong)) from None
+    except SettingsError as wrong:
+        raise CliError(str(wrong)) from None
     try:
         # Its client could be the program that started it, and answer its questions as if it were the person's.
         refuse_inside(settings, quick=True)
         with aside():
             asyncio.run(serve(settings))
-    except Unbuildable as wrong:
+    except BuildError as wrong:
         raise unbuilt(arguments, settings, wrong) from None
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     return 0
 
 
-async def over_http(house: "House", limits: "Limits | None" = None) -> None:
+async def over_http(house: "App", limits: "HttpLimits | None" = None) -> None:
     from mcp_server.installation import described, inside, linked
     from mcp_server.wire.http import listening, local_hosts
-    from mcp_server.wire.http_access import Admission, Limits
+    from mcp_server.wire.http_access import Admission, HttpLimits
     from mcp_server.wire.serve import serve_net
 
     settings = house.settings
@@ -84,7 +84,7 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
     try:
         bound = listening(*settings.http)
     except OSError as wrong:
-        raise Trouble(f"{settings.http[0]}:{settings.http[1]} cannot be listened on ({wrong.strerror}).") from None
+        raise CliError(f"{settings.http[0]}:{settings.http[1]} cannot be listened on ({wrong.strerror}).") from None
     host, port = settings.http[0], int(bound.getsockname()[1])
     hosts = local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
@@ -98,7 +98,7 @@ async def over_http(house: "House", limits: "Limits | None" = None) -> None:
         house.server,
         house.law.policy.menus,
         house.notices,
-        Admission(hosts, origins, keys, limits or Limits()),
+        Admission(hosts, origins, keys, limits or HttpLimits()),
         bound,
         lambda: announce(settings, address, token, fixed),
     )

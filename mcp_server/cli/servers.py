@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import Trouble, note, when
+from mcp_server.cli.output import CliError, note, when
 from mcp_server.cli.parser import law_of, settings_of
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.model.posture import Profile
     from mcp_server.settings import Settings
     from mcp_server.state.servers import Server
@@ -22,11 +22,11 @@ LONGEST_LOOK = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class ServerJudgement:
     """What is judged by, whose it is, and which servers there are."""
 
     settings: "Settings"
-    law: "Law"
+    law: "Configuration"
     server: "Server | None" = None
     """Whose it is; None where none runs, where several differ, or where a configuration was named."""
     servers: "Sequence[Server]" = ()
@@ -51,7 +51,7 @@ def add_server(one: argparse.ArgumentParser) -> None:
     one.add_argument("--server", type=int, metavar="PID", help="as this running server judges, where there are several")
 
 
-def judging(arguments: argparse.Namespace, strict: bool = False) -> Judging:
+def judging(arguments: argparse.Namespace, strict: bool = False) -> ServerJudgement:
     """As the server that runs here judges; by what is on disk where none does, or where a configuration was named.
     `strict`: several that differ are told, for who asks about one call can be given one answer only."""
     settings = settings_of(arguments)
@@ -59,22 +59,22 @@ def judging(arguments: argparse.Namespace, strict: bool = False) -> Judging:
     if one is not None:
         return served(arguments, settings, one)
     try:
-        return Judging(settings, law_of(arguments, settings), None, found)
-    except Trouble:
+        return ServerJudgement(settings, law_of(arguments, settings), None, found)
+    except CliError:
         if strict or (going := going_on(arguments, settings)) is None:
             raise
     return going
 
 
-def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> Judging:
+def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
     """For a choice of the person's, which a fault on disk does not keep from being made: whoever can write there must
     not lock them out. In the workspace's own file it is left aside; with one elsewhere, as a server that goes on."""
     try:
-        return Judging(settings, law_of(arguments, settings))
-    except Trouble as wrong:
+        return ServerJudgement(settings, law_of(arguments, settings))
+    except CliError as wrong:
         try:
-            found = Judging(settings, law_of(arguments, settings, unheard=True))
-        except Trouble:
+            found = ServerJudgement(settings, law_of(arguments, settings, unheard=True))
+        except CliError:
             if (going := going_on(arguments, settings)) is None:
                 raise wrong from None
             note_servers(going)
@@ -83,26 +83,26 @@ def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> Ju
     return found
 
 
-def going_on(arguments: argparse.Namespace, settings: "Settings") -> Judging | None:
+def going_on(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
     """As a server that goes on though there are faults on disk; of several, as the one with the lowest ceiling. None
     where none does, or none under the configuration that was named."""
-    found: list[Judging] = []
+    found: list[ServerJudgement] = []
     for one in running(settings):
         if not arguments.config or one.config == str(settings.config):
-            with suppress(Trouble):
+            with suppress(CliError):
                 found.append(served(arguments, settings, one))
     return next((one for one in found if all(other.ceiling.covers(one.ceiling) for other in found)), None)
 
 
-def served(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> Judging:
+def served(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> ServerJudgement:
     theirs = settings_of_server(settings, one)
     try:
         found = law_of_server(arguments, theirs, one)
-    except Trouble:
+    except CliError:
         if one.fault or (now := once_it_looked(settings, one)) is None:
             raise
         return served(arguments, settings, now)
-    return Judging(theirs, found, one, running(settings))
+    return ServerJudgement(theirs, found, one, running(settings))
 
 
 def once_it_looked(settings: "Settings", one: "Server") -> "Server | None":
@@ -120,12 +120,12 @@ def meant(arguments: argparse.Namespace, settings: "Settings", strict: bool = Fa
     """The server by which is judged; None where none runs, where several differ, or where a configuration was named."""
     found, wish = running(settings), getattr(arguments, "server", None)
     if wish is not None and (arguments.config or wish not in [one.pid for one in found]):
-        raise Trouble(f"no server of this folder is process {wish} here; `menugate status` names them.", code=2)
+        raise CliError(f"no server of this folder is process {wish} here; `menugate status` names them.", code=2)
     if arguments.config:
         return None
     different = {key_of(one): one for one in found if wish in (None, one.pid)}
     if len(different) > 1 and strict:
-        raise Trouble(f"{len(different)} servers here judge differently:\n{each(found)}\nName one with --server PID.")
+        raise CliError(f"{len(different)} servers here judge differently:\n{each(found)}\nName one with --server PID.")
     return next(iter(different.values())) if len(different) == 1 else None
 
 
@@ -148,7 +148,7 @@ def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
     )
 
 
-def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Law":
+def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Configuration":
     """What is on disk, and where that does not count, what the server says it was; under what held before as well
     while what came after it has not yet lain still."""
     from mcp_server.config.merge import together
@@ -158,7 +158,9 @@ def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Ser
     return together([*(law_before(arguments, settings, said) for said in one.older), now])
 
 
-def law_before(arguments: argparse.Namespace, settings: "Settings", said: "Mapping[str, str | None]") -> "Law":
+def law_before(
+    arguments: argparse.Namespace, settings: "Settings", said: "Mapping[str, str | None]"
+) -> "Configuration":
     texts = {Path(path): text for path, text in said.items()}
     none = settings.config is not None and texts.get(settings.config) is None
     return law_of(arguments, replace(settings, config=None) if none else settings, texts=texts)
@@ -177,7 +179,7 @@ def flags_of(one: "Server") -> list[str]:
     return [f"{flag} {value}" for flag, value in flags if value]
 
 
-def note_servers(found: Judging) -> None:
+def note_servers(found: ServerJudgement) -> None:
     """On stderr, beside what was asked for: by what it was judged, and what does not hold in a running server."""
     if found.server is not None and found.server.config:
         note(f"Judged as the running server does (process {found.server.pid}), by {found.server.config}.")

@@ -5,16 +5,16 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.badge import show_badge, show_to_come
-from mcp_server.cli.output import Trouble, as_json, say
+from mcp_server.cli.output import CliError, as_json, say
 from mcp_server.cli.parser import Commands, settings_of
 from mcp_server.cli.posture import add_whom, changed
 from mcp_server.cli.servers import judging_to_choose
-from mcp_server.model.posture import AXES, Scope, words_of
+from mcp_server.model.posture import AXES, ChangeScope, words_of
 from mcp_server.views.posture import holding, in_json, principal_meant, remembering
 
 if TYPE_CHECKING:
-    from mcp_server.calls.posture import Doors
-    from mcp_server.config.load import Law
+    from mcp_server.calls.posture import PostureChanges
+    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
     one = commands.add("steer", "change one axis now or later, take back or confirm a change", EXAMPLES, run)
     one.add_argument("axis", nargs="?", metavar="AXIS", choices=tuple(BY_NAME), help=", ".join(BY_NAME))
     one.add_argument("value", nargs="?", metavar="VALUE", choices=EVERY, help="what it becomes")
-    scopes = tuple(map(str, Scope))
+    scopes = tuple(map(str, ChangeScope))
     one.add_argument("scope", nargs="?", metavar="WHEN", choices=scopes, help=", ".join(scopes))
     one.add_argument("--cancel", metavar="ID", action="append", help="take this change back, or `all`")
     one.add_argument("--confirm", metavar="ID", help="say yes to this change")
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, found = judged.settings, judged.law
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
-        raise Trouble("steer, cancel or confirm: one at a time.", code=2)
+        raise CliError("steer, cancel or confirm: one at a time.", code=2)
     if arguments.cancel:
         return cancelled(arguments, settings, found)
     if arguments.confirm is not None:
@@ -57,42 +57,42 @@ def run(arguments: argparse.Namespace) -> int:
     return shown(arguments, settings, found, principal_meant(arguments.whom, settings, found))
 
 
-def steered(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+def steered(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     from mcp_server.policy.phrases import Unclear, axis_named, valued
 
     if arguments.value is None:
-        raise Trouble(f"say what `{arguments.axis}` becomes; `menugate steer --help` shows how.", code=2)
+        raise CliError(f"say what `{arguments.axis}` becomes; `menugate steer --help` shows how.", code=2)
     axis = axis_named(arguments.axis)
     try:
         axes = {axis: valued(axis, arguments.value)}
     except Unclear as unclear:
-        raise Trouble(str(unclear), code=2) from None
-    return changed(arguments, axes, Scope(arguments.scope or Scope.NOW), settings, found)
+        raise CliError(str(unclear), code=2) from None
+    return changed(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), settings, found)
 
 
-def cancelled(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+def cancelled(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     whose = principal_meant(arguments.whom, settings, found)
     with remembering(settings) as state:
         choice = state.choices().get(whose) if state else None
     known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
-        raise Trouble(f"there is nothing to come by the name {', '.join(missing)}; `menugate steer` shows what is.")
+        raise CliError(f"there is nothing to come by the name {', '.join(missing)}; `menugate steer` shows what is.")
     at_the_doors(settings, found, lambda doors: doors.drop(whose, ids))
     return shown(arguments, settings, found, whose)
 
 
-def confirmed(arguments: argparse.Namespace, settings: "Settings", found: "Law") -> int:
+def confirmed(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     whose = principal_meant(arguments.whom, settings, found)
     if at_the_doors(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
-        raise Trouble(
+        raise CliError(
             f"nothing waits for a yes by the name {arguments.confirm}, or it waited for more than an hour. "
             "`menugate steer` shows what waits; with --for where somebody else asked."
         )
     return shown(arguments, settings, found, whose)
 
 
-def at_the_doors(settings: "Settings", found: "Law", work: "Callable[[Doors], Awaitable[T]]") -> T:
+def at_the_doors(settings: "Settings", found: "Configuration", work: "Callable[[PostureChanges], Awaitable[T]]") -> T:
     import asyncio
 
     from mcp_server.model.results import Refusal
@@ -105,10 +105,10 @@ def at_the_doors(settings: "Settings", found: "Law", work: "Callable[[Doors], Aw
     try:
         return asyncio.run(done())
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
-def shown(arguments: argparse.Namespace, settings: "Settings", found: "Law", whose: str) -> int:
+def shown(arguments: argparse.Namespace, settings: "Settings", found: "Configuration", whose: str) -> int:
     with remembering(settings) as state:
         stands = holding(settings, found, state, False, whose)
     if arguments.json:

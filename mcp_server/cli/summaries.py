@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.audit import ledger
 from mcp_server.cli.choosing import whole
-from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.output import CliError, as_json, note, say, table
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def listed(state: "Reader", as_data: bool) -> int:
 def shown(state: "Reader", arguments: argparse.Namespace) -> int:
     run = arguments.run_id or next(iter(state.runs()), None)
     if run is None:
-        raise Trouble("no run is on record yet.")
+        raise CliError("no run is on record yet.")
     found = state.summary(run, arguments.upto)
     if found is None:
-        raise Trouble(f"there is no run `{run}` on record; `menugate summary --list` names them.")
+        raise CliError(f"there is no run `{run}` on record; `menugate summary --list` names them.")
     if arguments.json:
         as_json(found.data)
     else:

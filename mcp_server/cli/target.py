@@ -4,21 +4,21 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.output import Trouble
+from mcp_server.cli.output import CliError
 from mcp_server.cli.servers import judging_to_choose
 from mcp_server.views.posture import principal_meant, session_meant, tell_alone
 
 if TYPE_CHECKING:
-    from mcp_server.calls.stops import Heard
+    from mcp_server.calls.stops import StopAnswers
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
-    from mcp_server.state.stops import Given
+    from mcp_server.state.stops import OrderGiven
     from mcp_server.state.store import Store
 
 T = TypeVar("T")
 
 
-class Unwritten(Trouble):
+class NoStateYet(CliError):
     """The person's word could not be written down."""
 
 
@@ -42,16 +42,16 @@ def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     return with_store(settings, lambda store: store.write(work))
 
 
-def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, Given]]") -> "tuple[T, Heard]":
+def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]") -> "tuple[T, StopAnswers]":
     """The same for a deed that gives an order, with what came of it in the servers."""
     from mcp_server.calls.stops import hear
     from mcp_server.model.results import Refusal
 
-    async def done(store: "Store") -> "tuple[T, Heard]":
+    async def done(store: "Store") -> "tuple[T, StopAnswers]":
         try:
             answer, given = await store.write(work)
         except Refusal as refused:
-            raise Unwritten(f"{refused.problem.message} {refused.problem.way_out}") from None
+            raise NoStateYet(f"{refused.problem.message} {refused.problem.way_out}") from None
         return answer, await hear(store, given)
 
     return with_store(settings, done)
@@ -73,14 +73,14 @@ def refuse_started(settings: "Settings") -> None:
     from mcp_server.person import barring
 
     if barred := barring(settings):
-        raise Trouble(f"{barred[1].problem.message} {barred[1].problem.way_out}")
+        raise CliError(f"{barred[1].problem.message} {barred[1].problem.way_out}")
 
 
 def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 
     from mcp_server.compose import prepare_folders
-    from mcp_server.config.load import Unbuildable
+    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Code, Refusal
     from mcp_server.person import opened_for_person
     from mcp_server.state.account import HOMELESS
@@ -95,11 +95,11 @@ def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> 
             raise Refusal(HOMELESS)
         prepare_folders(settings)
         answer = asyncio.run(done())
-    except Unbuildable as wrong:
-        raise Unwritten(str(wrong)) from None
+    except BuildError as wrong:
+        raise NoStateYet(str(wrong)) from None
     except Refusal as refused:
         # Who may not speak for the person is not helped by another way of saying it.
-        kind = Trouble if refused.problem.code is Code.BLOCKED else Unwritten
+        kind = CliError if refused.problem.code is Code.BLOCKED else NoStateYet
         raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
     tell_alone(settings)
     return answer

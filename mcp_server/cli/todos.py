@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.ledger import in_short
-from mcp_server.cli.output import Trouble, as_json, say, table, when
-from mcp_server.cli.parser import Commands, Mixed, add_json, add_place, settings_of
+from mcp_server.cli.output import CliError, as_json, say, table, when
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
 from mcp_server.model.sessions import session_in
-from mcp_server.model.todos import KIND, SIGNS, State, Todo, accept, reject
+from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, remembering
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ TITLE = 80
 def add(commands: Commands) -> None:
     one = commands.add("todos", "see what agents have to do, and take or send back what they claim", EXAMPLES, None)
     below = Commands(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=Mixed).add_parser
+        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     every = below.add("list", "show the todos of every session", LIST, run_list)
-    every.add_argument("--status", choices=tuple(map(str, State)), help="only these")
+    every.add_argument("--status", choices=tuple(map(str, TodoState)), help="only these")
     show = below.add("show", "show one todo whole, with every change to it", SHOW, run_show)
     taken = below.add("accept", "say that a claimed todo is done", ACCEPT, run_accept)
     sent = below.add("reject", "say that a claimed todo is not done", REJECT, run_reject)
@@ -120,9 +120,9 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def changes(state: "Reader", owner: str, document: "Document") -> list["Row"]:
     """The rows of the ledger about this todo, oldest first."""
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
 
-    wanted = Wanted(session=_session(owner), kinds=("record",))
+    wanted = LedgerFilter(session=_session(owner), kinds=("record",))
     return [
         row for row in state.rows(wanted) if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
     ]
@@ -133,9 +133,9 @@ def one_of(state: "Reader | None", id: str) -> tuple[str, "Document"]:
     every: Sequence[tuple[str, Document]] = state.records(KIND) if state else ()
     found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
     if not found:
-        raise Trouble(f"there is no todo `{id[:40]}` here; `menugate todos list` shows those there are.")
+        raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` shows those there are.")
     if len(found) > 1:
-        raise Trouble(f"several todos begin with `{id[:40]}`: {', '.join(one[1].id for one in found[:10])}.")
+        raise CliError(f"several todos begin with `{id[:40]}`: {', '.join(one[1].id for one in found[:10])}.")
     return found[0]
 
 
@@ -145,7 +145,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
 
 def run_reject(arguments: argparse.Namespace) -> int:
     if not arguments.note.strip():
-        raise Trouble("say what is missing, for the model to read.", code=2)
+        raise CliError("say what is missing, for the model to read.", code=2)
     return decided(arguments, partial(reject, note=arguments.note), "rejected")
 
 
@@ -157,7 +157,7 @@ def decided(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | Prob
 
     after = change(Todo.of(document.body))
     if isinstance(after, Problem):
-        raise Trouble(f"{after.message} {after.way_out}")
+        raise CliError(f"{after.message} {after.way_out}")
     put(settings, owner, replace(document, body=after.body, mark=str(after.state)), event)
     say(f"{SIGNS[after.state]} {document.id}  {event}.")
     return 0
@@ -167,13 +167,13 @@ def put(settings: "Settings", owner: str, document: "Document", event: str) -> N
     """From a process of its own, beside any number of running servers: whoever was first has changed it."""
     import asyncio
 
-    from mcp_server.model.documents import Document, Why
+    from mcp_server.model.documents import Document, DocumentCause
     from mcp_server.model.results import Refusal
     from mcp_server.person import opened_for_person
     from mcp_server.state import documents
 
     actor: dict[str, Any] = {"principal": settings.person, "session": _session(owner), "by": "user"}
-    writing = documents.Writing(owner, document, Why(event), actor)
+    writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
     async def written() -> object:
         async with opened_for_person(settings) as store:
@@ -181,9 +181,9 @@ def put(settings: "Settings", owner: str, document: "Document", event: str) -> N
 
     try:
         if not isinstance(asyncio.run(written()), Document):
-            raise Trouble("it was changed at the same moment; look at it again.")
+            raise CliError("it was changed at the same moment; look at it again.")
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
 def in_json(owner: str, document: "Document") -> dict[str, Any]:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import Trouble, as_json, note, say, table
+from mcp_server.cli.output import CliError, as_json, note, say, table
 from mcp_server.cli.parser import Commands, add_json, add_place, law_of, settings_of
 from mcp_server.cli.servers import judging, note_servers
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
 TRUST = """
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     # What is trusted is what is on disk: with a fault in it, it is not.
     found = law_of(arguments, settings)
     if not found.own.texts:
-        raise Trouble("there is nothing to trust: this folder says nothing about itself.")
+        raise CliError("there is nothing to trust: this folder says nothing about itself.")
     from mcp_server.model.results import Refusal
     from mcp_server.state.trust import Trusted
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
     except Refusal as refused:
-        raise Trouble(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
     note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
     return 0
@@ -68,14 +68,14 @@ def run_untrust(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show(arguments: argparse.Namespace, found: "Law", settings: "Settings") -> None:
+def show(arguments: argparse.Namespace, found: "Configuration", settings: "Settings") -> None:
     if arguments.json:
         as_json(facts(found, settings))
     else:
         tell(found, settings)
 
 
-def facts(found: "Law", settings: "Settings") -> dict[str, object]:
+def facts(found: "Configuration", settings: "Settings") -> dict[str, object]:
     own = found.own
     return {
         "folder": settings.workspace,
@@ -88,7 +88,7 @@ def facts(found: "Law", settings: "Settings") -> dict[str, object]:
     }
 
 
-def tell(found: "Law", settings: "Settings") -> None:
+def tell(found: "Configuration", settings: "Settings") -> None:
     own = found.own
     state = ("trusted", "green") if found.trusted else ("not trusted", "yellow")
     say(f"{settings.workspace}: ", state)
@@ -125,4 +125,4 @@ def recorded(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[
     except Refusal as refused:
         problem = refused.problem
         told = f"it is done, and could not be put on record: {problem.message}" if done else problem.text
-        raise Trouble(told) from None
+        raise CliError(told) from None

@@ -18,7 +18,7 @@ LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "t
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallHistory:
     """A call, and every row of the ledger that says something about why it went as it did."""
 
     call: "Row"
@@ -79,29 +79,29 @@ class Answer:
         return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
 
 
-def answered(state: "Reader", row: "Row") -> Answer | None:
+def answered(state: "Reader", row: "Row") -> CallHistory | None:
     """What the ledger knows of the call that `row` belongs to; None where the row is about no call."""
     other = partner(state, row)
     call, outcome = (other, row) if row.kind == "outcome" else (row, other)
     if call is None or call.kind not in VERDICTS:
         return None
-    return Answer(call, outcome, _chosen(state, call), tuple(_questions(state, call)))
+    return CallHistory(call, outcome, _chosen(state, call), tuple(_questions(state, call)))
 
 
 def _chosen(state: "Reader", call: "Row") -> "Row | None":
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
 
-    wish = Wanted(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
+    wish = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
     # Sessions move by transitions too; those of a posture have no session's place in them.
     moves = [row for row in state.rows(wish) if "profile" in (row.fields.get("to") or {})]
     return moves[-1] if moves else None
 
 
 def _questions(state: "Reader", call: "Row") -> Iterator["Row"]:
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
 
     fields = call.fields
-    wish = Wanted(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
+    wish = LedgerFilter(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
     for row in state.rows(wish):
         # The call that used the yes may have been put in other words than the one that was asked about.
         used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
@@ -127,12 +127,12 @@ def _axis(fields: Any, axis: str) -> str:
     return f"reasoning {'on' if value else 'off'}" if axis == "reasoning" else str(value)
 
 
-def tell_why(answer: Answer) -> None:
+def tell_why(answer: CallHistory) -> None:
     say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {when(answer.call.at)}")
     table([(f"  {name}", text) for name, text in answer.lines()])
 
 
-def in_json(answer: Answer) -> dict[str, Any]:
+def in_json(answer: CallHistory) -> dict[str, Any]:
     from mcp_server.cli.ledger import flat
 
     return {

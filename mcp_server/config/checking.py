@@ -3,10 +3,10 @@ the model's to change."""
 
 from collections.abc import Iterator
 
-from mcp_server.config.faults import Fault, nearest
+from mcp_server.config.faults import ConfigFault, nearest
 from mcp_server.config.filling import HOLE, VARIABLES
 from mcp_server.config.prompt_checks import objections
-from mcp_server.config.prompts import Unspeakable, Words
+from mcp_server.config.prompts import PromptError, Prompts
 
 INVENTORY = (
     *("base/system", "base/project_root_context", "instructions/head", "instructions/tail"),
@@ -23,18 +23,20 @@ INVENTORY = (
 """Every prompt that something in the house says, or that a host may want in its place."""
 
 
-def faults_in(words: Words) -> Iterator[Fault]:
+def faults_in(words: Prompts) -> Iterator[ConfigFault]:
     for key in dict.fromkeys((*INVENTORY, *words.known())):
         try:
             text = words.text(key)
-        except Unspeakable as wrong:
-            yield Fault("prompts", 0, key, str(wrong))
+        except PromptError as wrong:
+            yield ConfigFault("prompts", 0, key, str(wrong))
             continue
         file = str(words.origin(key).folder / f"{key}.md")
         for hole in HOLE.finditer(text):
             if hole[1] not in VARIABLES:
                 known = ", ".join(VARIABLES)
                 message = f"there is no variable `{hole[1][:40]}`; there are {known}"
-                yield Fault(file, text.count("\n", 0, hole.start()) + 1, key, message, nearest(hole[1], VARIABLES))
+                yield ConfigFault(
+                    file, text.count("\n", 0, hole.start()) + 1, key, message, nearest(hole[1], VARIABLES)
+                )
         for line, reason in objections(text):
-            yield Fault(file, line, key, reason)
+            yield ConfigFault(file, line, key, reason)

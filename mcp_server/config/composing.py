@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mcp_server.config.prompts import Words
+from mcp_server.config.prompts import Prompts
 from mcp_server.model.posture import AiMode, Posture, Stage
 
 BASE = ("base/system", "base/project_root_context")
@@ -30,5 +30,5 @@ def keys_for(posture: Posture, stage: Stage) -> tuple[str, ...]:
     return (*BASE, ADDITIONS[posture.ai_mode], STAGES[stage], *last)
 
 
-def composed(words: Words, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
+def composed(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
     return "\n\n".join(words.say(key, values) for key in keys_for(posture, stage)) + "\n"

@@ -8,7 +8,7 @@ SHOWN_PER_FILE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where something stands: `key` is its path inside the file, such as `rules.deny[2]`."""
 
     file: str
@@ -22,7 +22,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class ConfigFault:
     file: str
     line: int
     key: str
@@ -32,19 +32,19 @@ class Fault:
     column: int = 0
 
     def __str__(self) -> str:
-        where = Place(self.file, self.line).source
+        where = SourceLocation(self.file, self.line).source
         key = f" {self.key}:" if self.key else ""
         hint = f" (did you mean `{self.nearest}`?)" if self.nearest else ""
         return f"{where}:{key} {self.message}{hint}"
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class ConfigFaults:
     """Everything that was found wrong, in the order of the files and their lines."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[ConfigFault, ...]
 
-    def __iter__(self) -> Iterator[Fault]:
+    def __iter__(self) -> Iterator[ConfigFault]:
         return iter(self.faults)
 
     def __len__(self) -> int:
@@ -54,32 +54,32 @@ class Faults:
         return "\n".join(str(fault) for fault in self.faults)
 
 
-class Findings:
+class FaultCollector:
     """Collects faults while files are read, so that a person gets all of them at once."""
 
     def __init__(self) -> None:
-        self._found: list[Fault] = []
+        self._found: list[ConfigFault] = []
         self._per_file: dict[str, int] = {}
 
-    def add(self, place: Place, message: str, wrong: str = "", names: Iterable[str] = ()) -> None:
+    def add(self, place: SourceLocation, message: str, wrong: str = "", names: Iterable[str] = ()) -> None:
         """`wrong` is the name that is not known, `names` are those that are."""
         count = self._per_file[place.file] = self._per_file.get(place.file, 0) + 1
         if count > SHOWN_PER_FILE + 1:
             return
         if count > SHOWN_PER_FILE:
-            fault = Fault(place.file, place.line, "", "there are more faults from here on; put these right first")
+            fault = ConfigFault(place.file, place.line, "", "there are more faults from here on; put these right first")
         else:
             near = nearest(wrong, names) if wrong else ""
-            fault = Fault(place.file, place.line, place.key, message, near, place.column)
+            fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
         self._found.append(fault)
 
     def mark(self) -> int:
         return len(self._found)
 
-    def since(self, mark: int) -> tuple[Fault, ...]:
+    def since(self, mark: int) -> tuple[ConfigFault, ...]:
         return tuple(self._found[mark:])
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[ConfigFault, ...]:
         return tuple(sorted(self._found))
 
 

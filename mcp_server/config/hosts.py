@@ -3,53 +3,65 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_server.config.faults import Findings, Place
+from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.reader import Fields, Leaf, read
-from mcp_server.config.shapes import Choice, Flag, Key, ListOf, Record, Words, fit, flag, leaf, records, text
+from mcp_server.config.shapes import (
+    BoolField,
+    EnumField,
+    KeySpec,
+    LineField,
+    ListField,
+    RecordField,
+    fit,
+    flag,
+    leaf,
+    records,
+    text,
+)
 from mcp_server.model.menus import Commands, Host, Listing
 
-HOST = Record(
+HOST = RecordField(
     {
-        "client": Key(
-            Words(80, r"[^*]*[^*\s]\*?", "a client's name, or the beginning of one and a `*`"),
+        "client": KeySpec(
+            LineField(80, r"[^*]*[^*\s]\*?", "a client's name, or the beginning of one and a `*`"),
             "the name the client gives itself in `clientInfo`, or its beginning and a `*`; capitals make no difference",
             required=True,
         ),
-        "listing": Key(Choice(tuple(Listing)), "what its `tools/list` shows", required=True),
-        "relists": Key(
-            Flag(),
+        "listing": KeySpec(EnumField(tuple(Listing)), "what its `tools/list` shows", required=True),
+        "relists": KeySpec(
+            BoolField(),
             "whether it lists again as soon as it hears of a change, and is worth holding a result back for",
             required=True,
         ),
-        "commands": Key(
-            Choice(tuple(Commands)),
+        "commands": KeySpec(
+            EnumField(tuple(Commands)),
             "`person` where it is known, with evidence, that it keeps prompts for its user: it alone is offered the "
             "commands that act, such as `mode` and `pause`",
         ),
-        "notices": Key(
-            Flag(),
+        "notices": KeySpec(
+            BoolField(),
             "whether it may be told unasked that a list changed; `false` where that does harm (default: true)",
         ),
-        "evidence": Key(Words(240), "how that is known"),
+        "evidence": KeySpec(LineField(240), "how that is known"),
     },
     "A host program.",
 )
-ROWS = ListOf(HOST)
-HOSTS = Record(
-    {"hosts": Key(ROWS, "one entry per host", required=True)},
+ROWS = ListField(HOST)
+HOSTS = RecordField(
+    {"hosts": KeySpec(ROWS, "one entry per host", required=True)},
     "What is known about hosts. The whole name wins over a beginning, the longer beginning over the shorter.",
 )
 
 
-def hosts_in(path: Path, findings: Findings) -> tuple[Host, ...]:
+def hosts_in(path: Path, findings: FaultCollector) -> tuple[Host, ...]:
     node = read(path, findings)
     table = fit(node, HOSTS, findings) if node is not None else None
     return rows(records(table, "hosts"), findings) if isinstance(table, Fields) else ()
 
 
-def rows(entries: Sequence[Fields], findings: Findings) -> tuple[Host, ...]:
+def rows(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Host, ...]:
     """The hosts these entries describe, each client once."""
-    first: dict[str, Place] = {}
+    first: dict[str, SourceLocation] = {}
     found: list[Host] = []
     for entry in entries:
         client, listing, relists = leaf(entry, "client"), leaf(entry, "listing"), leaf(entry, "relists")
@@ -64,7 +76,7 @@ def rows(entries: Sequence[Fields], findings: Findings) -> tuple[Host, ...]:
     return tuple(found)
 
 
-def _is_new(client: Leaf, first: dict[str, Place], findings: Findings) -> bool:
+def _is_new(client: Leaf, first: dict[str, SourceLocation], findings: FaultCollector) -> bool:
     name = client.text.casefold()
     if name in first:
         findings.add(client.place, f"there is a row for `{client.text}` already, in line {first[name].line}")

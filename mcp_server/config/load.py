@@ -10,13 +10,13 @@ from itertools import product
 from pathlib import Path
 
 import mcp_server
-from mcp_server.config.faults import Fault, Faults, Findings
-from mcp_server.config.loading import Library, load
+from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector
+from mcp_server.config.loading import ConfigFiles, load
 from mcp_server.config.menu_coverage import LONGEST_NAME
-from mcp_server.config.operator import Config, config_in
-from mcp_server.config.prompts import Place, Words
+from mcp_server.config.operator import OperatorConfig, config_in
+from mcp_server.config.prompts import PromptFolder, Prompts
 from mcp_server.config.reader import contents
-from mcp_server.config.workspace import FILE, PROMPTS, Own, own_of
+from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, own_of
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.tool_packs import Pack
@@ -31,23 +31,23 @@ DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
 
 
-class Unbuildable(Exception):
+class BuildError(Exception):
     """The house cannot be built; the message names every fault."""
 
 
 @dataclass(frozen=True)
-class Law:
+class Configuration:
     """What holds before anybody calls: the tools, the menus, the policy."""
 
     packs: tuple[Pack, ...]
-    library: Library
+    library: ConfigFiles
     policy: Policy
     posture: Posture
-    own: Own
+    own: WorkspaceConfig
     """What the workspace says of itself."""
     trusted: bool
     """Does the person trust that, as it is?"""
-    words: Words
+    words: Prompts
     said: Mapping[Path, str] = field(default_factory=dict[Path, str])
     """What the operator's file and the workspace's own said when they were read."""
 
@@ -59,7 +59,7 @@ def installed_packs() -> tuple[Pack, ...]:
         try:
             found.append(point.load())
         except Exception as fault:
-            raise Unbuildable(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
+            raise BuildError(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
     return tuple(found)
 
 
@@ -69,34 +69,34 @@ def law(
     bare: bool = False,
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
-) -> Law | Faults:
+) -> Configuration | ConfigFaults:
     """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
     parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were, the
     workspace's own also for that there was none."""
     every = (*packs, *(() if bare else installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
     if twice := registered_twice(every):
-        return Faults(twice)
+        return ConfigFaults(twice)
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
     longest = max(LONGEST_NAME, 0, *(pack.longest_name for pack in every))
     said = operators_word(settings, texts or {})
     library = load(folders, settings.config, tools, longest, said)
-    if isinstance(library, Faults):
+    if isinstance(library, ConfigFaults):
         return library
-    own = Own() if unheard else own_word(settings, texts or {})
-    if isinstance(own, Faults):
+    own = WorkspaceConfig() if unheard else own_word(settings, texts or {})
+    if isinstance(own, ConfigFaults):
         return own
     meant = meanings({tool.name: tool for tool in CATALOG})
     policy = Policy(tools=tools, menus=library.menus, stages=library.stages, unfit=checks(tools), meant=meant)
-    return governed(Law(every, library, policy, Posture(), own, False, Words(())), settings, said)
+    return governed(Configuration(every, library, policy, Posture(), own, False, Prompts(())), settings, said)
 
 
-def governed(found: Law, settings: Settings, said: str | None) -> Law | Faults:
+def governed(found: Configuration, settings: Settings, said: str | None) -> Configuration | ConfigFaults:
     """The same under what its configuration and its workspace's own word say: rules, ceilings, budgets, words."""
     config, own, tools = found.library.config, found.own, found.policy.tools
     trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
     rules = ruled(config.rules, own, trusted, tools, settings)
-    if isinstance(rules, Faults):
+    if isinstance(rules, ConfigFaults):
         return rules
     ceiling = lowest(lowest(config.max_profile, settings.max_profile), own.max_profile)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
@@ -105,14 +105,14 @@ def governed(found: Law, settings: Settings, said: str | None) -> Law | Faults:
         policy=replace(found.policy, rules=rules, ceiling=ceiling, budget=narrower(config.budget, own.budget)),
         posture=start_posture(found.library, settings, ceiling),
         trusted=trusted,
-        words=Words(word_places(settings, config.prompts, own if trusted else Own())),
+        words=Prompts(word_places(settings, config.prompts, own if trusted else WorkspaceConfig())),
         said=texts if said is None or settings.config is None else {**texts, settings.config: said},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
-    law: Law
+class RenewedConfiguration:
+    law: Configuration
     fault: str
     """What is wrong with what the files say now; empty where nothing is."""
     operators: bool
@@ -121,7 +121,7 @@ class Renewed:
     """So does the workspace's own."""
 
 
-def renewed(found: Law, settings: Settings) -> Renewed:
+def renewed(found: Configuration, settings: Settings) -> RenewedConfiguration:
     """The same tools and menus under what the files say now, and what is wrong with them. For a file that cannot be
     understood, is empty or gone, what it said before counts; the other one counts as it is."""
     config, said, faults = operators_now(found, settings)
@@ -131,30 +131,30 @@ def renewed(found: Law, settings: Settings) -> Renewed:
     for (one, text), other in product(((config, said), before), (own, found.own)):
         library = replace(found.library, config=one)
         made = governed(replace(found, library=library, own=other), settings, text)
-        if not isinstance(made, Faults):
+        if not isinstance(made, ConfigFaults):
             fault = "\n".join([*told, *([wrong] if wrong else [])])
-            return Renewed(made, fault, not faults and one is config, not ill and other is own)
+            return RenewedConfiguration(made, fault, not faults and one is config, not ill and other is own)
         wrong = wrong or str(made)
-    return Renewed(found, "\n".join([*told, wrong]), False, False)
+    return RenewedConfiguration(found, "\n".join([*told, wrong]), False, False)
 
 
-def operators_now(found: Law, settings: Settings) -> tuple[Config, str | None, list[str]]:
+def operators_now(found: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
     before = found.said.get(settings.config) if settings.config else None
     said = operators_word(settings, {})
     if settings.config is None:
-        return Config(), None, []
+        return OperatorConfig(), None, []
     if before is not None and (said is None or (before.strip() and not said.strip())):
         return found.library.config, before, [unsaid(settings.config, said)]
-    findings = Findings()
+    findings = FaultCollector()
     config = config_in(settings.config, findings, found.policy.tools, said)
     if wrong := findings.faults():
-        return found.library.config, before, [str(Faults(wrong))]
+        return found.library.config, before, [str(ConfigFaults(wrong))]
     return config, said, []
 
 
-def own_now(found: Law, settings: Settings) -> tuple[Own, list[str]]:
+def own_now(found: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
     own, before = own_word(settings, {}), found.own.texts.get(FILE)
-    if isinstance(own, Faults):
+    if isinstance(own, ConfigFaults):
         return found.own, [str(own)]
     now = own.texts.get(FILE)
     if before is not None and (now is None or (before.strip() and not now.strip())):
@@ -171,23 +171,23 @@ def operators_word(settings: Settings, texts: Mapping[Path, str | None]) -> str 
     if settings.config is None:
         return None
     known = texts.get(settings.config)
-    return contents(settings.config, Findings()) if known is None else known
+    return contents(settings.config, FaultCollector()) if known is None else known
 
 
-def own_word(settings: Settings, texts: Mapping[Path, str | None]) -> Own | Faults:
+def own_word(settings: Settings, texts: Mapping[Path, str | None]) -> WorkspaceConfig | ConfigFaults:
     """What the workspace says. A file that the person named as the operator's is not asked a second time."""
     path = settings.workspace / FILE
     if settings.config == path:
-        return Own()
-    findings = Findings()
+        return WorkspaceConfig()
+    findings = FaultCollector()
     own = own_of(settings.workspace, findings, texts.get(path), path in texts and texts[path] is None)
     faults = findings.faults()
-    return Faults(faults) if faults else own
+    return ConfigFaults(faults) if faults else own
 
 
 def ruled(
-    operators: Sequence[RuleText], own: Own, trusted: bool, tools: Mapping[str, Tool], settings: Settings
-) -> Rules | Faults:
+    operators: Sequence[RuleText], own: WorkspaceConfig, trusted: bool, tools: Mapping[str, Tool], settings: Settings
+) -> Rules | ConfigFaults:
     """The operator's rules and the workspace's. Each file has to make sense by itself: what the one says twice over
     because the other says it too is no fault of either."""
     roots = (str(settings.workspace),)
@@ -195,21 +195,21 @@ def ruled(
     mine = compile_rules(own.rules, tools, roots)
     if not isinstance(theirs, Rules) or not isinstance(mine, Rules):
         found = [fault for one in (theirs, mine) if not isinstance(one, Rules) for fault in one]
-        return Faults(tuple(Fault(fault.source, 0, "rules", fault.message) for fault in found))
+        return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in found))
     counting = own.rules if trusted else own.narrowing
     sources = {(rule.kind, rule.source, rule.text) for rule in counting}
     kept = [rule for rule in mine.every if (rule.kind, rule.source, rule.text) in sources]
     return Rules((*theirs.every, *kept))
 
 
-def word_places(settings: Settings, operators: Path | None, own: Own) -> tuple[Place, ...]:
+def word_places(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:
     """Where words are looked for, in order: the trusted folder's, the operator's, the shipped ones."""
-    found: list[Place] = []
+    found: list[PromptFolder] = []
     if own.prompts:
-        found.append(Place("the workspace's, which you trust", settings.workspace / PROMPTS, own.prompts))
+        found.append(PromptFolder("the workspace's, which you trust", settings.workspace / PROMPTS, own.prompts))
     if operators is not None:
-        found.append(Place("the operator's", operators))
-    return (*found, Place("shipped", DATA / "prompts"))
+        found.append(PromptFolder("the operator's", operators))
+    return (*found, PromptFolder("shipped", DATA / "prompts"))
 
 
 def narrower(one: Budget, other: Budget) -> Budget:
@@ -221,19 +221,21 @@ def narrower(one: Budget, other: Budget) -> Budget:
     return Budget(**limits)
 
 
-def registered_twice(packs: Sequence[Pack]) -> tuple[Fault, ...]:
+def registered_twice(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
     """A pack that could put its own tool in another's place would be a way around every rule about that one."""
     owners = {tool.name: "menugate itself" for tool in CATALOG}
-    faults: list[Fault] = []
+    faults: list[ConfigFault] = []
     for pack in packs:
         for tool in pack.tools:
             if tool.name in owners:
-                faults.append(Fault(f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} has a tool of that name"))
+                faults.append(
+                    ConfigFault(f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} has a tool of that name")
+                )
             owners.setdefault(tool.name, f"the pack {pack.name}")
     return tuple(faults)
 
 
-def ceiling_set_by(found: Law, settings: Settings) -> str:
+def ceiling_set_by(found: Configuration, settings: Settings) -> str:
     """Who says how high the profile may go, in words for the person."""
     ceiling, written = found.policy.ceiling, found.library.config.max_profile
     if ceiling is Profile.UNRESTRICTED:
@@ -249,6 +251,6 @@ def lowest(one: Profile, other: Profile | None) -> Profile:
     return other if other is not None and one.covers(other) else one
 
 
-def start_posture(library: Library, settings: Settings, ceiling: Profile) -> Posture:
+def start_posture(library: ConfigFiles, settings: Settings, ceiling: Profile) -> Posture:
     usual = library.config.posture
     return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)

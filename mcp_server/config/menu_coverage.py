@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from unicodedata import normalize
 
-from mcp_server.config.faults import Fault, Findings, Place, quoted
-from mcp_server.config.menus import Draft, Drafts
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quoted
+from mcp_server.config.menus import ModeDraft, ModeDrafts
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
-from mcp_server.model.tools import READING, Effect, Hints, Later, Tool
+from mcp_server.model.tools import READING, Effect, Hints, LazyFunction, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 # The smallest of what hosts allow: some cut names off, some drop the tool without a word.
@@ -23,9 +23,9 @@ CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
 
 
 def validate_tool_coverage(
-    registered: Mapping[str, Tool], drafts: Drafts, longest_name: int = LONGEST_NAME
-) -> list[Fault]:
-    findings = Findings()
+    registered: Mapping[str, Tool], drafts: ModeDrafts, longest_name: int = LONGEST_NAME
+) -> list[ConfigFault]:
+    findings = FaultCollector()
     placed = {entry.text for draft in drafts.modes for entry in draft.tools}
     for draft in drafts.modes:
         _check_entries(draft, registered, findings)
@@ -46,18 +46,18 @@ def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[st
     return not unmapped, unmapped
 
 
-def home(tool: Tool) -> Place:
+def home(tool: Tool) -> SourceLocation:
     """Where the tool is written, for messages."""
-    if isinstance(tool.run, Later):
-        return Place(tool.run.where.partition(":")[0], key=tool.name)
+    if isinstance(tool.run, LazyFunction):
+        return SourceLocation(tool.run.where.partition(":")[0], key=tool.name)
     code = getattr(tool.run, "__code__", None)
     if code is None:
-        return Place(f"the pack of {type(tool.run).__module__}", key=tool.name)
-    return Place(code.co_filename, code.co_firstlineno, 1, tool.name)
+        return SourceLocation(f"the pack of {type(tool.run).__module__}", key=tool.name)
+    return SourceLocation(code.co_filename, code.co_firstlineno, 1, tool.name)
 
 
-def _check_entries(draft: Draft, registered: Mapping[str, Tool], findings: Findings) -> None:
-    first: dict[str, Place] = {}
+def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: FaultCollector) -> None:
+    first: dict[str, SourceLocation] = {}
     choosable = [name for name, tool in registered.items() if not _is_always_there(tool)]
     for entry in draft.tools:
         name, tool = entry.text, registered.get(entry.text)
@@ -70,7 +70,7 @@ def _check_entries(draft: Draft, registered: Mapping[str, Tool], findings: Findi
         first.setdefault(name, entry.place)
 
 
-def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], findings: Findings) -> None:
+def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], findings: FaultCollector) -> None:
     strangers = [name for name in placed if name not in registered]
     for name, tool in registered.items():
         if name not in placed and not _is_always_there(tool):
@@ -78,15 +78,15 @@ def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], f
             findings.add(home(tool), message, name, strangers)
 
 
-def _check_none_empty(drafts: Collection[Draft], findings: Findings) -> None:
+def _check_none_empty(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
     for draft in drafts:
         if not draft.tools:
             findings.add(draft.name.place, f"the mode `{draft.name.text}` has no tools; give it some or take it away")
 
 
-def _check_reachable(drafts: Collection[Draft], findings: Findings) -> None:
+def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
     """Two modes that answer to the same word can neither of them be entered by it."""
-    owners: dict[str, Draft] = {}
+    owners: dict[str, ModeDraft] = {}
     for draft in drafts:
         for word in (draft.name, *filter(None, [draft.texts.get("title")]), *draft.triggers):
             spoken = _as_typed(word.text)
@@ -104,7 +104,7 @@ def _as_typed(word: str) -> str:
     return " ".join(normalize("NFKC", word).casefold().split())
 
 
-def _check_names(registered: Mapping[str, Tool], longest: int, findings: Findings) -> None:
+def _check_names(registered: Mapping[str, Tool], longest: int, findings: FaultCollector) -> None:
     sounding: dict[str, str] = {_sound(name): name for name in sorted(ALWAYS_THERE)}
     for key, tool in registered.items():
         name = tool.name

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_server.config.faults import Fault, Findings, Place, quoted
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quoted
 from mcp_server.config.reader import Fields, Leaf, read
-from mcp_server.config.shapes import Key, ListOf, Record, Whole, Words, fit, leaf, leaves, number
+from mcp_server.config.shapes import IntField, KeySpec, LineField, ListField, RecordField, fit, leaf, leaves, number
 from mcp_server.model.menus import Mode
 
 TABLES = ("stages.yaml", "hosts.yaml")
@@ -24,45 +24,45 @@ CARRYING = ("", "name", "extends", "tools", "add")
 OWN = ("title", "when")
 """What a mode never takes from the one it extends: nobody could tell the two apart."""
 
-NAME = Words(
+NAME = LineField(
     40, r"(?!root$)[a-z][a-z0-9]*([_-][a-z0-9]+)*", "lower-case letters, digits, single `-` or `_`, not `root`"
 )
-TOOL = Words(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
-TITLE = Words(40, r".*[^0-9].*", "more than a number")
-SENTENCE = Words(240, r".*\.", "a sentence that ends with a full stop")
-CLAUSE = Words(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")
-TRIGGERS = ListOf(Words(40, r".*[^0-9].*", "more than a number"), most=20)
-TOOLS = ListOf(TOOL, least=1, most=1000)
+TOOL = LineField(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
+TITLE = LineField(40, r".*[^0-9].*", "more than a number")
+SENTENCE = LineField(240, r".*\.", "a sentence that ends with a full stop")
+CLAUSE = LineField(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")
+TRIGGERS = ListField(LineField(40, r".*[^0-9].*", "more than a number"), most=20)
+TOOLS = ListField(TOOL, least=1, most=1000)
 
 TEXTS = {
-    "title": Key(TITLE, "what people see instead of the name", required=True),
-    "role": Key(SENTENCE, "one sentence: who the reader is in this mode", required=True),
-    "goal": Key(SENTENCE, "one sentence: what is to be reached", required=True),
-    "offers": Key(SENTENCE, "one sentence: what the tools can do", required=True),
-    "when": Key(CLAUSE, "when to use it, as what follows `Use it`; shown beside the name at ROOT", required=True),
-    "remember": Key(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
+    "title": KeySpec(TITLE, "what people see instead of the name", required=True),
+    "role": KeySpec(SENTENCE, "one sentence: who the reader is in this mode", required=True),
+    "goal": KeySpec(SENTENCE, "one sentence: what is to be reached", required=True),
+    "offers": KeySpec(SENTENCE, "one sentence: what the tools can do", required=True),
+    "when": KeySpec(CLAUSE, "when to use it, as what follows `Use it`; shown beside the name at ROOT", required=True),
+    "remember": KeySpec(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
 }
-ORDER = Key(Whole(1, LAST), f"where the mode stands on the menu, smaller first; {LAST} if left out")
-MORE = Key(TRIGGERS, "further words that enter the mode")
+ORDER = KeySpec(IntField(1, LAST), f"where the mode stands on the menu, smaller first; {LAST} if left out")
+MORE = KeySpec(TRIGGERS, "further words that enter the mode")
 CHANGES = {
-    "add": Key(TOOLS, "tools put after those that are there"),
-    "remove": Key(TOOLS, "tools taken away"),
+    "add": KeySpec(TOOLS, "tools put after those that are there"),
+    "remove": KeySpec(TOOLS, "tools taken away"),
 }
 
-WHOLE = Record(
+WHOLE = RecordField(
     {
-        "name": Key(NAME, "what `menu_enter` is called with", required=True),
+        "name": KeySpec(NAME, "what `menu_enter` is called with", required=True),
         **TEXTS,
         "order": ORDER,
         "triggers": MORE,
-        "tools": Key(TOOLS, "the tools, in the order they are listed", required=True),
+        "tools": KeySpec(TOOLS, "the tools, in the order they are listed", required=True),
     },
     "A mode.",
 )
-DERIVED = Record(
+DERIVED = RecordField(
     {
-        "name": Key(NAME, "the new mode's name", required=True),
-        "extends": Key(NAME, "the mode whose tools and texts this one begins with", required=True),
+        "name": KeySpec(NAME, "the new mode's name", required=True),
+        "extends": KeySpec(NAME, "the mode whose tools and texts this one begins with", required=True),
         **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
         "order": ORDER,
         "triggers": MORE,
@@ -70,9 +70,9 @@ DERIVED = Record(
     },
     "A new mode that begins with another's tools and texts.",
 )
-CHANGE = Record(
+CHANGE = RecordField(
     {
-        "extends": Key(NAME, "the mode that is changed", required=True),
+        "extends": KeySpec(NAME, "the mode that is changed", required=True),
         "triggers": MORE,
         **CHANGES,
     },
@@ -81,7 +81,7 @@ CHANGE = Record(
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ModeDraft:
     """A mode as the files have it, every word with its place."""
 
     name: Leaf
@@ -101,13 +101,13 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafts:
-    modes: tuple[Draft, ...]
+class ModeDrafts:
+    modes: tuple[ModeDraft, ...]
     complete: bool
     """False when a file lost tools to a fault, so that a tool in no menu may only seem to be in none."""
 
 
-def drafts_in(folders: Sequence[Path], findings: Findings) -> Drafts:
+def drafts_in(folders: Sequence[Path], findings: FaultCollector) -> ModeDrafts:
     """The modes of all folders, in menu order. The first folder is the shipped one."""
     before = findings.mark()
     pages = [
@@ -120,31 +120,32 @@ def drafts_in(folders: Sequence[Path], findings: Findings) -> Drafts:
     complete = not any(_cost_tools(fault) for fault in findings.since(before))
     for draft in drafts:
         _measure(draft, findings)
-    return Drafts(tuple(sorted(drafts, key=lambda draft: draft.order)), complete)
+    return ModeDrafts(tuple(sorted(drafts, key=lambda draft: draft.order)), complete)
 
 
-def _cost_tools(fault: Fault) -> bool:
+def _cost_tools(fault: ConfigFault) -> bool:
     """Could this fault have taken tools off a menu? One without a key is about the whole file."""
     return fault.key.split("[")[0] in CARRYING or fault.nearest in CARRYING[1:]
 
 
-def _pages(folder: Path, shipped: bool, findings: Findings) -> list[Fields]:
+def _pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[Fields]:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
-        findings.add(Place(str(folder)), f"the menus folder cannot be read: {reason}")
+        findings.add(SourceLocation(str(folder)), f"the menus folder cannot be read: {reason}")
         return []
     files = [name for name in names if not name.startswith(".") and not (shipped and name in TABLES)]
     if len(files) > MOST_FILES:
-        findings.add(Place(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
+        findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
     return [page for name in files[:MOST_FILES] if (page := _page(folder / name, findings)) is not None]
 
 
-def _page(path: Path, findings: Findings) -> Fields | None:
+def _page(path: Path, findings: FaultCollector) -> Fields | None:
     if path.name in TABLES:
         findings.add(
-            Place(str(path)), "this table is menugate's own; hosts are added under `hosts` in the configuration"
+            SourceLocation(str(path)),
+            "this table is menugate's own; hosts are added under `hosts` in the configuration",
         )
         return None
     node = read(path, findings)
@@ -155,18 +156,18 @@ def _page(path: Path, findings: Findings) -> Fields | None:
     return fitting if isinstance(fitting, Fields) else None
 
 
-def _no_mode(place: Place, findings: Findings) -> None:
+def _no_mode(place: SourceLocation, findings: FaultCollector) -> None:
     findings.add(place, "a mode is written as `key: value` lines, beginning with `name: ...`")
 
 
 class _Shelf:
     """The pages by the mode they are about."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: FaultCollector) -> None:
         self._findings = findings
         self._pages: dict[str, Fields] = {}
         self._changes: dict[str, list[Fields]] = {}
-        self._drafts: dict[str, Draft | None] = {}
+        self._drafts: dict[str, ModeDraft | None] = {}
 
     def put(self, page: Fields) -> None:
         name, parent = leaf(page, "name"), leaf(page, "extends")
@@ -181,7 +182,7 @@ class _Shelf:
             return
         self._pages[name.text] = page
 
-    def resolved(self) -> list[Draft]:
+    def resolved(self) -> list[ModeDraft]:
         for name, changes in self._changes.items():
             if name not in self._pages:
                 for change in changes:
@@ -195,7 +196,7 @@ class _Shelf:
             message = f"there is no mode {quoted(parent.text)} to extend"
             self._findings.add(parent.place, message, parent.text, self._pages)
 
-    def _resolve(self, name: str, way: tuple[str, ...]) -> Draft | None:
+    def _resolve(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
         if name not in self._drafts:
             draft = self._begin(self._pages[name], (*way, name))
             for change in self._changes.get(name, ()) if draft else ():
@@ -203,14 +204,14 @@ class _Shelf:
             self._drafts[name] = draft
         return self._drafts[name]
 
-    def _begin(self, page: Fields, way: tuple[str, ...]) -> Draft | None:
+    def _begin(self, page: Fields, way: tuple[str, ...]) -> ModeDraft | None:
         name, parent = leaf(page, "name"), leaf(page, "extends")
         if name is None or ("extends" in page.keys and parent is None):
             return None
         texts = {text: word for text in TEXTS if (word := leaf(page, text)) is not None}
         order = number(page, "order") or LAST
         if parent is None:
-            return Draft(name, texts, leaves(page, "triggers"), leaves(page, "tools"), order)
+            return ModeDraft(name, texts, leaves(page, "triggers"), leaves(page, "tools"), order)
         if parent.text in way:
             circle = " -> ".join((*way[way.index(parent.text) :], parent.text))
             self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
@@ -222,9 +223,9 @@ class _Shelf:
         if begun is None:
             return None
         taken = {text: word for text, word in begun.texts.items() if text not in OWN}
-        return self._changed(Draft(name, taken | texts, (), begun.tools, order), page)
+        return self._changed(ModeDraft(name, taken | texts, (), begun.tools, order), page)
 
-    def _changed(self, draft: Draft, page: Fields) -> Draft:
+    def _changed(self, draft: ModeDraft, page: Fields) -> ModeDraft:
         there = {tool.text for tool in draft.tools}
         gone: set[str] = set()
         for tool in leaves(page, "remove"):
@@ -240,7 +241,7 @@ class _Shelf:
         )
 
 
-def _measure(draft: Draft, findings: Findings) -> None:
+def _measure(draft: ModeDraft, findings: FaultCollector) -> None:
     mode = draft.finished
     if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
         length = len(mode.description)

@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from mcp_server.config.load import Law, lowest, narrower
-from mcp_server.config.operator import Config
-from mcp_server.config.workspace import Own
-from mcp_server.model.policy import Kind, Policy, Rule, Rules, RuleText
-from mcp_server.model.posture import Choice, Profile
+from mcp_server.config.load import Configuration, lowest, narrower
+from mcp_server.config.operator import OperatorConfig
+from mcp_server.config.workspace import WorkspaceConfig
+from mcp_server.model.policy import Policy, Rule, RuleKind, Rules, RuleText
+from mcp_server.model.posture import PostureChoice, Profile
 
 Ruled = TypeVar("Ruled", Rule, RuleText)
 
 
-def covers(one: Config | Own, other: Config | Own) -> bool:
+def covers(one: OperatorConfig | WorkspaceConfig, other: OperatorConfig | WorkspaceConfig) -> bool:
     """Does the one forbid whatever the other forbids?"""
     (forbids, allows), (forbade, allowed) = sorted_out(one.rules), sorted_out(other.rules)
     low = lowest(one.max_profile, other.max_profile) is one.max_profile
-    rest = [(each.posture, each.tokens) for each in (one, other) if isinstance(each, Config)]
+    rest = [(each.posture, each.tokens) for each in (one, other) if isinstance(each, OperatorConfig)]
     alike = len({repr(each) for each in rest}) < 2
     low = low and narrower(one.budget, other.budget) == one.budget
     return forbade <= forbids and allows <= allowed and low and alike
 
 
-def together(laws: Sequence[Law]) -> Law:
+def together(laws: Sequence[Configuration]) -> Configuration:
     """The last of these under whatever any of them forbids; only what all of them allow is allowed."""
     found = laws[0]
     for now in laws[1:]:
@@ -41,7 +41,7 @@ def together(laws: Sequence[Law]) -> Law:
             tokens=tuple(tokens),
         )
         policy = both(found.policy, now.policy)
-        least = Choice(claims=Choice.whole(found.posture).axes).over(now.posture)
+        least = PostureChoice(claims=PostureChoice.whole(found.posture).axes).over(now.posture)
         found = replace(
             now,
             library=replace(now.library, config=config),
@@ -62,14 +62,16 @@ def both(one: Policy, other: Policy) -> Policy:
 def of_both(one: Sequence[Ruled], other: Sequence[Ruled]) -> tuple[Ruled, ...]:
     """A rule that stands in both is the other's: its line is where it stands now."""
     (_, allowed), (known, _) = sorted_out(one), sorted_out(other)
-    kept = [rule for rule in one if rule.kind is not Kind.ALLOW and (rule.kind, rule.text) not in known]
-    return (*kept, *(rule for rule in other if rule.kind is not Kind.ALLOW or (rule.kind, rule.text) in allowed))
+    kept = [rule for rule in one if rule.kind is not RuleKind.ALLOW and (rule.kind, rule.text) not in known]
+    return (*kept, *(rule for rule in other if rule.kind is not RuleKind.ALLOW or (rule.kind, rule.text) in allowed))
 
 
-def sorted_out(rules: Sequence[Rule | RuleText]) -> tuple[frozenset[tuple[Kind, str]], frozenset[tuple[Kind, str]]]:
+def sorted_out(
+    rules: Sequence[Rule | RuleText],
+) -> tuple[frozenset[tuple[RuleKind, str]], frozenset[tuple[RuleKind, str]]]:
     """What forbids, and what allows."""
     every = [(rule.kind, rule.text) for rule in rules]
     return (
-        frozenset(one for one in every if one[0] is not Kind.ALLOW),
-        frozenset(one for one in every if one[0] is Kind.ALLOW),
+        frozenset(one for one in every if one[0] is not RuleKind.ALLOW),
+        frozenset(one for one in every if one[0] is RuleKind.ALLOW),
     )

@@ -4,23 +4,23 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.config.faults import Findings, Place, quoted
+from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
 from mcp_server.config.hosts import rows
 from mcp_server.config.operator_schema import CONFIG, MEGABYTE
 from mcp_server.config.reader import Fields, Leaf, parse, read
 from mcp_server.config.review import reviewing_in
 from mcp_server.config.shapes import fit, flag, items, leaf, leaves, number, records, text
-from mcp_server.model.approvals import Approvals
+from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
 from mcp_server.model.menus import Host, Listing
-from mcp_server.model.policy import Budget, Folding, Kind, Reviewing, RuleText
+from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText, SummaryLimits
 from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
-from mcp_server.model.processes import Limits, Sandboxing
+from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 from mcp_server.model.tools import Effect
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class HttpToken:
     """A bearer token that proves who somebody is, kept as its SHA-256 so that the file opens nobody's door."""
 
     principal: str
@@ -29,7 +29,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class OperatorConfig:
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
     posture: Posture = field(default_factory=Posture)
@@ -40,30 +40,30 @@ class Config:
     hosts: tuple[Host, ...] = ()
     listing: Listing | None = None
     """None leaves the choice to era, transport and host."""
-    approvals: Approvals = Approvals.ELICIT
-    folding: Folding = field(default_factory=Folding)
+    approvals: ApprovalChannel = ApprovalChannel.ELICIT
+    folding: SummaryLimits = field(default_factory=SummaryLimits)
     out_of_band: frozenset[str] = frozenset()
     """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
-    sandbox: Sandboxing = Sandboxing.PREFERRED
-    limits: Limits = field(default_factory=Limits)
+    sandbox: SandboxPolicy = SandboxPolicy.PREFERRED
+    limits: ProcessLimits = field(default_factory=ProcessLimits)
     network: Destinations = field(default_factory=lambda: destinations(USUAL))
     """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     review: Reviewing | None = None
     """None where no model is asked about a run that is over."""
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[HttpToken, ...] = ()
     health: OnFailure = OnFailure.ASK
 
 
-def config_in(path: Path, findings: Findings, tools: Collection[str], said: str | None = None) -> Config:
+def config_in(path: Path, findings: FaultCollector, tools: Collection[str], said: str | None = None) -> OperatorConfig:
     """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
     is taken for what the file says, where somebody has read it before."""
     node = read(path, findings) if said is None else parse(said, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
-        return Config()
+        return OperatorConfig()
     ceiling = Profile(text(fields, "max_profile") or Profile.UNRESTRICTED)
     listing = text(fields, "listing")
-    return Config(
+    return OperatorConfig(
         rules=rules_in(fields),
         max_profile=ceiling,
         posture=_posture(fields, ceiling, findings),
@@ -73,21 +73,21 @@ def config_in(path: Path, findings: Findings, tools: Collection[str], said: str 
         hosts=rows(records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         health=OnFailure(text(fields, "health") or OnFailure.ASK),
-        approvals=Approvals(text(fields, "approvals") or Approvals.ELICIT),
+        approvals=ApprovalChannel(text(fields, "approvals") or ApprovalChannel.ELICIT),
         folding=_folding(fields),
         out_of_band=_out_of_band(fields, tools, findings),
-        sandbox=Sandboxing(text(fields, "sandbox") or Sandboxing.PREFERRED),
+        sandbox=SandboxPolicy(text(fields, "sandbox") or SandboxPolicy.PREFERRED),
         limits=_limits(fields),
         network=_network(fields, findings),
         review=reviewing_in(fields, findings),
         tokens=tuple(
-            Token(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
+            HttpToken(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
             for one in records(fields, "tokens")
         ),
     )
 
 
-def _network(fields: Fields, findings: Findings) -> Destinations:
+def _network(fields: Fields, findings: FaultCollector) -> Destinations:
     found = fields.fields.get("network")
     if not isinstance(found, Fields) or "allow" not in found.fields:
         return destinations(USUAL)
@@ -100,7 +100,7 @@ def _network(fields: Fields, findings: Findings) -> Destinations:
     return Destinations(tuple(good))
 
 
-def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> frozenset[str]:
+def _out_of_band(fields: Fields, tools: Collection[str], findings: FaultCollector) -> frozenset[str]:
     chosen = fields.fields.get("approvals")
     named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
     known = (*(effect.value for effect in Effect), *tools)
@@ -110,7 +110,7 @@ def _out_of_band(fields: Fields, tools: Collection[str], findings: Findings) -> 
     return frozenset(one.text for one in named)
 
 
-def _prompts(path: Path, fields: Fields, findings: Findings) -> Path | None:
+def _prompts(path: Path, fields: Fields, findings: FaultCollector) -> Path | None:
     named = leaf(fields, "prompts")
     if named is None:
         return None
@@ -124,11 +124,11 @@ def rules_in(fields: Fields) -> tuple[RuleText, ...]:
     lists = fields.fields.get("rules")
     if not isinstance(lists, Fields):
         return ()
-    found = [_rule(kind, entry) for kind in Kind for entry in items(lists, kind.value)]
+    found = [_rule(kind, entry) for kind in RuleKind for entry in items(lists, kind.value)]
     return tuple(rule for rule in found if rule is not None)
 
 
-def _rule(kind: Kind, entry: object) -> RuleText | None:
+def _rule(kind: RuleKind, entry: object) -> RuleText | None:
     match entry:
         case Leaf():
             return RuleText(kind, entry.text, entry.place.source)
@@ -146,7 +146,7 @@ def _rule(kind: Kind, entry: object) -> RuleText | None:
             return None
 
 
-def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
+def _posture(fields: Fields, ceiling: Profile, findings: FaultCollector) -> Posture:
     usual = Posture()
     chosen = leaf(fields, "profile")
     profile = Profile(chosen.text) if chosen else usual.profile
@@ -164,22 +164,22 @@ def _posture(fields: Fields, ceiling: Profile, findings: Findings) -> Posture:
 
 def _below(fields: Fields, key: str) -> Fields:
     found = fields.fields.get(key)
-    return found if isinstance(found, Fields) else Fields(Place(""))
+    return found if isinstance(found, Fields) else Fields(SourceLocation(""))
 
 
-def _limits(fields: Fields) -> Limits:
-    given, usual = _below(fields, "limits"), Limits()
+def _limits(fields: Fields) -> ProcessLimits:
+    given, usual = _below(fields, "limits"), ProcessLimits()
     memory, file = number(given, "memory_mb"), number(given, "file_mb")
-    return Limits(
+    return ProcessLimits(
         processes=number(given, "processes") or usual.processes,
         memory=memory * MEGABYTE if memory else usual.memory,
         file=file * MEGABYTE if file else usual.file,
     )
 
 
-def _folding(fields: Fields) -> Folding:
-    given, usual = _below(fields, "summary"), Folding()
-    return Folding(
+def _folding(fields: Fields) -> SummaryLimits:
+    given, usual = _below(fields, "summary"), SummaryLimits()
+    return SummaryLimits(
         messages=number(given, "messages") or usual.messages,
         tokens=number(given, "tokens") or usual.tokens,
         keep=number(given, "keep") or usual.keep,

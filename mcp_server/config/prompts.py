@@ -17,12 +17,12 @@ KEY = re.compile(r"[a-z0-9_]{1,40}(?:/[a-z0-9_]{1,40}){0,3}")
 LARGEST = 32 * 1024
 
 
-class Unspeakable(Exception):
+class PromptError(Exception):
     """The words cannot be said; the message tells what is wrong and names the places that were searched."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PromptFolder:
     """One folder of words, as a person would name it."""
 
     name: str
@@ -32,8 +32,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Words:
-    places: Sequence[Place]
+class Prompts:
+    places: Sequence[PromptFolder]
     _read: dict[str, str] = field(default_factory=dict[str, str], init=False, repr=False, compare=False)
     _keys: dict[Path, frozenset[str]] = field(
         default_factory=dict[Path, frozenset[str]], init=False, repr=False, compare=False
@@ -45,11 +45,11 @@ class Words:
         text = self.text(key)
         if unknown := unknown_in(text):
             known = ", ".join(VARIABLES)
-            raise Unspeakable(
+            raise PromptError(
                 f"the prompt `{key}` asks for `{{{{{unknown[0]}}}}}`, and there are only {known}. {self._searched(key)}"
             )
         if missing := missing_in(text, given):
-            raise Unspeakable(
+            raise PromptError(
                 f"the prompt `{key}` needs a value for {', '.join(f'`{name}`' for name in missing)}, and there is none."
                 f" {self._searched(key)}"
             )
@@ -69,15 +69,15 @@ class Words:
         found = {key for place in self.places for key in self._in(place)}
         return tuple(sorted(found))
 
-    def origin(self, key: str) -> Place:
+    def origin(self, key: str) -> PromptFolder:
         """The place whose words count."""
         _check(key)
         for place in self.places:
             if key in self._in(place):
                 return place
-        raise Unspeakable(f"there is no prompt `{key[:80]}`. {self._searched(key)}")
+        raise PromptError(f"there is no prompt `{key[:80]}`. {self._searched(key)}")
 
-    def _in(self, place: Place) -> frozenset[str]:
+    def _in(self, place: PromptFolder) -> frozenset[str]:
         if place.texts is not None:
             return frozenset(place.texts)
         if place.folder not in self._keys:
@@ -88,7 +88,7 @@ class Words:
         place = self.origin(key)
         text = place.texts[key] if place.texts is not None else self._file(place.folder / f"{key}.md", key)
         if not text.strip():
-            raise Unspeakable(f"the prompt `{key}` is empty in {place.folder}. {self._searched(key)}")
+            raise PromptError(f"the prompt `{key}` is empty in {place.folder}. {self._searched(key)}")
         return text.strip()
 
     def _file(self, path: Path, key: str) -> str:
@@ -97,7 +97,7 @@ class Words:
         except (OSError, UnicodeDecodeError):
             text = None
         if text is None:
-            raise Unspeakable(
+            raise PromptError(
                 f"the prompt `{key}` cannot be read: {path} is not a readable text of at most {LARGEST // 1024} KB."
                 f" {self._searched(key)}"
             )
@@ -110,7 +110,7 @@ class Words:
 
 def _check(key: str) -> None:
     if not KEY.fullmatch(key):
-        raise Unspeakable(
+        raise PromptError(
             f"`{key[:80]}` is no key of a prompt; a key is written like `agent/delivery_gate`: small letters, digits,"
             " `_`, and `/` between them."
         )

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from mcp_server.config.faults import Findings, Place, quoted
+from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
 
 if TYPE_CHECKING:
     from yaml import Event
@@ -33,27 +33,27 @@ class Leaf:
     text: str
     plain: bool
     """Not in quotes, so that `true` is a boolean and `5` a number."""
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
     items: tuple["Node", ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    place: Place
+    place: SourceLocation
     fields: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
-    keys: dict[str, Place] = field(default_factory=dict[str, Place])
+    keys: dict[str, SourceLocation] = field(default_factory=dict[str, SourceLocation])
     """Where each key stands, which is where a fault about the key is reported."""
 
 
 Node: TypeAlias = Leaf | Items | Fields
 
 
-class Kind(Enum):
+class ScalarKind(Enum):
     """What a plain value is, named as a person would."""
 
     TEXT = "a text"
@@ -64,13 +64,13 @@ class Kind(Enum):
     UNSURE = "a word that some programs read as true or false"
 
 
-PLAIN: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (Kind.NOTHING, re.compile(r"~|null|Null|NULL|")),
-    (Kind.YES_OR_NO, re.compile(r"true|True|TRUE|false|False|FALSE")),
-    (Kind.UNSURE, re.compile(r"(?i:y|n|yes|no|on|off)")),
-    (Kind.WHOLE, re.compile(r"[-+]?[0-9]+")),
+PLAIN: tuple[tuple[ScalarKind, re.Pattern[str]], ...] = (
+    (ScalarKind.NOTHING, re.compile(r"~|null|Null|NULL|")),
+    (ScalarKind.YES_OR_NO, re.compile(r"true|True|TRUE|false|False|FALSE")),
+    (ScalarKind.UNSURE, re.compile(r"(?i:y|n|yes|no|on|off)")),
+    (ScalarKind.WHOLE, re.compile(r"[-+]?[0-9]+")),
     (
-        Kind.NUMBER,
+        ScalarKind.NUMBER,
         re.compile(
             r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|0o[0-7]+|0x[0-9a-fA-F]+"
         ),
@@ -78,21 +78,21 @@ PLAIN: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 
 
-def kind(leaf: Leaf) -> Kind:
+def kind(leaf: Leaf) -> ScalarKind:
     if not leaf.plain:
-        return Kind.TEXT
-    return next((kind for kind, pattern in PLAIN if pattern.fullmatch(leaf.text)), Kind.TEXT)
+        return ScalarKind.TEXT
+    return next((kind for kind, pattern in PLAIN if pattern.fullmatch(leaf.text)), ScalarKind.TEXT)
 
 
-def read(path: Path, findings: Findings) -> Node | None:
+def read(path: Path, findings: FaultCollector) -> Node | None:
     """The one document in the file. None after a fault that leaves nothing to go on with."""
     text = contents(path, findings)
     return None if text is None else parse(text, str(path), findings)
 
 
-def contents(path: Path, findings: Findings) -> str | None:
+def contents(path: Path, findings: FaultCollector) -> str | None:
     """The text of the file. None after a fault that leaves nothing to go on with."""
-    nowhere = Place(str(path))
+    nowhere = SourceLocation(str(path))
     try:
         data = _bytes(path)
     except OSError as error:
@@ -108,7 +108,7 @@ def contents(path: Path, findings: Findings) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        findings.add(Place(str(path), line), "this is not UTF-8 text; save the file as UTF-8")
+        findings.add(SourceLocation(str(path), line), "this is not UTF-8 text; save the file as UTF-8")
         return None
 
 
@@ -121,13 +121,15 @@ def _bytes(path: Path) -> bytes | None:
         return file.read(LARGEST + 1)
 
 
-def parse(text: str, file: str, findings: Findings, pure: bool = False) -> Node | None:
+def parse(text: str, file: str, findings: FaultCollector, pure: bool = False) -> Node | None:
     """What `text` says. `pure` takes the parser that is there where libyaml is not."""
     import yaml
 
     if found := UNSEEN.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        findings.add(Place(file, line), f"there is an unseen character ({ord(found.group()):#06x}); take it out")
+        findings.add(
+            SourceLocation(file, line), f"there is an unseen character ({ord(found.group()):#06x}); take it out"
+        )
         return None
     loader = yaml.SafeLoader if pure else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     events = cast("Iterator[Event]", yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType]  # the stub leaves out what a stream is
@@ -136,12 +138,12 @@ def parse(text: str, file: str, findings: Findings, pure: bool = False) -> Node 
         return builder.document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
+        place = SourceLocation(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
         began = error.context_mark.line + 1 if error.context_mark else place.line
         findings.add(place, _in_words(error.problem or "", text, place.line, began))
     except (yaml.YAMLError, ValueError, OverflowError):
         # The second and third: what the pure parser lets through from `chr` and `int` on absurd escapes.
-        findings.add(Place(file), "this is not YAML: it contains a character that cannot be")
+        findings.add(SourceLocation(file), "this is not YAML: it contains a character that cannot be")
     except _Hopeless:
         pass
     return None
@@ -163,7 +165,7 @@ class _Hopeless(Exception):
 
 
 class _Builder:
-    def __init__(self, events: Iterator["Event"], file: str, findings: Findings) -> None:
+    def __init__(self, events: Iterator["Event"], file: str, findings: FaultCollector) -> None:
         self._events = events
         self._file = file
         self._findings = findings
@@ -171,7 +173,7 @@ class _Builder:
     def document(self) -> Node | None:
         import yaml
 
-        node: Node | None = Fields(Place(self._file, 1, 1))
+        node: Node | None = Fields(SourceLocation(self._file, 1, 1))
         seen = 0
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -203,13 +205,13 @@ class _Builder:
             return self._items(place, depth)
         return self._fields(place, depth)
 
-    def _leaf(self, text: str, plain: bool, place: Place) -> Leaf | None:
+    def _leaf(self, text: str, plain: bool, place: SourceLocation) -> Leaf | None:
         if "\r" in text or UNSEEN.search(text):
             self._findings.add(place, "the value contains an unseen character, written as an escape; take it out")
             return None
         return Leaf(text, plain, place)
 
-    def _items(self, place: Place, depth: int) -> Items:
+    def _items(self, place: SourceLocation, depth: int) -> Items:
         import yaml
 
         items: list[Node] = []
@@ -219,7 +221,7 @@ class _Builder:
                 items.append(node)
         return Items(tuple(items), place)
 
-    def _fields(self, place: Place, depth: int) -> Fields:
+    def _fields(self, place: SourceLocation, depth: int) -> Fields:
         import yaml
 
         found = Fields(place)
@@ -241,7 +243,7 @@ class _Builder:
     def _key(self, event: "Event", parent: str, depth: int) -> str | None:
         node = self._node(event, parent, depth + 1)
         if isinstance(node, Leaf):
-            if kind(node) is Kind.TEXT:
+            if kind(node) is ScalarKind.TEXT:
                 return node.text
             shown = quoted(node.text) if node.text else "nothing"
             self._findings.add(node.place, f"a key is a text, and {shown} is {kind(node).value}; put it in quotes")
@@ -253,7 +255,7 @@ class _Builder:
         while not isinstance(event := next(self._events), end):
             yield event
 
-    def _refuse_decoration(self, event: "Event", place: Place) -> None:
+    def _refuse_decoration(self, event: "Event", place: SourceLocation) -> None:
         tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
         if tag is not None:
             self._findings.add(place, f"tags are not read here; take {quoted(str(tag))} out")
@@ -264,6 +266,6 @@ class _Builder:
         self._findings.add(self._at(event, key), message)
         raise _Hopeless
 
-    def _at(self, event: "Event", key: str = "") -> Place:
+    def _at(self, event: "Event", key: str = "") -> SourceLocation:
         mark = event.start_mark
-        return Place(self._file, mark.line + 1, mark.column + 1, key)
+        return SourceLocation(self._file, mark.line + 1, mark.column + 1, key)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from mcp_server.config.faults import Findings, quoted
+from mcp_server.config.faults import FaultCollector, quoted
 from mcp_server.config.reader import Fields, Leaf
 from mcp_server.config.shapes import leaf, number, text
 from mcp_server.model.destinations import destination
@@ -15,7 +15,7 @@ REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 LIKE = "write it as `https://host/v1/chat/completions`"
 
 
-def reviewing_in(fields: Fields, findings: Findings) -> Reviewing | None:
+def reviewing_in(fields: Fields, findings: FaultCollector) -> Reviewing | None:
     found = fields.fields.get("review")
     if not isinstance(found, Fields):
         return None
@@ -29,7 +29,7 @@ def reviewing_in(fields: Fields, findings: Findings) -> Reviewing | None:
     return replace(wish, patience=patience) if patience else wish
 
 
-def _place(endpoint: Leaf, findings: Findings) -> tuple[str, int] | None:
+def _place(endpoint: Leaf, findings: FaultCollector) -> tuple[str, int] | None:
     """Host and port of the address, which is not repeated as a whole: it may hold what is meant to stay secret."""
     try:
         parts = urlsplit(endpoint.text)
@@ -51,7 +51,7 @@ def _place(endpoint: Leaf, findings: Findings) -> tuple[str, int] | None:
     return host, port
 
 
-def _key(key: Leaf | None, findings: Findings) -> str:
+def _key(key: Leaf | None, findings: FaultCollector) -> str:
     if key is None:
         return ""
     found = REFERENCE.fullmatch(key.text)

@@ -5,7 +5,16 @@ from typing import Any
 from mcp_server.config.hosts import HOSTS
 from mcp_server.config.menus import CHANGE, DERIVED, WHOLE
 from mcp_server.config.operator_schema import CONFIG
-from mcp_server.config.shapes import Choice, Flag, ListOf, Record, Shape, TextOr, Whole, Words
+from mcp_server.config.shapes import (
+    BoolField,
+    EnumField,
+    IntField,
+    LineField,
+    ListField,
+    RecordField,
+    Shape,
+    TextOrField,
+)
 from mcp_server.config.stages import STAGES
 
 # The dialect that editors' YAML plugins speak.
@@ -29,9 +38,9 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 def as_schema(shape: Shape) -> dict[str, Any]:
     match shape:
-        case Record():
+        case RecordField():
             return _record(shape)
-        case ListOf():
+        case ListField():
             least = {"minItems": shape.least} if shape.least else {}
             return {
                 "type": "array",
@@ -39,20 +48,20 @@ def as_schema(shape: Shape) -> dict[str, Any]:
                 "uniqueItems": True,
                 "maxItems": shape.most,
             } | least
-        case TextOr():
+        case TextOrField():
             return {"anyOf": [as_schema(shape.text), as_schema(shape.record)]}
-        case Words():
+        case LineField():
             pattern = {"pattern": f"^(?:{shape.pattern})$"} if shape.pattern else {}
             return {"type": "string", "minLength": 1, "maxLength": shape.most} | pattern
-        case Choice():
+        case EnumField():
             return {"type": "string", "enum": [str(name) for name in shape.names]}
-        case Whole():
+        case IntField():
             return {"type": "integer", "minimum": shape.least, "maximum": shape.most}
-        case Flag():
+        case BoolField():
             return {"type": "boolean"}
 
 
-def _record(shape: Record) -> dict[str, Any]:
+def _record(shape: RecordField) -> dict[str, Any]:
     required = [name for name, key in shape.keys.items() if key.required]
     return (
         {"type": "object"}

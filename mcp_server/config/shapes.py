@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from mcp_server.config.faults import Findings, quoted
-from mcp_server.config.reader import Fields, Items, Kind, Leaf, Node, kind
+from mcp_server.config.faults import FaultCollector, quoted
+from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, kind
 
 
-class Words(NamedTuple):
+class LineField(NamedTuple):
     """A text of one line."""
 
     most: int
@@ -23,24 +23,24 @@ class Words(NamedTuple):
     """What the pattern asks for, in words."""
 
 
-class Whole(NamedTuple):
+class IntField(NamedTuple):
     """A whole number."""
 
     least: int
     most: int
 
 
-class Flag(NamedTuple):
+class BoolField(NamedTuple):
     """`true` or `false`."""
 
 
-class Choice(NamedTuple):
+class EnumField(NamedTuple):
     """One of these names."""
 
     names: tuple[str, ...]
 
 
-class ListOf(NamedTuple):
+class ListField(NamedTuple):
     """A list in which nothing stands twice."""
 
     item: "Shape"
@@ -48,47 +48,47 @@ class ListOf(NamedTuple):
     most: int = 1000
 
 
-class Key(NamedTuple):
+class KeySpec(NamedTuple):
     shape: "Shape"
     says: str
     """What the key is for; editors show it."""
     required: bool = False
 
 
-class Record(NamedTuple):
-    keys: Mapping[str, Key]
+class RecordField(NamedTuple):
+    keys: Mapping[str, KeySpec]
     says: str = ""
 
 
-class TextOr(NamedTuple):
+class TextOrField(NamedTuple):
     """A text, or a record that says more."""
 
-    text: Words
-    record: Record
+    text: LineField
+    record: RecordField
 
 
-Shape: TypeAlias = Words | Whole | Flag | Choice | ListOf | Record | TextOr
+Shape: TypeAlias = LineField | IntField | BoolField | EnumField | ListField | RecordField | TextOrField
 
 
-def fit(node: Node, shape: Shape, findings: Findings) -> Node | None:
+def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
     match shape:
-        case Record():
+        case RecordField():
             return _record(node, shape, findings)
-        case ListOf():
+        case ListField():
             return _list(node, shape, findings)
-        case TextOr():
+        case TextOrField():
             return fit(node, shape.record if isinstance(node, Fields) else shape.text, findings)
-        case Words():
+        case LineField():
             return _words(node, shape, findings)
-        case Choice():
+        case EnumField():
             return _choice(node, shape, findings)
-        case Whole():
+        case IntField():
             return _whole(node, shape, findings)
-        case Flag():
+        case BoolField():
             return _flag(node, findings)
 
 
-def _record(node: Node, shape: Record, findings: Findings) -> Fields | None:
+def _record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields | None:
     if not isinstance(node, Fields):
         return _wrong(node, "a mapping (`key: value` lines)", findings)
     known = Fields(node.place, {}, node.keys)
@@ -106,7 +106,7 @@ def _record(node: Node, shape: Record, findings: Findings) -> Fields | None:
     return known
 
 
-def _list(node: Node, shape: ListOf, findings: Findings) -> Items | None:
+def _list(node: Node, shape: ListField, findings: FaultCollector) -> Items | None:
     if not isinstance(node, Items):
         return _wrong(node, "a list (each entry on a line that begins with `- `)", findings)
     if len(node.items) > shape.most:
@@ -119,7 +119,7 @@ def _list(node: Node, shape: ListOf, findings: Findings) -> Items | None:
     return Items(tuple(_once(fitting, findings)), node.place)
 
 
-def _once(nodes: list[Node], findings: Findings) -> list[Node]:
+def _once(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     first: dict[str, Leaf] = {}
     kept: list[Node] = []
     for node in nodes:
@@ -133,11 +133,11 @@ def _once(nodes: list[Node], findings: Findings) -> list[Node]:
     return kept
 
 
-def _words(node: Node, shape: Words, findings: Findings) -> Leaf | None:
+def _words(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | None:
     if not isinstance(node, Leaf):
         return _wrong(node, "a text", findings)
     what = kind(node)
-    if what is not Kind.TEXT:
+    if what is not ScalarKind.TEXT:
         shown = f"{quoted(node.text)} is {what.value}" if node.text else "nothing is there"
         findings.add(node.place, f"a text is expected, and {shown}; put it in quotes if it is meant as a text")
         return None
@@ -147,7 +147,7 @@ def _words(node: Node, shape: Words, findings: Findings) -> Leaf | None:
     return None if problem else node
 
 
-def _badly_worded(text: str, shape: Words) -> str:
+def _badly_worded(text: str, shape: LineField) -> str:
     if not text.strip():
         return "the text is empty"
     if text != text.strip() or "\n" in text or "\t" in text:
@@ -159,7 +159,7 @@ def _badly_worded(text: str, shape: Words) -> str:
     return ""
 
 
-def _choice(node: Node, shape: Choice, findings: Findings) -> Leaf | None:
+def _choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf | None:
     if not isinstance(node, Leaf):
         return _wrong(node, "one of " + ", ".join(shape.names), findings)
     if node.text in shape.names:
@@ -169,9 +169,9 @@ def _choice(node: Node, shape: Choice, findings: Findings) -> Leaf | None:
     return None
 
 
-def _whole(node: Node, shape: Whole, findings: Findings) -> Leaf | None:
+def _whole(node: Node, shape: IntField, findings: FaultCollector) -> Leaf | None:
     wanted = f"a whole number from {shape.least} to {shape.most}"
-    if not isinstance(node, Leaf) or kind(node) is not Kind.WHOLE:
+    if not isinstance(node, Leaf) or kind(node) is not ScalarKind.WHOLE:
         return _wrong(node, wanted, findings)
     if len(node.text) <= 20 and shape.least <= int(node.text) <= shape.most:
         return node
@@ -179,13 +179,13 @@ def _whole(node: Node, shape: Whole, findings: Findings) -> Leaf | None:
     return None
 
 
-def _flag(node: Node, findings: Findings) -> Leaf | None:
-    if isinstance(node, Leaf) and kind(node) is Kind.YES_OR_NO:
+def _flag(node: Node, findings: FaultCollector) -> Leaf | None:
+    if isinstance(node, Leaf) and kind(node) is ScalarKind.YES_OR_NO:
         return node
     return _wrong(node, "`true` or `false`, without quotes", findings)
 
 
-def _wrong(node: Node, wanted: str, findings: Findings) -> None:
+def _wrong(node: Node, wanted: str, findings: FaultCollector) -> None:
     match node:
         case Fields():
             there = "a mapping is there"

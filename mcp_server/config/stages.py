@@ -3,21 +3,24 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from mcp_server.config.faults import Findings, Place
+from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.reader import Fields, read
-from mcp_server.config.shapes import Choice, Key, ListOf, Record, fit, leaves
+from mcp_server.config.shapes import EnumField, KeySpec, ListField, RecordField, fit, leaves
 from mcp_server.model.posture import Stage
 from mcp_server.model.tools import Effect
 
-EFFECTS = ListOf(Choice(tuple(effect.value for effect in Effect)))
-STAGES = Record(
-    {stage.value: Key(EFFECTS, f"what tools may do in `{stage}`; `[]` for nothing", required=True) for stage in Stage},
+EFFECTS = ListField(EnumField(tuple(effect.value for effect in Effect)))
+STAGES = RecordField(
+    {
+        stage.value: KeySpec(EFFECTS, f"what tools may do in `{stage}`; `[]` for nothing", required=True)
+        for stage in Stage
+    },
     "The effects that each stage of a run allows. Meta-tools are exempt; a stage nobody knows only reads.",
 )
 
 
-def stages_in(path: Path, findings: Findings) -> Mapping[Stage, frozenset[Effect]]:
+def stages_in(path: Path, findings: FaultCollector) -> Mapping[Stage, frozenset[Effect]]:
     node = read(path, findings)
     table = fit(node, STAGES, findings) if node is not None else None
-    fields = table if isinstance(table, Fields) else Fields(Place(str(path)))
+    fields = table if isinstance(table, Fields) else Fields(SourceLocation(str(path)))
     return {stage: frozenset(Effect(effect.text) for effect in leaves(fields, stage.value)) for stage in Stage}

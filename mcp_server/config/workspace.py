@@ -11,30 +11,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.config.faults import Findings, Place, quoted
+from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
 from mcp_server.config.operator import budget_in, rules_in
 from mcp_server.config.operator_schema import BUDGET, CONFIG, PROFILES, RULE_LISTS
 from mcp_server.config.prompts import contents as words_in
 from mcp_server.config.prompts import files_in
 from mcp_server.config.reader import Fields, contents, parse
-from mcp_server.config.shapes import Key, Record, fit, text
-from mcp_server.model.policy import Budget, Kind, RuleText
+from mcp_server.config.shapes import KeySpec, RecordField, fit, text
+from mcp_server.model.policy import Budget, RuleKind, RuleText
 from mcp_server.model.posture import Profile
 
 FILE = "menugate.yaml"
 PROMPTS = "menugate.prompts"
-FOLDER = Record(
+FOLDER = RecordField(
     {
-        "rules": Key(RULE_LISTS, "what may be called; `allow` counts once the person trusts the folder"),
-        "max_profile": Key(PROFILES, "the highest permission profile for work in this folder"),
-        "budget": Key(BUDGET, "what a run may spend here; the lower limit counts"),
+        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` counts once the person trusts the folder"),
+        "max_profile": KeySpec(PROFILES, "the highest permission profile for work in this folder"),
+        "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit counts"),
     },
     "What a workspace says about work in it. It narrows; what it allows counts once the person trusts the folder.",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class WorkspaceConfig:
     """What the workspace says, as it was when it was read."""
 
     rules: tuple[RuleText, ...] = ()
@@ -51,32 +51,34 @@ class Own:
 
     @property
     def narrowing(self) -> tuple[RuleText, ...]:
-        return tuple(rule for rule in self.rules if rule.kind is not Kind.ALLOW)
+        return tuple(rule for rule in self.rules if rule.kind is not RuleKind.ALLOW)
 
     @property
     def widening(self) -> tuple[RuleText, ...]:
         """What counts only where the person trusts the folder."""
-        return tuple(rule for rule in self.rules if rule.kind is Kind.ALLOW)
+        return tuple(rule for rule in self.rules if rule.kind is RuleKind.ALLOW)
 
 
-def own_of(workspace: Path, findings: Findings, said: str | None = None, without: bool = False) -> Own:
+def own_of(
+    workspace: Path, findings: FaultCollector, said: str | None = None, without: bool = False
+) -> WorkspaceConfig:
     """The workspace's own word; nothing where it says none. Faults are told with their lines. `said` is taken for what
     its file says, where somebody has read it before; `without` leaves aside one that came since and does not count."""
     path = workspace / FILE
     prompts, texts = _prompts(workspace, findings)
     if said is None and (without or not path.is_file()):
-        return Own(prompts=prompts, texts=texts)
+        return WorkspaceConfig(prompts=prompts, texts=texts)
     said = contents(path, findings) if said is None else said
     if said is None:
-        return Own(prompts=prompts, texts=texts)
+        return WorkspaceConfig(prompts=prompts, texts=texts)
     texts = {FILE: said, **texts}
     node = parse(said, str(path), findings)
     fields = fit(_own_keys(node, findings), FOLDER, findings) if isinstance(node, Fields) else None
     if node is not None and not isinstance(node, Fields):
         fit(node, FOLDER, findings)
     if not isinstance(fields, Fields):
-        return Own(prompts=prompts, texts=texts)
-    return Own(
+        return WorkspaceConfig(prompts=prompts, texts=texts)
+    return WorkspaceConfig(
         rules=rules_in(fields),
         max_profile=Profile(text(fields, "max_profile") or Profile.UNRESTRICTED),
         budget=budget_in(fields),
@@ -85,7 +87,7 @@ def own_of(workspace: Path, findings: Findings, said: str | None = None, without
     )
 
 
-def _own_keys(node: Fields, findings: Findings) -> Fields:
+def _own_keys(node: Fields, findings: FaultCollector) -> Fields:
     """Without the keys that are the operator's alone, each of which is told as such."""
     kept = Fields(node.place)
     for name, place in node.keys.items():
@@ -102,7 +104,7 @@ def _own_keys(node: Fields, findings: Findings) -> Fields:
     return kept
 
 
-def _prompts(workspace: Path, findings: Findings) -> tuple[dict[str, str], dict[str, str]]:
+def _prompts(workspace: Path, findings: FaultCollector) -> tuple[dict[str, str], dict[str, str]]:
     folder = workspace / PROMPTS
     prompts: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -114,7 +116,7 @@ def _prompts(workspace: Path, findings: Findings) -> tuple[dict[str, str], dict[
         except (OSError, UnicodeDecodeError):
             said = None
         if said is None:
-            findings.add(Place(str(path)), "this prompt is no readable text of at most 32 KB")
+            findings.add(SourceLocation(str(path)), "this prompt is no readable text of at most 32 KB")
             continue
         prompts[key] = texts[f"{PROMPTS}/{key}.md"] = said
     return prompts, texts

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.refusals import refused
 
 Spot: TypeAlias = tuple[int, str]
@@ -180,7 +180,7 @@ class Trash:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def take(self, jail: Jail, place: Place) -> str:
+    def take(self, jail: Jail, place: JailPath) -> str:
         """Moves a file, a link or an empty folder here; answers with its new path."""
         target = self.folder / secrets.token_hex(6) / place.path
         target.parent.mkdir(parents=True, mode=0o700)
@@ -193,7 +193,7 @@ class Trash:
         return str(target)
 
 
-def copy_away(jail: Jail, place: Place, target: Path) -> None:
+def copy_away(jail: Jail, place: JailPath, target: Path) -> None:
     """The same between two file systems: whole on the other side before it is gone on this one."""
     found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     if stat.S_ISDIR(found.st_mode):
@@ -212,7 +212,7 @@ def copy_away(jail: Jail, place: Place, target: Path) -> None:
 
 
 @contextmanager
-def held(place: Place, approved: Approved) -> Generator[Place, None, None]:
+def held(place: JailPath, approved: Approved) -> Generator[JailPath, None, None]:
     """The same thing under another name in its folder. It is back by its own where it goes no further."""
     if approved is None:
         yield place
@@ -228,7 +228,7 @@ def held(place: Place, approved: Approved) -> Generator[Place, None, None]:
         raise
 
 
-def _put_back(apart: Place, place: Place, path: str) -> None:
+def _put_back(apart: JailPath, place: JailPath, path: str) -> None:
     try:
         rename_to_free((apart.folder, apart.name), (place.folder, place.name))
     except FileNotFoundError:
@@ -238,7 +238,7 @@ def _put_back(apart: Place, place: Place, path: str) -> None:
         raise refused(message, f"What was there is `{path}` now; move it to where it belongs.") from error
 
 
-def put(apart: Place, there: Place, approved: Approved) -> None:
+def put(apart: JailPath, there: JailPath, approved: Approved) -> None:
     """To its new place; and back from there, where somebody who knew the name was quicker than the move."""
     rename_to_free((apart.folder, apart.name), (there.folder, there.name))
     if approved is None:

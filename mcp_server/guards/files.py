@@ -16,9 +16,9 @@ from typing import Protocol
 from mcp_server.guards import atomic
 from mcp_server.guards.atomic import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
 from mcp_server.guards.grants import Grant
-from mcp_server.guards.jail import Jail, Place, kind
+from mcp_server.guards.jail import Jail, JailPath, kind
 from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
-from mcp_server.model.files import Entry, Found, Search, Snapshot, Stamp
+from mcp_server.model.files import DirectoryEntry, Search, SearchResult, Snapshot, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Demand
 
@@ -29,7 +29,7 @@ TRIES = 3
 """How often a file is read again that somebody writes to meanwhile."""
 
 
-class Seen(Protocol):
+class ReadTracker(Protocol):
     """What a session has read so far."""
 
     def remember(self, path: str, stamp: Stamp) -> None: ...
@@ -37,12 +37,12 @@ class Seen(Protocol):
     def recall(self, path: str) -> Stamp | None: ...
 
 
-class Finder(Protocol):
+class FileSearcher(Protocol):
     """Looks through the workspace."""
 
-    def grep(self, search: Search) -> Found: ...
+    def grep(self, search: Search) -> SearchResult: ...
 
-    def glob(self, search: Search) -> Found: ...
+    def glob(self, search: Search) -> SearchResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,13 @@ class WorkspaceFiles:
 
     jail: Jail
     trash_can: Trash
-    seen: Seen
-    finder: Finder
+    seen: ReadTracker
+    finder: FileSearcher
     grant: Grant = field(default_factory=Grant)
 
-    def granted(self, demand: Demand, seen: Seen | None = None, at: Profile = Profile.RESTRICTED) -> "WorkspaceFiles":
+    def granted(
+        self, demand: Demand, seen: ReadTracker | None = None, at: Profile = Profile.RESTRICTED
+    ) -> "WorkspaceFiles":
         """The same files as one call of one session may use them, at this profile."""
         grant = Grant(demand) if at is Profile.UNRESTRICTED else Grant(demand, self.jail.is_installed)
         return replace(self, grant=grant, seen=seen or self.seen)
@@ -70,7 +72,7 @@ class WorkspaceFiles:
             self.grant.may_read(asked, place)
             return self._read(place, limit, start)
 
-    def _read(self, place: Place, limit: int, start: int = 0) -> Snapshot:
+    def _read(self, place: JailPath, limit: int, start: int = 0) -> Snapshot:
         file = self.jail.open_at(place, os.O_RDONLY)
         try:
             found = os.fstat(file)
@@ -83,13 +85,13 @@ class WorkspaceFiles:
         stamp = Stamp(size, found.st_mtime_ns, sha256(data).hexdigest() if whole else "")
         return Snapshot(place.path, data, stamp, stat.S_IMODE(found.st_mode), whole)
 
-    def info(self, path: str) -> Entry:
+    def info(self, path: str) -> DirectoryEntry:
         with self.jail.place(self.jail.relative(path), follow=False, reading=True) as place:
             return _entry(place.path, _there(place))
 
-    def entries(self, path: str, depth: int = 1) -> Sequence[Entry]:
+    def entries(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
         asked = self.jail.relative(path)
-        found: list[Entry] = []
+        found: list[DirectoryEntry] = []
         with self.jail.place(asked, reading=True) as place:
             folder = os.open(place.name, LISTING, dir_fd=place.folder)
             for entry in self._walk(folder, "" if place.path == "." else place.path + "/", depth):
@@ -98,7 +100,7 @@ class WorkspaceFiles:
                     raise too_many(asked, MOST_ENTRIES)
         return found
 
-    def _walk(self, folder: int, prefix: str, depth: int) -> Iterator[Entry]:
+    def _walk(self, folder: int, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
         try:
             with os.scandir(folder) as names:
                 children = sorted(entry.name for entry in names)
@@ -113,12 +115,12 @@ class WorkspaceFiles:
         finally:
             os.close(folder)
 
-    def _below(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[Entry]:
+    def _below(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
         # A folder that may not be looked into, or that was swapped for a link just now, is named and left closed.
         with suppress(PermissionError, FileNotFoundError, NotADirectoryError):
             yield from self._walk(os.open(name, LISTING, dir_fd=folder), f"{prefix}{name}/", depth)
 
-    def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> Entry:
+    def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> DirectoryEntry:
         asked = self.jail.relative(path)
         self.grant.may_write(asked)
         if expect is None:
@@ -131,7 +133,7 @@ class WorkspaceFiles:
                 self._replace(place, data, expect, mode)
             return _entry(place.path, _there(place))
 
-    def _create(self, place: Place, data: bytes, mode: int | None) -> None:
+    def _create(self, place: JailPath, data: bytes, mode: int | None) -> None:
         if place.linked and place.stat() is None:
             raise dangling(place.path)
         if place.stat() is not None:
@@ -143,7 +145,7 @@ class WorkspaceFiles:
             discard(place.folder, name)
         settle(place.folder)
 
-    def _replace(self, place: Place, data: bytes, expect: Stamp, mode: int | None) -> None:
+    def _replace(self, place: JailPath, data: bytes, expect: Stamp, mode: int | None) -> None:
         if place.stat() is None:
             raise stale(place.path, "is gone")
         # Opened for writing though only read: a file its owner made read-only is not replaced behind his back.
@@ -161,7 +163,7 @@ class WorkspaceFiles:
             os.close(old)
         settle(place.folder)
 
-    def make_folder(self, path: str) -> Entry:
+    def make_folder(self, path: str) -> DirectoryEntry:
         asked = self.jail.relative(path)
         self.grant.may_write(asked)
         self._make_folders(asked)
@@ -181,7 +183,7 @@ class WorkspaceFiles:
                 elif not stat.S_ISDIR(found.st_mode):
                     raise in_the_way(place.path)
 
-    def move(self, source: str, destination: str, approved: atomic.Approved = None) -> Entry:
+    def move(self, source: str, destination: str, approved: atomic.Approved = None) -> DirectoryEntry:
         old, new = self.jail.relative(source), self.jail.relative(destination)
         self.grant.may_write(new)
         with self.jail.place(old, follow=False) as here:
@@ -222,13 +224,13 @@ class WorkspaceFiles:
         self.grant.may_write(SCRATCH)
         return scratch(self.jail, below)
 
-    def grep(self, search: Search) -> Found:
+    def grep(self, search: Search) -> SearchResult:
         asked = self.jail.relative(search.path)
         with self.jail.place(asked, reading=True) as place:
             self.grant.may_read(asked, place)
         return self.finder.grep(replace(search, path=asked))
 
-    def glob(self, search: Search) -> Found:
+    def glob(self, search: Search) -> SearchResult:
         return self.finder.glob(replace(search, path=self.jail.relative(search.path)))
 
     def remember(self, path: str, stamp: Stamp) -> None:
@@ -241,7 +243,7 @@ class WorkspaceFiles:
         with self.jail.place(self.jail.relative(path), reading=True) as place:
             return place.path
 
-    def _movable(self, asked: str, place: Place) -> os.stat_result:
+    def _movable(self, asked: str, place: JailPath) -> os.stat_result:
         self.grant.may_change(asked, place)
         if place.name == ".":
             raise refused("The workspace itself is neither moved nor taken away.", "Name a file or folder in it.")
@@ -250,7 +252,7 @@ class WorkspaceFiles:
             raise not_plain(asked, kind(found.st_mode))
         return found
 
-    def _deletable(self, asked: str, place: Place) -> os.stat_result:
+    def _deletable(self, asked: str, place: JailPath) -> os.stat_result:
         found = self._movable(asked, place)
         if stat.S_ISDIR(found.st_mode):
             folder = os.open(place.name, LISTING, dir_fd=place.folder)
@@ -263,17 +265,17 @@ class WorkspaceFiles:
         return found
 
 
-def _there(place: Place) -> os.stat_result:
+def _there(place: JailPath) -> os.stat_result:
     found = place.stat()
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     return found
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
+def _entry(path: str, found: os.stat_result) -> DirectoryEntry:
     sorts = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
     word = next((word for test, word in sorts if test(found.st_mode)), "other")
-    return Entry(path, word, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
+    return DirectoryEntry(path, word, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
 
 def _steady(file: int, start: int, limit: int) -> tuple[bytes, bool, os.stat_result]:

@@ -6,7 +6,7 @@ The decision looked at the words of the arguments. Here the question is asked ag
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcp_server.guards.jail import Place
+from mcp_server.guards.jail import JailPath
 from mcp_server.guards.refusals import installed as held
 from mcp_server.guards.refusals import not_granted, unconfirmed
 from mcp_server.model.files import installed, protected, secret
@@ -19,10 +19,10 @@ NOTHING = Demand(Effect.NONE, Profile.RESTRICTED)
 @dataclass(frozen=True, slots=True)
 class Grant:
     demand: Demand = NOTHING
-    fixed: Callable[[Place], bool] = lambda _place: False
+    fixed: Callable[[JailPath], bool] = lambda _place: False
     """Is this place not to be changed, whoever said yes?"""
 
-    def may_read(self, asked: str, place: Place) -> None:
+    def may_read(self, asked: str, place: JailPath) -> None:
         if self.demand.confirm is None and (secret(asked) or secret(place.path)):
             raise unconfirmed(asked, place.path, "usually holds secrets and is read")
 
@@ -30,14 +30,14 @@ class Grant:
         if self.demand.effect in READING:
             raise not_granted(f"This call was granted reading only, and would have changed `{asked}`.")
 
-    def may_change(self, asked: str, place: Place) -> None:
+    def may_change(self, asked: str, place: JailPath) -> None:
         self.may_write(asked)
         if self.fixed(place):
             raise held(asked)
         if self.demand.confirm is None and (protected(asked) or protected(place.path)):
             raise unconfirmed(asked, place.path, "decides what other programs run and is changed")
 
-    def may_put(self, asked: str, place: Place, source: Place) -> None:
+    def may_put(self, asked: str, place: JailPath, source: JailPath) -> None:
         self.may_change(asked, place)
         if self.demand.confirm is None and installed(place.path) and not installed(source.path):
             raise unconfirmed(asked, place.path, "lies among what is installed, where no secret is hidden, and is made")

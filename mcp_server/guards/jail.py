@@ -28,7 +28,7 @@ DEEPEST = 1300
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JailPath:
     """Where something really is, every link resolved."""
 
     folder: int
@@ -98,7 +98,7 @@ class Jail:
         return f"Give a path inside the workspace `{self.root}`, absolute or relative to it."
 
     @contextmanager
-    def place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[Place, None, None]:
+    def place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
         """The real place of a path, with its folder open. What is at the end need not exist."""
         asked = self._lexical(path)
         with told(asked, str(self.root)):
@@ -147,13 +147,13 @@ class Jail:
             return None
         return tuple(found)
 
-    def _find(self, path: str, follow: bool) -> Place:
+    def _find(self, path: str, follow: bool) -> JailPath:
         wanted = path
         for turn in range(MOST_LINKS):
             head, name = os.path.split(wanted)
             if name in ("", ".", ".."):
                 folder, real = self._resolve(self._top, wanted)
-                return Place(folder, ".", real, turn > 0)
+                return JailPath(folder, ".", real, turn > 0)
             folder, real = self._resolve(self._top, head or ".")
             try:
                 target = link_target(folder, name) if follow else None
@@ -161,12 +161,12 @@ class Jail:
                 os.close(folder)
                 raise
             if target is None:
-                return Place(folder, name, name if real == "." else f"{real}/{name}", turn > 0)
+                return JailPath(folder, name, name if real == "." else f"{real}/{name}", turn > 0)
             os.close(folder)
             wanted = f"{real}/{target}"
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _check(self, place: Place, asked: str, reading: bool) -> None:
+    def _check(self, place: JailPath, asked: str, reading: bool) -> None:
         """Climbs from the place up to the workspace by identity, so that no spelling, link or mount hides a folder."""
         private, readable = self._identities(self._private), self._identities(self._readable if reading else ())
         for absent in self._private:
@@ -180,7 +180,7 @@ class Jail:
             if identity[0] in self._system:
                 raise not_plain(asked, "part of the running system")
 
-    def _upwards(self, place: Place) -> Iterator[Identity]:
+    def _upwards(self, place: JailPath) -> Iterator[Identity]:
         if found := place.stat():
             yield _identity(found)
         step = "."
@@ -205,7 +205,7 @@ class Jail:
         with self.place(relative, reading=not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)) as place:
             return self.open_at(place, flags, mode)
 
-    def open_at(self, place: Place, flags: int, mode: int = 0) -> int:
+    def open_at(self, place: JailPath, flags: int, mode: int = 0) -> int:
         found = place.stat()
         if found is not None:
             self._plain(place, found)
@@ -219,7 +219,7 @@ class Jail:
             raise
         return file
 
-    def _plain(self, place: Place, found: os.stat_result) -> None:
+    def _plain(self, place: JailPath, found: os.stat_result) -> None:
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
@@ -229,7 +229,7 @@ class Jail:
         if found.st_nlink > 1:
             self._single(place, found)
 
-    def _single(self, place: Place, found: os.stat_result) -> None:
+    def _single(self, place: JailPath, found: os.stat_result) -> None:
         # A second name may lie anywhere on the disk; nothing tells a harmless one from a secret's.
         if not self._allow_hardlinks:
             raise hardlinked(place.path, found.st_nlink)
@@ -245,13 +245,13 @@ class Jail:
         with self.place(relative, reading=True) as place:
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
 
-    def shelters(self, place: Place) -> bool:
+    def shelters(self, place: JailPath) -> bool:
         """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
         above = [folder for private in self._private for folder in private.resolve().parents]
         found = place.stat()
         return found is not None and _identity(found) in self._identities(tuple(above))
 
-    def is_installed(self, place: Place) -> bool:
+    def is_installed(self, place: JailPath) -> bool:
         """Do we run from this place, from what it lies in, or from something below it?"""
         installed = self._identities(self._installation)
         if not installed:

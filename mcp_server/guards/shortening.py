@@ -9,7 +9,7 @@ NOTICE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutText:
     """A text in three parts, the middle one only counted."""
 
     head: str
@@ -27,15 +27,15 @@ class Cut:
         return f"{self.head}\n[... {self.left_out:,} characters{lines} left out ...]\n{self.tail}"
 
 
-def parts(text: str, limit: int) -> Cut:
+def parts(text: str, limit: int) -> CutText:
     """Two thirds of the room for the beginning, where the answer is; one for the end, where the error is."""
     if len(text) <= limit:
-        return Cut(text, "", 0, 0, text.count("\n") + 2)
+        return CutText(text, "", 0, 0, text.count("\n") + 2)
     room = max(limit - NOTICE, 0)
     head = text[: _before(text, room * 2 // 3)]
     tail = text[_after(text, len(text) - (room - room * 2 // 3)) :]
     middle = text[len(head) : len(text) - len(tail)]
-    return Cut(head, tail, len(middle), middle.count("\n") + 1, head.count("\n") + 1)
+    return CutText(head, tail, len(middle), middle.count("\n") + 1, head.count("\n") + 1)
 
 
 def cut(text: str, limit: int) -> str:

@@ -13,21 +13,21 @@ NEWER = frozenset({"exact", "place", "loose", "posture"})
 """What was not asked of a call from the beginning."""
 
 
-class Approvals(StrEnum):
+class ApprovalChannel(StrEnum):
     """How a person is asked: through the client, or past it."""
 
     ELICIT = "elicit"
     OUT_OF_BAND = "out_of_band"
 
 
-class Scope(StrEnum):
+class ApprovalScope(StrEnum):
     ONCE = "once"
     """This very call."""
     SESSION = "session"
     """This tool in this session, doing no more than what was asked about; of what runs commands, this command."""
 
 
-class Answer(StrEnum):
+class ApprovalAnswer(StrEnum):
     OPEN = "open"
     YES = "yes"
     NO = "no"
@@ -35,7 +35,7 @@ class Answer(StrEnum):
     """Asked through the client and not answered. Only older records have it: such a question stays open now."""
 
 
-class Way(StrEnum):
+class AnsweredBy(StrEnum):
     """By which door an answer came. A client answers for whoever sits at it, and that may be nobody."""
 
     CLIENT = "client"
@@ -43,7 +43,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApprovedCall:
     """The call a yes is needed for: everything that must still be so when the yes is used."""
 
     principal: str
@@ -100,14 +100,14 @@ class Approval:
     """A question to the person, and what became of it."""
 
     id: str
-    wanted: Wanted
+    wanted: ApprovedCall
     message: str
     """What the person is shown, by every door."""
     asked: int
     expires: int
-    answer: Answer = Answer.OPEN
-    scope: Scope = Scope.ONCE
-    way: Way | None = None
+    answer: ApprovalAnswer = ApprovalAnswer.OPEN
+    scope: ApprovalScope = ApprovalScope.ONCE
+    way: AnsweredBy | None = None
     reason: str = ""
     used: int = 0
     """How many calls it has let through."""
@@ -121,7 +121,7 @@ class Approval:
     void: str = ""
     """Why it opens nothing any more, before its time is up: what changed since it was asked."""
 
-    def covers(self, call: Wanted, carried: bool = False) -> bool:
+    def covers(self, call: ApprovedCall, carried: bool = False) -> bool:
         """Is this the call the question was about?
 
         `carried`: the client brought back the sealed question, which proves what a session otherwise does: it may come
@@ -129,7 +129,7 @@ class Approval:
         """
         asked = self.wanted
         same_place = (call.session, call.run) == (asked.session, asked.run)
-        alike = asked.loose and call.loose and asked.posture == call.posture and self.scope is Scope.ONCE
+        alike = asked.loose and call.loose and asked.posture == call.posture and self.scope is ApprovalScope.ONCE
         if not (same_place or ((carried or alike) and call.session != asked.session)):
             return False
         if (call.principal, call.stage, call.epoch, call.tool) != (
@@ -140,7 +140,7 @@ class Approval:
         ):
             return False
         same = call.arguments_sha256 == asked.arguments_sha256
-        if self.scope is Scope.ONCE:
+        if self.scope is ApprovalScope.ONCE:
             return same
         no_more = call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
         return no_more and (same or not (call.exact or asked.exact))
@@ -156,14 +156,16 @@ class Approval:
 
     @property
     def spent(self) -> bool:
-        return self.scope is Scope.ONCE and self.used > 0
+        return self.scope is ApprovalScope.ONCE and self.used > 0
 
     def waits(self, now: int) -> bool:
         """Can the person still answer it, and did nobody so far?"""
-        return self.answer is Answer.OPEN and not self.used and not self.lapsed(now)
+        return self.answer is ApprovalAnswer.OPEN and not self.used and not self.lapsed(now)
 
-    def redeemable(self, call: Wanted, now: int, carried: bool = False) -> bool:
-        return self.answer is Answer.YES and not self.spent and not self.lapsed(now) and self.covers(call, carried)
+    def redeemable(self, call: ApprovedCall, now: int, carried: bool = False) -> bool:
+        return (
+            self.answer is ApprovalAnswer.YES and not self.spent and not self.lapsed(now) and self.covers(call, carried)
+        )
 
     def as_fields(self) -> dict[str, Any]:
         return asdict(self)
@@ -173,12 +175,15 @@ def read(found: Mapping[str, Any]) -> Approval:
     """The approval that was written down. Raises where it is none."""
     wanted: dict[str, Any] = dict(found["wanted"])
     # Those of an earlier menugate know nothing of these; what is asked of a call now decides for them too.
-    if not wanted.keys() <= {one.name for one in fields(Wanted)} <= wanted.keys() | NEWER:
+    if not wanted.keys() <= {one.name for one in fields(ApprovedCall)} <= wanted.keys() | NEWER:
         raise ValueError("not an approval")
     wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None
     wanted["effect"], wanted["profile"] = Effect(wanted["effect"]), Profile(wanted["profile"])
     plain = {name: value for name, value in found.items() if name not in ("wanted", "answer", "scope", "way")}
-    way = Way(found["way"]) if found["way"] is not None else None
+    way = AnsweredBy(found["way"]) if found["way"] is not None else None
     return replace(
-        Approval(wanted=Wanted(**wanted), **plain), answer=Answer(found["answer"]), scope=Scope(found["scope"]), way=way
+        Approval(wanted=ApprovedCall(**wanted), **plain),
+        answer=ApprovalAnswer(found["answer"]),
+        scope=ApprovalScope(found["scope"]),
+        way=way,
     )

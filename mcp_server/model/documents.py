@@ -48,7 +48,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class DocumentCause:
     """Why a document is written, as the ledger tells it."""
 
     event: str
@@ -56,7 +56,7 @@ class Why:
     """A few words and numbers. They are kept for ever and shown to the person: no secret belongs here."""
 
 
-class Drawer(Protocol):
+class Documents(Protocol):
     """The documents kept in one place. Methods wait for the state, and raise `Refusal` where it cannot be used."""
 
     def new_id(self) -> str:
@@ -65,7 +65,7 @@ class Drawer(Protocol):
 
     async def get(self, kind: str, id: str) -> Document | None: ...
 
-    async def put(self, document: Document, why: Why) -> Document | Overtaken:
+    async def put(self, document: Document, why: DocumentCause) -> Document | Overtaken:
         """Write it in place of the version it names, or as a new one where that is 0; as it stands then."""
         ...
 
@@ -82,16 +82,16 @@ class Drawer(Protocol):
 
 class Records(Protocol):
     @property
-    def session(self) -> Drawer:
+    def session(self) -> Documents:
         """What this session remembers, in all of its places."""
         ...
 
     @property
-    def place(self) -> Drawer:
+    def place(self) -> Documents:
         """What this place of the session remembers: the one that is found again by this menu handle."""
         ...
 
     @property
-    def workspace(self) -> Drawer:
+    def workspace(self) -> Documents:
         """What every session of this person remembers in this workspace."""
         ...

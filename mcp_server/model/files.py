@@ -41,7 +41,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DirectoryEntry:
     path: str
     kind: str
     """`file`, `directory`, `link` or `other`."""
@@ -75,7 +75,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     lines: tuple[str, ...]
     total: int
     complete: bool
@@ -167,19 +167,19 @@ class Files(Protocol):
         digest in their stamp."""
         ...
 
-    def info(self, path: str) -> Entry: ...
+    def info(self, path: str) -> DirectoryEntry: ...
 
-    def entries(self, path: str, depth: int = 1) -> Sequence[Entry]:
+    def entries(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
         """What is in a folder, sorted by path. Links are named and not followed, our own state is left out."""
         ...
 
-    def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> Entry:
+    def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> DirectoryEntry:
         """Put these bytes there in one step. `expect` is the stamp of what is being replaced, None for a new file."""
         ...
 
-    def make_folder(self, path: str) -> Entry: ...
+    def make_folder(self, path: str) -> DirectoryEntry: ...
 
-    def move(self, source: str, destination: str, approved: Callable[[str], None] | None = None) -> Entry:
+    def move(self, source: str, destination: str, approved: Callable[[str], None] | None = None) -> DirectoryEntry:
         """Give a file, folder or link another path, at which there must be nothing yet.
 
         `approved` is called with the path at which the thing is held meanwhile, and again with the new one; where it
@@ -198,9 +198,9 @@ class Files(Protocol):
         """A folder in this one for as long as one works in it, its path; whatever comes to be in it goes too."""
         ...
 
-    def grep(self, search: Search) -> Found: ...
+    def grep(self, search: Search) -> SearchResult: ...
 
-    def glob(self, search: Search) -> Found: ...
+    def glob(self, search: Search) -> SearchResult: ...
 
     def remember(self, path: str, stamp: Stamp) -> None:
         """This session has seen the file as it is in this stamp."""

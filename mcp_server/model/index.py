@@ -26,7 +26,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class IndexRequest:
     """What is looked for, and which part of what is found is shown."""
 
     query: str = ""
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class IndexHit:
     """One line, and how well it fits: whole numbers, so that the order is the same everywhere."""
 
     path: str
@@ -89,8 +89,8 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
-    shown: tuple[Hit, ...]
+class IndexHits:
+    shown: tuple[IndexHit, ...]
     total: int
     files: int
     complete: bool = True
@@ -113,9 +113,9 @@ class Index(Protocol):
         """Look for so long at what changed on the disk; to be called again until it is complete, or enough."""
         ...
 
-    def search(self, wanted: Wanted) -> Hits: ...
+    def search(self, wanted: IndexRequest) -> IndexHits: ...
 
-    def symbols(self, wanted: Wanted) -> Symbols: ...
+    def symbols(self, wanted: IndexRequest) -> Symbols: ...
 
     def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
         """What this text defines, were it the file at that path; looks at nothing else."""

@@ -27,7 +27,7 @@ LONGEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     id: str
     at: int
     tier: Tier
@@ -40,12 +40,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MemoryMatches:
     """The entries that fit best, and how many fit at all."""
 
-    shown: Sequence[Entry]
+    shown: Sequence[MemoryEntry]
     total: int
 
 
 class Memory(Protocol):
-    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> Found: ...
+    async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> MemoryMatches: ...

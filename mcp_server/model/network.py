@@ -36,7 +36,7 @@ class Response:
         return next((value for key, value in self.headers if key == name.lower()), "")
 
 
-class Stream(Protocol):
+class NetworkStream(Protocol):
     async def read(self, most: int) -> bytes:
         """Some bytes; none at the end."""
         ...
@@ -51,6 +51,6 @@ class Network(Protocol):
         """One request, one answer. A redirect is an answer too: whoever follows it asks again, and is judged again."""
         ...
 
-    async def connect(self, host: str, port: int) -> Stream:
+    async def connect(self, host: str, port: int) -> NetworkStream:
         """A connection to speak any protocol over; only for calls that were granted more than reading."""
         ...

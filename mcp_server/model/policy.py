@@ -11,7 +11,7 @@ from mcp_server.model.results import Code
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 
 
-class Shelter(StrEnum):
+class SandboxState(StrEnum):
     """Is there a sandbox for what has to run shut in?"""
 
     THERE = "there"
@@ -59,7 +59,7 @@ class Decision:
         return self.verdict is Verdict.ALLOW
 
 
-class Kind(StrEnum):
+class RuleKind(StrEnum):
     """The four lists a rule can stand in, strongest first. Neither order nor specificity ever matters."""
 
     BLOCK = "block"
@@ -76,7 +76,7 @@ class RuleText:
     tool it is the tool's name.
     """
 
-    kind: Kind
+    kind: RuleKind
     text: str
     source: str
     """file:line, for messages."""
@@ -89,7 +89,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    kind: Kind
+    kind: RuleKind
     text: str
     """As the person wrote it: `bash(git push:*)`, `Read(src/**)`, `server:tool`, `tool(arg.path op value)`."""
     source: str
@@ -107,7 +107,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Beneath:
+class PathsBeneath:
     """What a call that takes a whole tree touches there, and the rule that speaks about it."""
 
     rule: Rule | None
@@ -124,14 +124,14 @@ class Rules:
     """Every rule, found by the tool it speaks about, so that a call is asked only about the few that could matter."""
 
     every: tuple[Rule, ...] = ()
-    _shelves: dict[tuple[str, Kind], Shelf] = field(
-        default_factory=dict[tuple[str, Kind], Shelf], init=False, repr=False, compare=False
+    _shelves: dict[tuple[str, RuleKind], Shelf] = field(
+        default_factory=dict[tuple[str, RuleKind], Shelf], init=False, repr=False, compare=False
     )
 
-    def for_tool(self, name: str, kind: Kind) -> tuple[Rule, ...]:
+    def for_tool(self, name: str, kind: RuleKind) -> tuple[Rule, ...]:
         return _in_order(rule for shelf in self.shelf(name, kind).values() for rule in shelf)
 
-    def for_call(self, name: str, kind: Kind, words: frozenset[str] | None) -> tuple[Rule, ...]:
+    def for_call(self, name: str, kind: RuleKind, words: frozenset[str] | None) -> tuple[Rule, ...]:
         """Those that could speak about a call that holds these words; None where its words cannot be told."""
         shelf = self.shelf(name, kind)
         if words is None:
@@ -140,7 +140,7 @@ class Rules:
             return shelf[None]
         return _in_order(rule for word in (None, *words) for rule in shelf.get(word, ()))
 
-    def shelf(self, name: str, kind: Kind) -> Shelf:
+    def shelf(self, name: str, kind: RuleKind) -> Shelf:
         found = self._shelves.get((name, kind))
         if found is None:
             shelf: dict[str | None, list[Rule]] = {}
@@ -167,7 +167,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Folding:
+class SummaryLimits:
     """When the beginning of a run is put together into a summary."""
 
     messages: int = 40
@@ -195,7 +195,7 @@ class Reviewing:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class BudgetUse:
     """What a run has spent so far."""
 
     calls: int = 0
@@ -218,7 +218,7 @@ class Policy:
     """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
     meant: Callable[[str, Arguments], Arguments] = lambda _tool, arguments: arguments
     """The same arguments without those by which the caller says nothing. Everything else is asked about these alone."""
-    shelter: Callable[[], Shelter] = lambda: Shelter.THERE
+    shelter: Callable[[], SandboxState] = lambda: SandboxState.THERE
     """As far as it is known now."""
 
 
@@ -230,10 +230,10 @@ class Call:
     arguments: Arguments | None = None
     approved: bool = False
     """The person said yes to exactly this call."""
-    spent: Spent = field(default_factory=Spent)
+    spent: BudgetUse = field(default_factory=BudgetUse)
     within: str | None = None
     """The tool that makes this call on its caller's behalf, where one does: its mode was asked about already."""
     led: Arguments | None = None
     """The arguments with every path as where its links lead; None where they lead nowhere else."""
-    beneath: tuple[Beneath, ...] = ()
+    beneath: tuple[PathsBeneath, ...] = ()
     """What rules say of the tree that the call takes whole: at most one finding for each list."""

@@ -141,7 +141,7 @@ def narrower(axis: str, one: Value, other: Value) -> Value:
     return min(one, other, key=order.index)
 
 
-class Scope(StrEnum):
+class ChangeScope(StrEnum):
     """From when on a change holds. No call that runs is ever touched."""
 
     NOW = "now"
@@ -151,7 +151,7 @@ class Scope(StrEnum):
     FOR_NEXT_UNIT = "for-next-unit"
 
 
-class Door(StrEnum):
+class ChangeSource(StrEnum):
     """Where a person's word came in."""
 
     TERMINAL = "terminal"
@@ -168,14 +168,14 @@ class OnFailure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PostureChange:
     """What was asked for: some axes, from when on, why, and through which door."""
 
     id: str
     axes: Mapping[str, Value]
-    scope: Scope = Scope.NOW
+    scope: ChangeScope = ChangeScope.NOW
     reason: str = ""
-    door: Door = Door.TERMINAL
+    door: ChangeSource = ChangeSource.TERMINAL
     session: str = ""
     """The one session whose units count; empty where every one does."""
     calls: tuple[tuple[int, str], ...] = ()
@@ -187,19 +187,19 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TemporaryChange:
     """In force for one unit. `before` is what comes back; None where nothing was chosen."""
 
-    change: Change
+    change: PostureChange
     before: Mapping[str, Value | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PostureChoice:
     axes: Mapping[str, Value] = field(default_factory=dict[str, Value])
     epoch: int = 0
-    waiting: tuple[Change, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    waiting: tuple[PostureChange, ...] = ()
+    trials: tuple[TemporaryChange, ...] = ()
     claims: Mapping[str, Value] = field(default_factory=dict[str, Value])
     """What a state says was chosen that nobody with this account's key wrote. It narrows what would hold otherwise and
     widens nothing, axis by axis, until the person chooses a value of that axis at a terminal."""
@@ -222,7 +222,7 @@ class Choice:
     @property
     def narrowing(self) -> Mapping[str, Value]:
         """The claims that count: not where the person tries another value for one unit."""
-        tried = {axis for one in self.trials if one.change.door is Door.TERMINAL for axis in one.change.axes}
+        tried = {axis for one in self.trials if one.change.door is ChangeSource.TERMINAL for axis in one.change.axes}
         return {axis: value for axis, value in self.claims.items() if axis not in tried}
 
     def narrowed(self, usual: Posture) -> list[str]:

@@ -23,7 +23,7 @@ CACHES = """
 """Below a home: what commands write at `trusted`, besides the workspace."""
 
 
-class Sandboxing(StrEnum):
+class SandboxPolicy(StrEnum):
     """What the operator says about sandboxes."""
 
     REQUIRED = "required"
@@ -35,7 +35,7 @@ class Sandboxing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """How much one child and all it starts may use."""
 
     processes: int = 256
@@ -75,7 +75,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     code: int
     """128 and more for a signal, as a shell counts."""
     out: bytes
@@ -91,7 +91,7 @@ def could_not_run(failure: str) -> Problem:
     return Problem(Code.TOOL_FAILED, failure, way_out)
 
 
-class Child(Protocol):
+class ChildProcess(Protocol):
     """A program that goes on running: a shell session, a language server."""
 
     @property
@@ -135,7 +135,7 @@ class Child(Protocol):
         ...
 
 
-class Overflow(Protocol):
+class OutputOverflow(Protocol):
     """Room on the disk for what is too much to keep in memory. Its methods block and are called in a thread."""
 
     @property
@@ -176,7 +176,7 @@ class Processes(Protocol):
         """Places of the workspace that menugate itself runs from, which no child of this grant changes; `.` for all."""
         ...
 
-    def overflow(self) -> Overflow:
+    def overflow(self) -> OutputOverflow:
         """For the output of one program; whoever asks for it closes it."""
         ...
 
@@ -184,10 +184,10 @@ class Processes(Protocol):
         """The program's absolute path, by the operator's search path and never from the workspace."""
         ...
 
-    async def run(self, command: Command) -> Ran:
+    async def run(self, command: Command) -> CommandResult:
         """Start, wait, collect. Cancelled, timed out or left behind, the whole family of processes is gone."""
         ...
 
-    async def start(self, command: Command, terminal: bool = False) -> Child:
+    async def start(self, command: Command, terminal: bool = False) -> ChildProcess:
         """Start and go on, over pipes or with a terminal of its own."""
         ...

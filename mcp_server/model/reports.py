@@ -9,7 +9,7 @@ LISTS = ("issues", "missing_steps", "suggested_next_actions")
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class AdviserOpinion:
     """What a model said that was asked. Nobody checked it, and it may repeat what somebody wrote into the run."""
 
     model: str
@@ -34,7 +34,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     run: str
     principal: str
     session: str
@@ -46,7 +46,7 @@ class Report:
     suggested_next_actions: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     """What could not be looked at, and why."""
-    opinion: Opinion | None = None
+    opinion: AdviserOpinion | None = None
     """None where no model was asked."""
     at: int = 0
 
@@ -65,12 +65,16 @@ class Report:
         return "\n".join(f"## {title}\n\n{said}\n" for title, said in lines.items())
 
 
-def report_of(found: Mapping[str, Any]) -> Report:
+def report_of(found: Mapping[str, Any]) -> RunReport:
     """The report that was written down."""
-    values = _read(Report, found, (*LISTS, "unchecked"))
+    values = _read(RunReport, found, (*LISTS, "unchecked"))
     said = values.pop("opinion", None)
-    opinion = Opinion(**_read(Opinion, cast(Mapping[str, Any], said), LISTS)) if isinstance(said, dict) else None
-    return Report(**values, opinion=opinion)
+    opinion = (
+        AdviserOpinion(**_read(AdviserOpinion, cast(Mapping[str, Any], said), LISTS))
+        if isinstance(said, dict)
+        else None
+    )
+    return RunReport(**values, opinion=opinion)
 
 
 def _read(kind: type, found: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:

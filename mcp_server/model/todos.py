@@ -23,23 +23,23 @@ MOST_REMEMBERED = 400
 SHORTEST_EXPLANATION = 20
 
 
-class State(StrEnum):
+class TodoState(StrEnum):
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     CLAIMED = "claimed"
     VERIFIED = "verified"
 
 
-SIGNS = {State.PENDING: "[ ]", State.IN_PROGRESS: "[*]", State.CLAIMED: "[?]", State.VERIFIED: "[x]"}
+SIGNS = {TodoState.PENDING: "[ ]", TodoState.IN_PROGRESS: "[*]", TodoState.CLAIMED: "[?]", TodoState.VERIFIED: "[x]"}
 NEXT = {
-    State.PENDING: "`TodoStart` begins it.",
-    State.IN_PROGRESS: "`TodoClaim` says that it is done, with an explanation and evidence.",
-    State.CLAIMED: "`TodoVerify` checks its criteria; one without criteria waits for the user.",
-    State.VERIFIED: "It is done, and stays so; what is left to do is another todo.",
+    TodoState.PENDING: "`TodoStart` begins it.",
+    TodoState.IN_PROGRESS: "`TodoClaim` says that it is done, with an explanation and evidence.",
+    TodoState.CLAIMED: "`TodoVerify` checks its criteria; one without criteria waits for the user.",
+    TodoState.VERIFIED: "It is done, and stays so; what is left to do is another todo.",
 }
 
 
-class Verdict(StrEnum):
+class CriterionVerdict(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNCLEAR = "unclear"
@@ -73,7 +73,7 @@ class Result:
     """What became of one criterion, and by which code it was refused where it was."""
 
     type: str
-    verdict: Verdict
+    verdict: CriterionVerdict
     said: str
     code: str = ""
     layer: str = ""
@@ -83,7 +83,7 @@ class Result:
 class Todo:
     content: str
     criteria: tuple[Criterion, ...] = ()
-    state: State = State.PENDING
+    state: TodoState = TodoState.PENDING
     claims: tuple[Claim, ...] = ()
     results: tuple[Result, ...] = ()
     """Of the latest check of the latest claim; empty where that was not checked."""
@@ -99,12 +99,12 @@ class Todo:
         return cls(
             content=body["content"],
             criteria=tuple(Criterion(**one) for one in body["criteria"]),
-            state=State(body["state"]),
+            state=TodoState(body["state"]),
             claims=tuple(
                 Claim(one["explanation"], tuple(Evidence(**piece) for piece in one["evidence"]))
                 for one in body["claims"]
             ),
-            results=tuple(Result(**{**one, "verdict": Verdict(one["verdict"])}) for one in body["results"]),
+            results=tuple(Result(**{**one, "verdict": CriterionVerdict(one["verdict"])}) for one in body["results"]),
             note=body["note"],
             by=body["by"],
             brought=tuple(body["brought"]),
@@ -121,14 +121,14 @@ class Todo:
 
 
 def start(todo: Todo) -> Todo | Problem:
-    if todo.state is not State.PENDING:
+    if todo.state is not TodoState.PENDING:
         return _wrong(todo, "started")
-    return replace(todo, state=State.IN_PROGRESS)
+    return replace(todo, state=TodoState.IN_PROGRESS)
 
 
 def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | Problem:
-    again = todo.state is State.CLAIMED and todo.checked
-    if todo.state is not State.IN_PROGRESS and not again:
+    again = todo.state is TodoState.CLAIMED and todo.checked
+    if todo.state is not TodoState.IN_PROGRESS and not again:
         return _wrong(todo, "claimed")
     if len("".join(explanation.split())) < SHORTEST_EXPLANATION:
         return Problem(
@@ -145,31 +145,31 @@ def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | 
         )
     claims = (*todo.claims, Claim(explanation, tuple(evidence)))[-KEPT:]
     brought = (*todo.brought, *new)[-MOST_REMEMBERED:]
-    return replace(todo, state=State.CLAIMED, claims=claims, results=(), note="", brought=brought)
+    return replace(todo, state=TodoState.CLAIMED, claims=claims, results=(), note="", brought=brought)
 
 
 def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
     """By its criteria, all of which have to hold. Without any it stays claimed."""
-    if todo.state is not State.CLAIMED:
+    if todo.state is not TodoState.CLAIMED:
         return _wrong(todo, "verified")
-    holds = bool(results) and all(one.verdict is Verdict.PASSED for one in results)
+    holds = bool(results) and all(one.verdict is CriterionVerdict.PASSED for one in results)
     if not holds:
         return replace(todo, results=tuple(results))
-    return replace(todo, state=State.VERIFIED, results=tuple(results), by="criteria")
+    return replace(todo, state=TodoState.VERIFIED, results=tuple(results), by="criteria")
 
 
 def accept(todo: Todo, note: str = "") -> Todo | Problem:
     """By the person, who needs no criteria."""
-    if todo.state is not State.CLAIMED:
+    if todo.state is not TodoState.CLAIMED:
         return _wrong(todo, "accepted")
-    return replace(todo, state=State.VERIFIED, note=note, by="user")
+    return replace(todo, state=TodoState.VERIFIED, note=note, by="user")
 
 
 def reject(todo: Todo, note: str) -> Todo | Problem:
     """By the person: it goes on, and comes back with new evidence."""
-    if todo.state is not State.CLAIMED:
+    if todo.state is not TodoState.CLAIMED:
         return _wrong(todo, "rejected")
-    return replace(todo, state=State.IN_PROGRESS, results=(), note=note)
+    return replace(todo, state=TodoState.IN_PROGRESS, results=(), note=note)
 
 
 def _wrong(todo: Todo, wished: str) -> Problem:

@@ -40,7 +40,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class PromptCaller:
     """Whoever typed a command: the person behind a client."""
 
     principal: str
@@ -50,14 +50,14 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """A deed of the person's, among the prompts of hosts that keep those for their user: getting it does it. No pack
     ships one."""
 
     name: str
     title: str
     description: str
-    run: Callable[[Speaker, Mapping[str, str]], Awaitable[Sequence[Message]]]
+    run: Callable[[PromptCaller, Mapping[str, str]], Awaitable[Sequence[Message]]]
     arguments: tuple[PromptArgument, ...] = ()
     acts: bool = True
     """False where it only reads, which every host may offer to whomever it likes."""
@@ -90,7 +90,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
+class PrincipalResource:
     """Something kept for one principal, to be read by that one alone."""
 
     uri_template: str

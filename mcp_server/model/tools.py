@@ -70,7 +70,7 @@ class Demand:
     """The tools that do it there."""
 
 
-class Subject(StrEnum):
+class RuleSubject(StrEnum):
     """How a rule's `tool(specifier)` reads the argument it is about."""
 
     PATH = "path"
@@ -81,7 +81,7 @@ class Subject(StrEnum):
 Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
 
 
-class Later:
+class LazyFunction:
     """Work that is imported when it is first called, written `module:function` as in an entry point.
 
     A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
@@ -119,7 +119,7 @@ class Tool:
     """The effect of these arguments, where arguments make a difference. Pure; given arguments that fit the schema."""
     written: str | None = None
     """How menus and rules write it where that is not its name: `server:tool` for a tool of an upstream."""
-    subject: tuple[str, Subject] | None = None
+    subject: tuple[str, RuleSubject] | None = None
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
     """The arguments that name places in the workspace, where that is more than the subject."""
@@ -150,7 +150,7 @@ class Tool:
     @property
     def places(self) -> tuple[str, ...]:
         """The arguments that name places in the workspace."""
-        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is Subject.PATH else ())
+        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ())
 
     def located(self, arguments: Arguments, root: str) -> Arguments:
         """The same arguments with every path below the workspace written as the workspace knows it.

@@ -3,7 +3,7 @@
 import re
 
 from mcp_server.model.results import Ending, Problem, Question
-from mcp_server.model.tools import Arguments, Subject, Tool
+from mcp_server.model.tools import Arguments, RuleSubject, Tool
 
 TESTING = re.compile(
     r"(?:^|[\s;&|(/])(?:"
@@ -18,7 +18,12 @@ PASSED, FAILED = "passed", "failed"
 
 def ending_of_tests(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
     """`passed` or `failed`; nothing where no tests ran, or nobody can tell how."""
-    if tool.subject is None or tool.subject[1] is not Subject.COMMAND or ending is None or isinstance(ending, Question):
+    if (
+        tool.subject is None
+        or tool.subject[1] is not RuleSubject.COMMAND
+        or ending is None
+        or isinstance(ending, Question)
+    ):
         return ""
     command = arguments.get(tool.subject[0])
     if not isinstance(command, str) or not TESTING.search(command):

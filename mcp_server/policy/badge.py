@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from mcp_server.model.posture import (
     AXES,
-    Change,
-    Choice,
     ModelMode,
     Posture,
+    PostureChange,
+    PostureChoice,
     Profile,
     RunControl,
     Value,
@@ -73,7 +73,7 @@ def named(axes: Mapping[str, Value | None]) -> str:
     return ", ".join(f"{axis.replace('_', ' ')} {word_of(axes[axis])}" for axis in AXES if axis in axes)
 
 
-def to_come(choice: Choice | None) -> list[tuple[Change, str]]:
+def to_come(choice: PostureChoice | None) -> list[tuple[PostureChange, str]]:
     """What will still happen by itself, or upon a yes: each change with its words."""
     if choice is None:
         return []
@@ -84,12 +84,12 @@ def to_come(choice: Choice | None) -> list[tuple[Change, str]]:
     return trials + [(change, f"{named(change.axes)}, {until(change)}") for change in choice.waiting]
 
 
-def until(change: Change) -> str:
+def until(change: PostureChange) -> str:
     if change.unconfirmed:
         return f"{change.scope}, once the person says yes"
     calls = ", ".join(str(seq) for seq, _ in change.calls)
     return f"{change.scope}{f' (call {calls})' if calls else ''}{of_session(change)}"
 
 
-def of_session(change: Change) -> str:
+def of_session(change: PostureChange) -> str:
     return f" of session {change.session}" if change.session else ""

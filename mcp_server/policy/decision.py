@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcp_server.model.policy import Call, Decision, Kind, Policy, Rule, Shelter, Verdict
+from mcp_server.model.policy import Call, Decision, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
-from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, Subject, Tool
+from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, RuleSubject, Tool
 from mcp_server.policy import phases, refusals
 from mcp_server.policy.own_commands import acting
 from mcp_server.policy.rule_match import words
@@ -32,7 +32,7 @@ OWN = frozenset({Effect.NONE, Effect.SESSION})
 
 
 @dataclass(frozen=True)
-class Case:
+class DecisionCase:
     """One question put to the layers, and what several of them need to know, found out once and only if asked."""
 
     found: Tool | None
@@ -98,9 +98,9 @@ class Case:
         """The command of menugate's own by which this line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
-        return acting(line) if kind is Subject.COMMAND and isinstance(line, str) else None
+        return acting(line) if kind is RuleSubject.COMMAND and isinstance(line, str) else None
 
-    def rule(self, kind: Kind) -> Rule | None:
+    def rule(self, kind: RuleKind) -> Rule | None:
         """The rule of that list that speaks about this call."""
         if not self.policy.rules.shelf(self.tool.name, kind):
             return None
@@ -114,23 +114,23 @@ class Case:
             return False
         try:
             spoken = [rule.applies(self.tool, one) for one in self.readings]
-            return all(spoken) if rule.kind is Kind.ALLOW else any(spoken)
+            return all(spoken) if rule.kind is RuleKind.ALLOW else any(spoken)
         except Exception:  # a rule that cannot be judged narrows
-            return rule.kind is not Kind.ALLOW
+            return rule.kind is not RuleKind.ALLOW
 
 
-def find(case: Case) -> Decision | None:
+def find(case: DecisionCase) -> Decision | None:
     return refusals.unknown(case.call.tool, case.policy) if case.found is None else None
 
 
-def block(case: Case) -> Decision | None:
+def block(case: DecisionCase) -> Decision | None:
     if command := case.speaks_for_the_person:
         return refusals.by_person(case.tool, command)
-    rule = case.rule(Kind.BLOCK)
-    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.BLOCK)
+    rule = case.rule(RuleKind.BLOCK)
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, RuleKind.BLOCK)
 
 
-def mode(case: Case) -> Decision | None:
+def mode(case: DecisionCase) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
@@ -139,7 +139,7 @@ def mode(case: Case) -> Decision | None:
     return refusals.elsewhere(case.tool, case.session, case.policy)
 
 
-def stage(case: Case) -> Decision | None:
+def stage(case: DecisionCase) -> Decision | None:
     """Does the run's stage, and then the kind of work the person chose, include what this does?"""
     if case.tool.meta:
         return None
@@ -152,7 +152,7 @@ def stage(case: Case) -> Decision | None:
     return None if fits.issuperset(case.effects) else refusals.read_only(case.tool, chosen)
 
 
-def phase(case: Case) -> Decision | None:
+def phase(case: DecisionCase) -> Decision | None:
     """Does the phase that the run chose include this?"""
     now, tool, within = case.session.phase, case.tool, case.call.within
     if now is None or phases.includes(now, tool.name):
@@ -164,14 +164,14 @@ def phase(case: Case) -> Decision | None:
     return None if looks else refusals.wrong_phase(tool, now)
 
 
-def profile(case: Case) -> Decision | None:
+def profile(case: DecisionCase) -> Decision | None:
     given = case.posture.capped(case.policy.ceiling).profile
-    shelter = case.policy.shelter() if case.tool.shut_in else Shelter.THERE
-    if shelter is Shelter.REFUSED:
+    shelter = case.policy.shelter() if case.tool.shut_in else SandboxState.THERE
+    if shelter is SandboxState.REFUSED:
         return refusals.unsheltered(case.tool)
     asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
     for least, these_arguments in asked:
-        needed = least if shelter is Shelter.THERE else least.above
+        needed = least if shelter is SandboxState.THERE else least.above
         if not given.covers(needed):
             low = refusals.profile_too_low(
                 case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
@@ -183,18 +183,18 @@ def profile(case: Case) -> Decision | None:
     return None
 
 
-def rules(case: Case) -> Decision | None:
-    rule = case.rule(Kind.DENY)
-    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, Kind.DENY)
+def rules(case: DecisionCase) -> Decision | None:
+    rule = case.rule(RuleKind.DENY)
+    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, RuleKind.DENY)
 
 
-def arguments(case: Case) -> Decision | None:
+def arguments(case: DecisionCase) -> Decision | None:
     if case.unfit is not None:
         return refusals.unfit(case.tool, case.unfit)
     return refusals.unclear(case.tool) if case.demand is None and not case.seeing else None
 
 
-def budget(case: Case) -> Decision | None:
+def budget(case: DecisionCase) -> Decision | None:
     if case.tool.meta:
         return None
     held = holding(case.session, case.posture)
@@ -223,20 +223,20 @@ def holding(session: Session, posture: Posture) -> Hold | None:
     return held if held.run in ("", session.run) else None
 
 
-def confirmation(case: Case) -> Decision | None:
+def confirmation(case: DecisionCase) -> Decision | None:
     if case.seeing or case.call.approved:
         return None
     if case.demand is None:
         return refusals.unclear(case.tool)
-    rule = case.rule(Kind.ASK)
+    rule = case.rule(RuleKind.ASK)
     reasons = ([refusals.asks(rule)] if rule else []) + firm(case, case.demand)
     reasons = refusals.asks_beneath(case.call) + reasons
-    if not case.rule(Kind.ALLOW):
+    if not case.rule(RuleKind.ALLOW):
         reasons += waivable(case, case.demand)
     return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None
 
 
-def firm(case: Case, demand: Demand) -> list[str]:
+def firm(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked whatever the rules allow."""
     reasons: list[str] = []
     if demand.confirm and (not demand.waivable or demand.effect in ASKING):
@@ -248,7 +248,7 @@ def firm(case: Case, demand: Demand) -> list[str]:
     return reasons
 
 
-def waivable(case: Case, demand: Demand) -> list[str]:
+def waivable(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked unless an allow rule has answered already."""
     reasons: list[str] = []
     given = case.posture.capped(case.policy.ceiling).profile
@@ -260,14 +260,14 @@ def waivable(case: Case, demand: Demand) -> list[str]:
     return reasons
 
 
-def sparing(case: Case) -> Rule | None:
+def sparing(case: DecisionCase) -> Rule | None:
     """The allow rule that spared the person a question, for the record."""
     if case.demand is None or case.call.approved or not waivable(case, case.demand):
         return None
-    return case.rule(Kind.ALLOW)
+    return case.rule(RuleKind.ALLOW)
 
 
-LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
+LAYERS: tuple[Callable[[DecisionCase], Decision | None], ...] = (
     find,
     block,
     mode,
@@ -282,7 +282,7 @@ LAYERS: tuple[Callable[[Case], Decision | None], ...] = (
 
 
 def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, policy: Policy) -> Decision:
-    case = Case(tool, call, session, posture, policy)
+    case = DecisionCase(tool, call, session, posture, policy)
     for layer in LAYERS:
         if answer := layer(case):
             return answer

@@ -12,7 +12,7 @@ class Grade(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     what: str
     says: str
     grade: Grade = Grade.GOOD
@@ -23,11 +23,11 @@ class Finding:
     """What the person types, line by line, for what only they can mend."""
 
 
-def faults(findings: Sequence[Finding]) -> list[Finding]:
+def faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
     return [one for one in findings if one.grade is Grade.FAULT]
 
 
-def verdict(findings: Sequence[Finding]) -> str:
+def verdict(findings: Sequence[HealthFinding]) -> str:
     ill, lines = len(faults(findings)), [line for one in findings for line in one.commands]
     says = f"Not in order: {ill} fault{'s' * (ill > 1)}." if ill else "In order."
     if not lines:

@@ -11,11 +11,19 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from mcp_server.policy.globs import LONGEST, ROOT, lexical
-from mcp_server.policy.rule_syntax import Op, Predicate
+from mcp_server.policy.rule_syntax import Predicate, PredicateOperator
 
 Test: TypeAlias = Callable[[Any], bool | None]
-EXACT = frozenset((Op.EQ, Op.NEQ, Op.IN, Op.NOT_IN, Op.CONTAINS))
-OPPOSITE = frozenset((Op.NEQ, Op.NOT_IN))
+EXACT = frozenset(
+    (
+        PredicateOperator.EQ,
+        PredicateOperator.NEQ,
+        PredicateOperator.IN,
+        PredicateOperator.NOT_IN,
+        PredicateOperator.CONTAINS,
+    )
+)
+OPPOSITE = frozenset((PredicateOperator.NEQ, PredicateOperator.NOT_IN))
 
 
 def spelled(path: str, roots: Sequence[str]) -> str:
@@ -30,7 +38,7 @@ def place_test(
 ) -> Test:
     """The predicate as a test of one argument that names places; `test_of` makes the test of what is spelled alike."""
     op, value = predicate.op, predicate.value
-    if op is Op.EXISTS:
+    if op is PredicateOperator.EXISTS:
         return test_of(predicate)
     # For who equals, one spelling more is one call more; for who differs it is one call less.
     folds = op in EXACT and cautious is not (op in OPPOSITE)
@@ -48,7 +56,7 @@ def place_test(
         if isinstance(found, str):
             if len(found) > LONGEST or "\0" in found:
                 return None
-            return inside in one(found) if op is Op.CONTAINS and inside is not None else test(one(found))
+            return inside in one(found) if op is PredicateOperator.CONTAINS and inside is not None else test(one(found))
         if isinstance(found, list | tuple):
             many = cast(Sequence[Any], found)
             return test([one(each) if isinstance(each, str) and len(each) <= LONGEST else each for each in many])
@@ -57,10 +65,10 @@ def place_test(
     return found_in
 
 
-def _wanted(op: Op, value: Any, one: Callable[[str], str], roots: Sequence[str]) -> Any:
-    if op is Op.REGEX:
+def _wanted(op: PredicateOperator, value: Any, one: Callable[[str], str], roots: Sequence[str]) -> Any:
+    if op is PredicateOperator.REGEX:
         return unicodedata.normalize("NFC", value)
-    if op is Op.GLOB:
+    if op is PredicateOperator.GLOB:
         return value if ".." in value else spelled(value, roots)
     if isinstance(value, list):
         return [one(each) if isinstance(each, str) else each for each in cast(list[Any], value)]

@@ -15,7 +15,7 @@ DAY_NS = 24 * HOUR_NS
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class PausedRun:
     principal: str
     session: str
     """Empty where every run of the principal's is paused."""
@@ -26,10 +26,10 @@ class Paused:
         return f"the run of session {self.session}" if self.session else "every run"
 
 
-def paused(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunControl]) -> list[Paused]:
+def paused(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunControl]) -> list[PausedRun]:
     """Who waits, the longest first. A finished unit pauses `assisted` alone."""
     found = [
-        Paused(principal, session, hold)
+        PausedRun(principal, session, hold)
         for (principal, session), hold in holds.items()
         if hold.by is not Holder.UNIT or control(principal) is RunControl.ASSISTED
     ]
@@ -41,7 +41,7 @@ def unanswered(approvals: Iterable[Approval], now: int) -> list[Approval]:
     return sorted((one for one in approvals if one.waits(now)), key=lambda one: (one.asked, one.id))
 
 
-def in_words(runs: list[Paused], questions: list[Approval], now: int) -> Iterator[str]:
+def in_words(runs: list[PausedRun], questions: list[Approval], now: int) -> Iterator[str]:
     """A line for each, for whoever has no table to put it into."""
     for one in runs[:MOST]:
         yield f"Paused: {one.run}, {since(one.hold.at, now)}, because {one.hold.reason}."

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_server.model.posture import AXES, Choice, Posture, Scope, Value, value_of, word_of, words_of
+from mcp_server.model.posture import AXES, ChangeScope, Posture, PostureChoice, Value, value_of, word_of, words_of
 from mcp_server.model.text import nearest, quoted
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -29,7 +29,7 @@ AUTONOMOUS = "--autonomous"
 @dataclass(frozen=True, slots=True)
 class Phrase:
     axes: Mapping[str, Value]
-    scope: Scope
+    scope: ChangeScope
 
 
 class Unclear(ValueError):
@@ -39,25 +39,25 @@ class Unclear(ValueError):
 def phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
     """`axis` is the one that the first word is a value of."""
     axes: dict[str, Value] = {}
-    scope: Scope | None = None
+    scope: ChangeScope | None = None
     rest = list(words)
     if axis is not None and rest:
         axes[axis] = valued(axis, rest.pop(0))
     while rest:
         word = rest.pop(0)
         if word == AUTONOMOUS:
-            found: tuple[str, Value] | Scope = ("run_control", valued("run_control", "autonomous"))
+            found: tuple[str, Value] | ChangeScope = ("run_control", valued("run_control", "autonomous"))
         elif word.startswith("--"):
             found = flagged(word, rest)
         else:
             found = alone(word)
-        if isinstance(found, Scope):
+        if isinstance(found, ChangeScope):
             refuse_twice(scope, found)
             scope = found
         else:
             refuse_twice(axes.get(found[0]), found[1])
             axes[found[0]] = found[1]
-    return Phrase(axes, scope or Scope.NOW)
+    return Phrase(axes, scope or ChangeScope.NOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Narrowed:
     """What is typed, line by line, for what would hold otherwise."""
 
 
-def to_choose(choice: Choice | None, usual: Posture, lost: str) -> Narrowed | None:
+def to_choose(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrowed | None:
     """Which axes a state that was lost, or is not this account's, holds down until they are chosen again."""
     axes = choice.narrowed(usual) if choice else []
     if not axes:
@@ -98,7 +98,7 @@ def values(axis: str) -> list[str]:
     return [str(word) for word in words_of(AXES[axis])]
 
 
-def flagged(flag: str, rest: list[str]) -> tuple[str, Value] | Scope:
+def flagged(flag: str, rest: list[str]) -> tuple[str, Value] | ChangeScope:
     name, equals, word = flag.partition("=")
     if name != "--scope":
         axis_named(name)
@@ -112,23 +112,23 @@ def flagged(flag: str, rest: list[str]) -> tuple[str, Value] | Scope:
     return axis, valued(axis, word)
 
 
-def scoped(word: str) -> Scope:
-    if word not in list(Scope):
-        raise Unclear(not_one_of(word, list(Scope), "scope"))
-    return Scope(word)
+def scoped(word: str) -> ChangeScope:
+    if word not in list(ChangeScope):
+        raise Unclear(not_one_of(word, list(ChangeScope), "scope"))
+    return ChangeScope(word)
 
 
-def alone(word: str) -> tuple[str, Value] | Scope:
+def alone(word: str) -> tuple[str, Value] | ChangeScope:
     """A value by itself, where it can be of one axis alone."""
-    if word in list(Scope):
-        return Scope(word)
+    if word in list(ChangeScope):
+        return ChangeScope(word)
     fitting = [(axis, value) for axis in AXES if (value := value_of(axis, word)) is not None]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         flags = " or ".join(f"`--{NAMES[axis][0]} {word}`" for axis, _ in fitting)
         raise Unclear(f"{quoted(word)} may mean {flags}; write which.")
-    known = [str(one) for one in Scope] + [one for axis in AXES for one in values(axis)]
+    known = [str(one) for one in ChangeScope] + [one for axis in AXES for one in values(axis)]
     raise Unclear(not_one_of(word, known, "a value or a scope"))
 
 

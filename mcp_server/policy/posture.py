@@ -10,26 +10,34 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mcp_server.model.posture import Change, Choice, Door, Profile, Scope, Trial, Value
+from mcp_server.model.posture import (
+    ChangeScope,
+    ChangeSource,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    TemporaryChange,
+    Value,
+)
 
-UNIT_SCOPES = frozenset({Scope.AFTER_CURRENT_UNIT, Scope.FOR_NEXT_UNIT})
+UNIT_SCOPES = frozenset({ChangeScope.AFTER_CURRENT_UNIT, ChangeScope.FOR_NEXT_UNIT})
 LIVES_NS = 3600 * 10**9
 """How long a change waits for the person's yes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PostureStep:
     """One step of a choice, as it goes on record: how it was, how it is, and the change that did it."""
 
-    before: Choice
-    after: Choice
-    change: Change
+    before: PostureChoice
+    after: PostureChoice
+    change: PostureChange
     event: str
     """`asked`, `in force`, `reverted` or `dropped`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ProcessWork:
     """What is going on when a change is asked for."""
 
     calls: tuple[tuple[int, str], ...] = ()
@@ -37,50 +45,50 @@ class Work:
     """Is a unit open, of the session that counts?"""
 
 
-def asked(choice: Choice, change: Change, work: Work) -> list[Turn]:
+def asked(choice: PostureChoice, change: PostureChange, work: ProcessWork) -> list[PostureStep]:
     """The person spoke: it is in force at once, or waits."""
     if change.unconfirmed:
         # As long as nobody said yes it takes the place of nothing but what was asked for in the same way.
         wishes = {one.id for one in choice.waiting if one.unconfirmed and one.door is change.door}
         others = [left for one in choice.waiting for left in (without((one,), change) if one.id in wishes else (one,))]
-        return [Turn(choice, replace(choice, waiting=(*others, change)), change, "asked")]
+        return [PostureStep(choice, replace(choice, waiting=(*others, change)), change, "asked")]
     kept = replace(choice, waiting=without(choice.waiting, change))
     if waits(change, work):
-        held = replace(change, calls=work.calls if change.scope is Scope.AFTER_CURRENT_TOOL else ())
-        return [Turn(choice, replace(kept, waiting=(*kept.waiting, held)), held, "asked")]
-    return [Turn(choice, in_force(kept, change), change, "in force")]
+        held = replace(change, calls=work.calls if change.scope is ChangeScope.AFTER_CURRENT_TOOL else ())
+        return [PostureStep(choice, replace(kept, waiting=(*kept.waiting, held)), held, "asked")]
+    return [PostureStep(choice, in_force(kept, change), change, "in force")]
 
 
-def waits(change: Change, work: Work) -> bool:
+def waits(change: PostureChange, work: ProcessWork) -> bool:
     match change.scope:
-        case Scope.NOW:
+        case ChangeScope.NOW:
             return False
-        case Scope.AFTER_CURRENT_TOOL:
+        case ChangeScope.AFTER_CURRENT_TOOL:
             return bool(work.calls)
-        case Scope.NEXT_MILESTONE:
+        case ChangeScope.NEXT_MILESTONE:
             return True
         case _:
             return work.unit
 
 
-def in_force(choice: Choice, change: Change) -> Choice:
+def in_force(choice: PostureChoice, change: PostureChange) -> PostureChoice:
     trials = tuple(
         replace(trial, before=left)
         for trial in choice.trials
         if (left := {axis: value for axis, value in trial.before.items() if axis not in change.axes})
     )
-    if change.scope is Scope.FOR_NEXT_UNIT:
-        trials = (*trials, Trial(change, {axis: original(choice, axis) for axis in change.axes}))
+    if change.scope is ChangeScope.FOR_NEXT_UNIT:
+        trials = (*trials, TemporaryChange(change, {axis: original(choice, axis) for axis in change.axes}))
     return replace(choice, axes={**choice.axes, **change.axes}, trials=trials, claims=unanswered(choice, change))
 
 
-def unanswered(choice: Choice, change: Change) -> Mapping[str, Value]:
+def unanswered(choice: PostureChoice, change: PostureChange) -> Mapping[str, Value]:
     """The claims that the person has not put an end to: only a lasting word at a terminal does."""
-    answers = change.door is Door.TERMINAL and change.scope is not Scope.FOR_NEXT_UNIT
+    answers = change.door is ChangeSource.TERMINAL and change.scope is not ChangeScope.FOR_NEXT_UNIT
     return {axis: value for axis, value in choice.claims.items() if not (answers and axis in change.axes)}
 
 
-def original(choice: Choice, axis: str) -> Value | None:
+def original(choice: PostureChoice, axis: str) -> Value | None:
     """What held before every trial of this axis."""
     for trial in choice.trials:
         if axis in trial.before:
@@ -88,11 +96,11 @@ def original(choice: Choice, axis: str) -> Value | None:
     return choice.axes.get(axis)
 
 
-def calls_over(choice: Choice, over: Callable[[int, str], bool]) -> list[Turn]:
+def calls_over(choice: PostureChoice, over: Callable[[int, str], bool]) -> list[PostureStep]:
     """`over` says of a call, by number and process, that it runs no more."""
-    turns: list[Turn] = []
+    turns: list[PostureStep] = []
     for change in choice.waiting:
-        if change.unconfirmed or change.scope is not Scope.AFTER_CURRENT_TOOL:
+        if change.unconfirmed or change.scope is not ChangeScope.AFTER_CURRENT_TOOL:
             continue
         left = tuple(call for call in change.calls if not over(*call))
         if left == change.calls:
@@ -101,36 +109,36 @@ def calls_over(choice: Choice, over: Callable[[int, str], bool]) -> list[Turn]:
         if left:
             shorter = replace(change, calls=left)
             waiting = tuple(shorter if one.id == change.id else one for one in choice.waiting)
-            turns.append(Turn(choice, replace(choice, waiting=waiting), shorter, ""))
+            turns.append(PostureStep(choice, replace(choice, waiting=waiting), shorter, ""))
         else:
             turns.append(released(choice, change))
     return turns
 
 
-def unit_over(choice: Choice, session: str, milestone: bool) -> list[Turn]:
+def unit_over(choice: PostureChoice, session: str, milestone: bool) -> list[PostureStep]:
     """A unit of this session ended; a milestone is the end of a whole run."""
-    turns: list[Turn] = []
+    turns: list[PostureStep] = []
     for trial in choice.trials:
         if counts(trial.change, session):
             choice = turns[-1].after if turns else choice
-            turns.append(Turn(choice, reverted(choice, trial), trial.change, "reverted"))
+            turns.append(PostureStep(choice, reverted(choice, trial), trial.change, "reverted"))
     for change in choice.waiting:
-        due = change.scope in UNIT_SCOPES or (milestone and change.scope is Scope.NEXT_MILESTONE)
+        due = change.scope in UNIT_SCOPES or (milestone and change.scope is ChangeScope.NEXT_MILESTONE)
         if due and not change.unconfirmed and counts(change, session):
             turns.append(released(turns[-1].after if turns else choice, change))
     return turns
 
 
-def counts(change: Change, session: str) -> bool:
+def counts(change: PostureChange, session: str) -> bool:
     return change.session in ("", session)
 
 
-def released(choice: Choice, change: Change) -> Turn:
+def released(choice: PostureChoice, change: PostureChange) -> PostureStep:
     kept = replace(choice, waiting=tuple(one for one in choice.waiting if one.id != change.id))
-    return Turn(choice, in_force(kept, change), change, "in force")
+    return PostureStep(choice, in_force(kept, change), change, "in force")
 
 
-def reverted(choice: Choice, trial: Trial) -> Choice:
+def reverted(choice: PostureChoice, trial: TemporaryChange) -> PostureChoice:
     axes = dict(choice.axes)
     for axis, value in trial.before.items():
         if value is None:
@@ -140,22 +148,22 @@ def reverted(choice: Choice, trial: Trial) -> Choice:
     return replace(choice, axes=axes, trials=tuple(one for one in choice.trials if one.change.id != trial.change.id))
 
 
-def dropped(choice: Choice, ids: Iterable[str]) -> list[Turn]:
+def dropped(choice: PostureChoice, ids: Iterable[str]) -> list[PostureStep]:
     """The person thought better of it. What is in force for one unit goes back at once."""
-    wanted, turns = set(ids), list[Turn]()
+    wanted, turns = set(ids), list[PostureStep]()
     for trial in choice.trials:
         if trial.change.id in wanted:
             choice = turns[-1].after if turns else choice
-            turns.append(Turn(choice, reverted(choice, trial), trial.change, "reverted"))
+            turns.append(PostureStep(choice, reverted(choice, trial), trial.change, "reverted"))
     for change in choice.waiting:
         if change.id in wanted:
             choice = turns[-1].after if turns else choice
             left = tuple(one for one in choice.waiting if one.id != change.id)
-            turns.append(Turn(choice, replace(choice, waiting=left), change, "dropped"))
+            turns.append(PostureStep(choice, replace(choice, waiting=left), change, "dropped"))
     return turns
 
 
-def without(waiting: Iterable[Change], change: Change) -> tuple[Change, ...]:
+def without(waiting: Iterable[PostureChange], change: PostureChange) -> tuple[PostureChange, ...]:
     """What still waits once this was asked for."""
     shorter = (
         replace(one, axes={axis: value for axis, value in one.axes.items() if stays(axis, value, change)})
@@ -164,21 +172,21 @@ def without(waiting: Iterable[Change], change: Change) -> tuple[Change, ...]:
     return tuple(one for one in shorter if one.axes)
 
 
-def stays(axis: str, waiting: Value, change: Change) -> bool:
+def stays(axis: str, waiting: Value, change: PostureChange) -> bool:
     wished = change.axes.get(axis)
     lowering = isinstance(wished, Profile) and isinstance(waiting, Profile) and wished.rank > waiting.rank
-    return axis not in change.axes or (lowering and change.scope is Scope.NOW and not change.unconfirmed)
+    return axis not in change.axes or (lowering and change.scope is ChangeScope.NOW and not change.unconfirmed)
 
 
-def confirmable(choice: Choice, id: str, now: int) -> Change | None:
+def confirmable(choice: PostureChoice, id: str, now: int) -> PostureChange | None:
     """The change that waits for this yes, if it has not waited too long."""
     found = next((one for one in choice.waiting if one.unconfirmed and one.id == id), None)
     # What a client asked for is soon forgotten; what menugate itself asks for stands until it is answered.
-    fresh = found is not None and (found.door is not Door.PROMPT or abs(now - found.asked) < LIVES_NS)
+    fresh = found is not None and (found.door is not ChangeSource.PROMPT or abs(now - found.asked) < LIVES_NS)
     return found if fresh else None
 
 
-def ahead(choice: Choice, change: Change) -> Iterator[Choice]:
+def ahead(choice: PostureChoice, change: PostureChange) -> Iterator[PostureChoice]:
     """What a choice comes down to by itself, step by step: its trials over, and then in force what waits. What would
     stay beside the change is left out, for that comes about all the same."""
     for trial in choice.trials:

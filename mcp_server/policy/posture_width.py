@@ -6,13 +6,13 @@ from dataclasses import replace
 from mcp_server.model.posture import (
     AXES,
     AiMode,
-    Change,
-    Choice,
+    ChangeScope,
     ModelMode,
     Posture,
+    PostureChange,
+    PostureChoice,
     Profile,
     RunControl,
-    Scope,
     Value,
     WorkMode,
 )
@@ -54,9 +54,9 @@ def narrower(one: Posture, other: Posture) -> Posture:
     return replace(one, **less)
 
 
-def puts_off(choice: Choice, now: Posture, change: Change) -> bool:
+def puts_off(choice: PostureChoice, now: Posture, change: PostureChange) -> bool:
     """Would it take the place of something narrower that is to come, and not be in force at once itself?"""
-    if change.scope is Scope.NOW:
+    if change.scope is ChangeScope.NOW:
         return False
     return any(
         wider(axis, getattr(now, axis), value)

@@ -6,7 +6,7 @@ The text itself is dropped: what is kept is the outcome, four short lines that p
 import re
 from dataclasses import dataclass
 
-from mcp_server.policy.stages import Duty
+from mcp_server.policy.stages import StageDuty
 
 HEADINGS = ("Analyze", "Research", "Plan", "Reflect", "Action", "Delivery")
 FEWEST_POINTS, MOST_POINTS = 3, 8
@@ -31,14 +31,14 @@ class ReasoningOutcome:
     delivery_state: str = NOT_DONE
 
 
-def thought(text: str, duty: Duty) -> ReasoningOutcome | str:
+def thought(text: str, duty: StageDuty) -> ReasoningOutcome | str:
     """What is kept of it, or what it lacks, in words for whoever thought it."""
     match duty:
-        case Duty.MACRO:
+        case StageDuty.MACRO:
             return _opening(text)
-        case Duty.MICRO:
+        case StageDuty.MICRO:
             return _between(text)
-        case Duty.NONE:
+        case StageDuty.NONE:
             return ReasoningOutcome()
 
 

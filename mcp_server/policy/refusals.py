@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mcp_server.model.menus import Mode
 from mcp_server.model.phases import RETRIED, Step, step_of
-from mcp_server.model.policy import Call, Decision, Kind, Layer, Policy, Rule, Verdict
+from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Session
@@ -52,7 +52,7 @@ def unknown(name: str, policy: Policy) -> Decision:
 
 
 def by_rule(tool: Tool, rule: Rule) -> Decision:
-    if rule.kind is Kind.BLOCK:
+    if rule.kind is RuleKind.BLOCK:
         reason = f"The blocklist forbids this call of `{tool.name}`: {written(rule)}"
         way_out = "No approval and no profile changes that; only whoever keeps the blocklist can. Find another way."
         return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
@@ -61,7 +61,7 @@ def by_rule(tool: Tool, rule: Rule) -> Decision:
     return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
 
 
-def beneath(tool: Tool, call: Call, kind: Kind) -> Decision | None:
+def beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | None:
     """Of what lies in the tree that a call takes whole."""
     if not call.beneath:
         return None
@@ -71,7 +71,7 @@ def beneath(tool: Tool, call: Call, kind: Kind) -> Decision | None:
         said = f"It touches {quoted(found.path)}."
         return replace(decision, reason=f"{decision.reason} {said}", way_out=f"Leave that out. {decision.way_out}")
     large = next((one for one in call.beneath if one.rule is None), None)
-    if large is None or kind is not Kind.DENY:
+    if large is None or kind is not RuleKind.DENY:
         return None
     reason = (
         f"{quoted(large.path)} holds too much, or something that cannot be looked into, to tell whether a rule about "
@@ -81,7 +81,7 @@ def beneath(tool: Tool, call: Call, kind: Kind) -> Decision | None:
 
 
 def asks_beneath(call: Call) -> list[str]:
-    found = ((one.rule, one.path) for one in call.beneath if one.rule and one.rule.kind is Kind.ASK)
+    found = ((one.rule, one.path) for one in call.beneath if one.rule and one.rule.kind is RuleKind.ASK)
     return [f"{asks(rule)} (it touches {quoted(path)})" for rule, path in found if rule]
 
 

@@ -30,13 +30,13 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Route:
     mode: str
     confidence: Confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RouteChoice:
     """Several modes answer, or the number fits none: what may be chosen, by menu number."""
 
     candidates: tuple[tuple[int, str], ...]
@@ -44,14 +44,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NoRoute:
     """No mode answers."""
 
 
-def route(text: str, menus: Menus) -> Hit | Choice | Miss:
+def route(text: str, menus: Menus) -> Route | RouteChoice | NoRoute:
     wish = _wish(text)
     if not wish or not menus.modes:
-        return Miss()
+        return NoRoute()
     return _by_number(wish, menus) or _exactly(wish, menus) or _roughly(wish, menus)
 
 
@@ -67,18 +67,18 @@ def _wish(text: str) -> str:
     return normal(re.sub(r"^[*/]", "", lines[0])) if lines else ""
 
 
-def _by_number(wish: str, menus: Menus) -> Hit | Choice | None:
+def _by_number(wish: str, menus: Menus) -> Route | RouteChoice | None:
     if not wish.isdecimal():
         return None
     digits = "".join(str(unicodedata.decimal(char)) for char in wish).lstrip("0")
     count = len(menus.modes)
     # Compared by length first: a number of a million digits is out of range, not a sum to be done.
     if digits and len(digits) <= len(str(count)) and int(digits) <= count:
-        return Hit(menus.modes[int(digits) - 1].name, Confidence.EXACT)
+        return Route(menus.modes[int(digits) - 1].name, Confidence.EXACT)
     return _choice(list(range(1, count + 1)), menus, f"numbers go from 1 to {count}")
 
 
-def _exactly(wish: str, menus: Menus) -> Hit | Choice | None:
+def _exactly(wish: str, menus: Menus) -> Route | RouteChoice | None:
     # A name is unique and what the schema offers, so it wins over another mode's trigger of the same text.
     named = [number for number, mode in enumerate(menus, 1) if normal(mode.name) == wish]
     found = named or [
@@ -87,19 +87,19 @@ def _exactly(wish: str, menus: Menus) -> Hit | Choice | None:
         if wish in {normal(mode.title), *(normal(trigger) for trigger in mode.triggers)}
     ]
     if len(found) == 1:
-        return Hit(menus.modes[found[0] - 1].name, Confidence.EXACT)
+        return Route(menus.modes[found[0] - 1].name, Confidence.EXACT)
     return _choice(found, menus, "several modes have that name") if found else None
 
 
-def _roughly(wish: str, menus: Menus) -> Hit | Choice | Miss:
+def _roughly(wish: str, menus: Menus) -> Route | RouteChoice | NoRoute:
     points = {number: _score(wish, mode) for number, mode in enumerate(menus, 1)}
     top = max(points.values())
     if top < THRESHOLD:
-        return Miss()
+        return NoRoute()
     found = [number for number, got in points.items() if got >= max(THRESHOLD, top - SIMILAR)]
     if len(found) > 1:
         return _choice(found, menus, "several modes fit about equally well")
-    return Hit(menus.modes[found[0] - 1].name, confidence(top))
+    return Route(menus.modes[found[0] - 1].name, confidence(top))
 
 
 def confidence(points: int) -> Confidence:
@@ -133,8 +133,8 @@ def _shape(wish: str, text: str) -> int | None:
     return SHAPE["the beginning of a word" if re.search(rf"(?<!\w){here}", text) else "inside a word"]
 
 
-def _choice(numbers: list[int], menus: Menus, note: str) -> Choice:
-    return Choice(tuple((number, _label(menus.modes[number - 1])) for number in numbers), note)
+def _choice(numbers: list[int], menus: Menus, note: str) -> RouteChoice:
+    return RouteChoice(tuple((number, _label(menus.modes[number - 1])) for number in numbers), note)
 
 
 def _label(mode: Mode) -> str:

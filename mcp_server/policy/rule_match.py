@@ -16,11 +16,11 @@ allows does not.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from mcp_server.model.tools import Arguments, Subject, Tool
+from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import Path, Text, paths, texts
 from mcp_server.policy.leading import words_of
 from mcp_server.policy.paths import Test, place_test
-from mcp_server.policy.rule_syntax import Op, Predicate, Written
+from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
 from mcp_server.policy.shell import lines
 
 Condition: TypeAlias = Callable[[Tool, Arguments], bool]
@@ -32,11 +32,11 @@ ODD = object()
 
 
 def condition(
-    written: Written, cautious: bool, kinds: Iterable[Subject] = (), roots: Sequence[str] = ()
+    written: ParsedRule, cautious: bool, kinds: Iterable[RuleSubject] = (), roots: Sequence[str] = ()
 ) -> Condition | None:
     """The test that a rule puts to a call, None where it is true of every call. `kinds`: of its tools' subjects."""
     if written.specifier is not None and not everything(written.specifier):
-        tests: dict[Subject, Test] = {kind: _test(written.specifier, kind, cautious, roots) for kind in kinds}
+        tests: dict[RuleSubject, Test] = {kind: _test(written.specifier, kind, cautious, roots) for kind in kinds}
         return lambda tool, arguments: _specified(tool, arguments, tests, cautious)
     predicates = [(one, *_tests(one, cautious, roots)) for one in written.predicates]
     if not predicates:
@@ -68,13 +68,13 @@ def everything(specifier: str) -> bool:
     return specifier in ("*", "**", ":*", "**/*")
 
 
-def _test(specifier: str, kind: Subject, cautious: bool, roots: Sequence[str]) -> Test:
-    if kind is Subject.PATH:
+def _test(specifier: str, kind: RuleSubject, cautious: bool, roots: Sequence[str]) -> Test:
+    if kind is RuleSubject.PATH:
         return _on_path(paths(specifier, cautious, roots))
-    return _on_text(lines(specifier, cautious) if kind is Subject.COMMAND else texts(specifier, cautious))
+    return _on_text(lines(specifier, cautious) if kind is RuleSubject.COMMAND else texts(specifier, cautious))
 
 
-def _specified(tool: Tool, arguments: Arguments, tests: Mapping[Subject, Test], cautious: bool) -> bool:
+def _specified(tool: Tool, arguments: Arguments, tests: Mapping[RuleSubject, Test], cautious: bool) -> bool:
     test = tests.get(tool.subject[1]) if tool.subject else None
     return test is not None and _verdict(subjects(tool, arguments), test, cautious)
 
@@ -86,9 +86,9 @@ def subjects(tool: Tool, arguments: Arguments) -> list[Any]:
     argument, kind = tool.subject
     given = arguments.get(argument)
     if isinstance(given, str):
-        return [tool.joined(argument, given, arguments) if kind is Subject.PATH else given]
+        return [tool.joined(argument, given, arguments) if kind is RuleSubject.PATH else given]
     found = _leaves(values(arguments, (argument,), tool.arguments))
-    return [_placed(tool, argument, value, arguments) for value in found] if kind is Subject.PATH else list(found)
+    return [_placed(tool, argument, value, arguments) for value in found] if kind is RuleSubject.PATH else list(found)
 
 
 def _placed(tool: Tool, argument: str, value: Any, arguments: Arguments) -> Any:
@@ -119,7 +119,7 @@ def _holds(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, c
 
 def _holds_of_place(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
     found = _asked(tool, arguments, predicate)
-    if predicate.op is not Op.EXISTS:
+    if predicate.op is not PredicateOperator.EXISTS:
         found = [
             value if value is MISSING and not cautious else _placed(tool, predicate.path[0], value, arguments)
             for value in found
@@ -130,7 +130,9 @@ def _holds_of_place(tool: Tool, arguments: Arguments, predicate: Predicate, test
 def _asked(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
     """What the predicate is asked of: lists as they are where it is about lists, else their elements."""
     found = list(values(arguments, predicate.path, tool.arguments))
-    whole = predicate.op in (Op.CONTAINS, Op.EXISTS) or (isinstance(predicate.value, list) and predicate.op is Op.EQ)
+    whole = predicate.op in (PredicateOperator.CONTAINS, PredicateOperator.EXISTS) or (
+        isinstance(predicate.value, list) and predicate.op is PredicateOperator.EQ
+    )
     return found if whole else list(_leaves(found))
 
 
@@ -175,20 +177,22 @@ def _default(schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 def predicate_test(predicate: Predicate, cautious: bool, roots: Sequence[str] = ()) -> Test:
     """The predicate as a test of one value."""
     value = predicate.value
-    if predicate.op is Op.EXISTS:
+    if predicate.op is PredicateOperator.EXISTS:
         return lambda found: (found is not MISSING) is value
-    if predicate.op is Op.GLOB:
+    if predicate.op is PredicateOperator.GLOB:
         return _glob(value, cautious, roots)
-    if predicate.op is Op.REGEX:
+    if predicate.op is PredicateOperator.REGEX:
         return _regex(value, cautious)
-    tests: dict[Op, Test] = {
-        Op.EQ: lambda found: _same(found, value),
-        Op.IN: lambda found: any(_same(found, one) for one in value),
-        Op.NEQ: lambda found: cautious if found is MISSING else not _same(found, value),
-        Op.NOT_IN: lambda found: cautious if found is MISSING else not any(_same(found, one) for one in value),
-        Op.CONTAINS: lambda found: _contains(found, value),
-        Op.GT: lambda found: _number(found, lambda number: number > value),
-        Op.LT: lambda found: _number(found, lambda number: number < value),
+    tests: dict[PredicateOperator, Test] = {
+        PredicateOperator.EQ: lambda found: _same(found, value),
+        PredicateOperator.IN: lambda found: any(_same(found, one) for one in value),
+        PredicateOperator.NEQ: lambda found: cautious if found is MISSING else not _same(found, value),
+        PredicateOperator.NOT_IN: lambda found: (
+            cautious if found is MISSING else not any(_same(found, one) for one in value)
+        ),
+        PredicateOperator.CONTAINS: lambda found: _contains(found, value),
+        PredicateOperator.GT: lambda found: _number(found, lambda number: number > value),
+        PredicateOperator.LT: lambda found: _number(found, lambda number: number < value),
     }
     return tests[predicate.op]
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from mcp_server.model.text import nearest, quoted
 from mcp_server.model.tools import Schema
 from mcp_server.policy.rule_match import predicate_test
-from mcp_server.policy.rule_syntax import Op, Predicate
+from mcp_server.policy.rule_syntax import Predicate, PredicateOperator
 
 DEEPEST = 16
 JSON_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
@@ -48,10 +48,16 @@ def no_such_value(schema: Schema, predicates: Sequence[Predicate]) -> str | None
     for predicate in predicates:
         leaves = [leaf for node in schemas_at(schema, predicate.path) for leaf in _branches(node)]
         known = [_enumerated(leaf) for leaf in leaves]
-        if predicate.op not in (Op.EQ, Op.NEQ, Op.IN, Op.NOT_IN) or None in known:
+        if (
+            predicate.op
+            not in (PredicateOperator.EQ, PredicateOperator.NEQ, PredicateOperator.IN, PredicateOperator.NOT_IN)
+            or None in known
+        ):
             continue
         every = [one for values in known for one in values or () if isinstance(one, str)]
-        said: list[Any] = predicate.value if predicate.op in (Op.IN, Op.NOT_IN) else [predicate.value]
+        said: list[Any] = (
+            predicate.value if predicate.op in (PredicateOperator.IN, PredicateOperator.NOT_IN) else [predicate.value]
+        )
         folded = {one.casefold() for one in every}
         wrong = next((one for one in said if isinstance(one, str) and one.casefold() not in folded), None)
         if every and wrong is not None:
@@ -116,7 +122,7 @@ def _enumerated(schema: Schema) -> list[Any] | None:
 
 
 def _alone(schema: Schema, predicate: Predicate) -> str | None:
-    if predicate.op is Op.EXISTS:
+    if predicate.op is PredicateOperator.EXISTS:
         always = len(predicate.path) == 1 and predicate.path[0] in schema.get("required", ())
         return f"`{predicate.where}` is always there." if always and not predicate.value else None
     leaves = [leaf for node in schemas_at(schema, predicate.path) for leaf in _branches(node)]
@@ -132,17 +138,17 @@ def _possible(leaf: Schema, predicate: Predicate) -> bool:
         return any(test(value) is True for value in known)
     types, value = _types(leaf), predicate.value
     numbers = types & {"number", "integer"}
-    if predicate.op is Op.GT:
+    if predicate.op is PredicateOperator.GT:
         return bool(numbers) and leaf.get("maximum", value + 1) > value
-    if predicate.op is Op.LT:
+    if predicate.op is PredicateOperator.LT:
         return bool(numbers) and leaf.get("minimum", value - 1) < value
-    if predicate.op in (Op.GLOB, Op.REGEX):
+    if predicate.op in (PredicateOperator.GLOB, PredicateOperator.REGEX):
         return "string" in types
-    if predicate.op is Op.CONTAINS:
+    if predicate.op is PredicateOperator.CONTAINS:
         return "array" in types or ("string" in types and isinstance(value, str))
-    if predicate.op is Op.EQ:
+    if predicate.op is PredicateOperator.EQ:
         return _fits(leaf, value)
-    return predicate.op is not Op.IN or any(_fits(leaf, one) for one in value)
+    return predicate.op is not PredicateOperator.IN or any(_fits(leaf, one) for one in value)
 
 
 def _fits(leaf: Schema, value: Any) -> bool:
@@ -162,6 +168,6 @@ def _contradict(schema: Schema, one: Predicate, other: Predicate) -> bool:
         "array" in _types(leaf) for node in schemas_at(schema, one.path) for leaf in _branches(node)
     ):
         return False
-    if one.op is Op.EQ and one is not other:
+    if one.op is PredicateOperator.EQ and one is not other:
         return predicate_test(other, cautious=False)(one.value) is not True
-    return one.op is Op.GT and other.op is Op.LT and one.value >= other.value
+    return one.op is PredicateOperator.GT and other.op is PredicateOperator.LT and one.value >= other.value

@@ -19,7 +19,7 @@ from typing import Any, cast
 from mcp_server.model.text import nearest, quoted, uncurled
 
 
-class Op(StrEnum):
+class PredicateOperator(StrEnum):
     EQ = "eq"
     NEQ = "neq"
     IN = "in"
@@ -35,7 +35,7 @@ class Op(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Predicate:
     path: tuple[str, ...]
-    op: Op
+    op: PredicateOperator
     value: Any
 
     @property
@@ -44,7 +44,7 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ParsedRule:
     """A rule's text, taken apart."""
 
     tool: str
@@ -54,19 +54,19 @@ class Written:
     """The specifier stood in quotes, and can have been meant as nothing else."""
 
 
-class Bare(str):
+class BareWord(str):
     """A word without quotes that is no number, `true`, `false` or `null`."""
 
     __slots__ = ()
 
 
-class Malformed(ValueError):
+class MalformedRule(ValueError):
     """Why a rule's text cannot be read, in words for the person who wrote it."""
 
 
 WHOLE = re.compile(r"\s*(?P<tool>[\w.:*?/\[\]!-]+)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 PATH = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
-OPS = "|".join(sorted(Op, key=len, reverse=True))
+OPS = "|".join(sorted(PredicateOperator, key=len, reverse=True))
 # A bracket that begins like this holds predicates; put a specifier that looks the same in quotes.
 LOOKS = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
 HEAD = re.compile(rf"\s*(?P<path>{PATH})\s+(?P<op>{OPS})(?=\s|$)")
@@ -79,20 +79,20 @@ ALIKE = 0.75
 """So much like `true` or `false`, a word may have been meant as that."""
 
 
-def parse(text: str) -> Written:
+def parse(text: str) -> ParsedRule:
     whole = WHOLE.fullmatch(text)
     if whole is None:
-        raise Malformed("it is neither `tool` nor `tool(...)`.")
+        raise MalformedRule("it is neither `tool` nor `tool(...)`.")
     tool, inside = address(whole["tool"]), whole["inside"]
     if inside is None:
-        return Written(tool)
+        return ParsedRule(tool)
     if not inside.strip():
-        raise Malformed(f"there is nothing in the brackets; write {quoted(tool)} for every call.")
+        raise MalformedRule(f"there is nothing in the brackets; write {quoted(tool)} for every call.")
     if STRING.fullmatch(inside.strip()):
-        return Written(tool, _string(inside.strip()), literal=True)
+        return ParsedRule(tool, _string(inside.strip()), literal=True)
     if LOOKS.match(inside):
-        return Written(tool, predicates=_predicates(inside))
-    return Written(tool, inside.strip())
+        return ParsedRule(tool, predicates=_predicates(inside))
+    return ParsedRule(tool, inside.strip())
 
 
 def address(name: str) -> str:
@@ -109,15 +109,15 @@ def _predicates(text: str) -> tuple[Predicate, ...]:
     while True:
         head = HEAD.match(text, at)
         if head is None:
-            raise Malformed(_no_predicate(text[at:].strip()))
-        op = Op(head["op"])
+            raise MalformedRule(_no_predicate(text[at:].strip()))
+        op = PredicateOperator(head["op"])
         value, at = _value(text, head.end(), op)
         found.append(Predicate(tuple(head["path"].split(".")), op, value))
         if not text[at:].strip():
             return tuple(found)
         joined = AND.match(text, at)
         if joined is None:
-            raise Malformed(_left_over(text[at:].strip()))
+            raise MalformedRule(_left_over(text[at:].strip()))
         at = joined.end()
 
 
@@ -135,15 +135,15 @@ def _no_predicate(text: str) -> str:
     from mcp_server.policy.slips import operator  # only for who made a fault
 
     words = text.split()
-    wrong = operator(words[1], tuple(Op)) if len(words) > 1 else None
+    wrong = operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None
     if wrong:
         return f"{quoted(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
-    return f"{quoted(text)} is no predicate; write `path op value`, with op one of {', '.join(Op)}."
+    return f"{quoted(text)} is no predicate; write `path op value`, with op one of {', '.join(PredicateOperator)}."
 
 
-def _value(text: str, at: int, op: Op) -> tuple[Any, int]:
+def _value(text: str, at: int, op: PredicateOperator) -> tuple[Any, int]:
     at += len(text[at:]) - len(text[at:].lstrip())
-    if op is Op.EXISTS and (at == len(text) or text.startswith("and ", at)):
+    if op is PredicateOperator.EXISTS and (at == len(text) or text.startswith("and ", at)):
         return True, at - 1 if at < len(text) else at
     value, at = _list(text, at + 1) if text.startswith("[", at) else _one(text, at)
     _fits(op, value)
@@ -153,8 +153,8 @@ def _value(text: str, at: int, op: Op) -> tuple[Any, int]:
 
 def _refuse_bare(value: Any) -> None:
     for one in cast(list[Any], value if isinstance(value, list) else [value]):
-        if isinstance(one, Bare):
-            raise Malformed(_in_quotes(one))
+        if isinstance(one, BareWord):
+            raise MalformedRule(_in_quotes(one))
 
 
 def _one(text: str, at: int) -> tuple[Any, int]:
@@ -162,7 +162,7 @@ def _one(text: str, at: int) -> tuple[Any, int]:
         return _string(found[0]), found.end()
     if found := BARE.match(text, at):
         return _bare(found[0]), found.end()
-    raise Malformed(
+    raise MalformedRule(
         f"a value is missing before {quoted(text[at:])}." if text[at:] else "a value is missing at the end."
     )
 
@@ -183,7 +183,9 @@ def _string(text: str) -> str:
     try:
         return json.loads(text, strict=False)
     except ValueError:
-        raise Malformed(f"{quoted(text)} is not a JSON string; in single quotes a backslash only escapes.") from None
+        raise MalformedRule(
+            f"{quoted(text)} is not a JSON string; in single quotes a backslash only escapes."
+        ) from None
 
 
 def _bare(text: str) -> Any:
@@ -193,7 +195,7 @@ def _bare(text: str) -> Any:
     if re.fullmatch(r"-?\d{1,18}\.\d{1,18}", text):
         return float(text)
     words: dict[str, Any] = {"true": True, "false": False, "null": None}
-    return words.get(text, Bare(text))
+    return words.get(text, BareWord(text))
 
 
 def _in_quotes(word: str) -> str:
@@ -209,14 +211,14 @@ def _in_quotes(word: str) -> str:
     return f"{quoted(word)} is no value: put a text in quotes, {text}{also}{number}."
 
 
-def _fits(op: Op, value: Any) -> None:
+def _fits(op: PredicateOperator, value: Any) -> None:
     """Is this a value that the operator can be asked with?"""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if op in (Op.GT, Op.LT) and not number:
-        raise Malformed(f"`{op}` compares numbers, and {quoted(str(value))} is none.")
-    if op in (Op.IN, Op.NOT_IN) and not (isinstance(value, list) and value):
-        raise Malformed(f"`{op}` needs a list: `{op} [a, b]`.")
-    if op in (Op.GLOB, Op.REGEX) and not isinstance(value, str):
-        raise Malformed(f"`{op}` needs a text.")
-    if op is Op.EXISTS and not isinstance(value, bool):
-        raise Malformed("`exists` stands alone, or before `true` or `false`.")
+    if op in (PredicateOperator.GT, PredicateOperator.LT) and not number:
+        raise MalformedRule(f"`{op}` compares numbers, and {quoted(str(value))} is none.")
+    if op in (PredicateOperator.IN, PredicateOperator.NOT_IN) and not (isinstance(value, list) and value):
+        raise MalformedRule(f"`{op}` needs a list: `{op} [a, b]`.")
+    if op in (PredicateOperator.GLOB, PredicateOperator.REGEX) and not isinstance(value, str):
+        raise MalformedRule(f"`{op}` needs a text.")
+    if op is PredicateOperator.EXISTS and not isinstance(value, bool):
+        raise MalformedRule("`exists` stands alone, or before `true` or `false`.")

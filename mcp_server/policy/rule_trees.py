@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from posixpath import normpath
 from typing import TypeAlias
 
-from mcp_server.model.policy import Beneath, Kind, Policy, Rule
+from mcp_server.model.policy import PathsBeneath, Policy, Rule, RuleKind
 from mcp_server.model.tools import Arguments, Tool
 
 MOST = 20_000
 """Entries of a tree that are looked through."""
-NARROWING = (Kind.BLOCK, Kind.DENY, Kind.ASK)
+NARROWING = (RuleKind.BLOCK, RuleKind.DENY, RuleKind.ASK)
 
 Holds: TypeAlias = Callable[[str, int], tuple[str, ...] | None]
 """What lies in a folder, by its path there; None where that is more than so many entries."""
@@ -24,24 +24,24 @@ def concerned(tool: Tool, policy: Policy) -> bool:
     return bool(tool.tree) and any(True for kind in NARROWING for _ in _asked(tool, policy, kind))
 
 
-def beneath(tool: Tool, readings: Sequence[Arguments], policy: Policy, holds: Holds) -> tuple[Beneath, ...]:
+def beneath(tool: Tool, readings: Sequence[Arguments], policy: Policy, holds: Holds) -> tuple[PathsBeneath, ...]:
     """For each list the first rule that speaks about something in the tree, and what that is."""
     if not concerned(tool, policy):
         return ()
-    found: dict[Kind, Beneath] = {}
-    large: Beneath | None = None
+    found: dict[RuleKind, PathsBeneath] = {}
+    large: PathsBeneath | None = None
     for reading in readings:
         top = reading.get(tool.tree)
         names = holds(top, MOST) if isinstance(top, str) else ()
         if names is None:
-            large = Beneath(None, normpath(str(top)))
+            large = PathsBeneath(None, normpath(str(top)))
         for kind in NARROWING:
             if kind not in found and (one := _first(tool, reading, policy, kind, ("", *(names or ())))):
                 found[kind] = one
     return (*found.values(), *([large] if large else []))
 
 
-def _first(tool: Tool, reading: Arguments, policy: Policy, kind: Kind, names: Sequence[str]) -> Beneath | None:
+def _first(tool: Tool, reading: Arguments, policy: Policy, kind: RuleKind, names: Sequence[str]) -> PathsBeneath | None:
     for rule, other, place in _asked(tool, policy, kind):
         for name in names:
             taken = _within(tool, reading, name)
@@ -49,11 +49,11 @@ def _first(tool: Tool, reading: Arguments, policy: Policy, kind: Kind, names: Se
             about = taken if other is tool else {other.subject[0]: path} if other.subject else {}
             # What the call itself names is asked about where its own rules are.
             if (name or other is not tool) and isinstance(path, str) and _speaks(rule, other, about):
-                return Beneath(rule, normpath(path))
+                return PathsBeneath(rule, normpath(path))
     return None
 
 
-def _asked(tool: Tool, policy: Policy, kind: Kind) -> Iterator[tuple[Rule, Tool, str]]:
+def _asked(tool: Tool, policy: Policy, kind: RuleKind) -> Iterator[tuple[Rule, Tool, str]]:
     """Each rule that could, the tool that it is about, and the argument whose place it is asked about."""
     yield from ((rule, tool, tool.tree) for rule in policy.rules.for_tool(tool.name, kind) if rule.reaches)
     for place, names in tool.counts_as.items():
@@ -87,7 +87,7 @@ def hidden(tool: Tool, readings: Sequence[Arguments], policy: Policy) -> Callabl
         rule
         for kind in NARROWING
         for rule in policy.rules.for_tool(tool.name, kind)
-        if rule.reaches and not (kind is Kind.ASK and any(_speaks(rule, tool, one) for one in readings))
+        if rule.reaches and not (kind is RuleKind.ASK and any(_speaks(rule, tool, one) for one in readings))
     ]
     if not rules:
         return None

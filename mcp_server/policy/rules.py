@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from mcp_server.model.policy import Kind, Rule, Rules, RuleText
+from mcp_server.model.policy import Rule, RuleKind, Rules, RuleText
 from mcp_server.model.text import nearest, quoted
-from mcp_server.model.tools import Arguments, Subject, Tool
+from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import Impossible
 from mcp_server.policy.leading import word_of
 from mcp_server.policy.paths import OPPOSITE
 from mcp_server.policy.rule_match import Condition, condition, everything
 from mcp_server.policy.rule_reach import names_at, never, no_such_value, schemas_at
-from mcp_server.policy.rule_syntax import Malformed, Op, Predicate, Written, parse
+from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse
 
-STRENGTH = {kind: place for place, kind in enumerate(Kind)}
+STRENGTH = {kind: place for place, kind in enumerate(RuleKind)}
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RuleFault:
     source: str
     message: str
 
@@ -35,7 +35,7 @@ Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RuleDraft:
     """A rule that can be read and can match, before it is compared with the others."""
 
     text: RuleText
@@ -54,25 +54,25 @@ class Draft:
 
 def compile_rules(
     texts: Sequence[RuleText], tools: Mapping[str, Tool], roots: Sequence[str] = ()
-) -> Rules | tuple[Fault, ...]:
+) -> Rules | tuple[RuleFault, ...]:
     """`roots` are the absolute paths under which the workspace is known: as it was named, and with links resolved."""
-    drafts: list[Draft] = []
-    faults: list[Fault] = []
+    drafts: list[RuleDraft] = []
+    faults: list[RuleFault] = []
     for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
         try:
             drafts.append(_draft(text, tools, roots))
-        except (Malformed, Impossible) as reason:
+        except (MalformedRule, Impossible) as reason:
             faults.append(_fault(text, str(reason)))
     faults += [_fault(draft.text, reason) for draft, reason in _shadowed(drafts)]
     faults += [_fault(draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
     return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
 
 
-def _fault(text: RuleText, reason: str) -> Fault:
-    return Fault(text.source, f"{text.kind} rule {quoted(text.text)}: {reason}")
+def _fault(text: RuleText, reason: str) -> RuleFault:
+    return RuleFault(text.source, f"{text.kind} rule {quoted(text.text)}: {reason}")
 
 
-def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> Draft:
+def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> RuleDraft:
     written = parse(text.text)
     named = _named(written.tool, text.kind, tools)
     _check_bracket(written, named)
@@ -81,27 +81,27 @@ def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> D
         _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
     strange = [no_such_value(tool.arguments, written.predicates) for tool in speaking]
     if strange and all(strange):
-        raise Malformed(str(strange[0]))
+        raise MalformedRule(str(strange[0]))
     reasons = [never(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
-        raise Malformed(f"it can never match: {reasons[0]}")
+        raise MalformedRule(f"it can never match: {reasons[0]}")
     kinds = {tool.subject[1] for tool in speaking if tool.subject}
-    reaches = _reaches(written, speaking, Subject.PATH in kinds)
-    applies = condition(written, text.kind is not Kind.ALLOW, kinds, roots)
+    reaches = _reaches(written, speaking, RuleSubject.PATH in kinds)
+    applies = condition(written, text.kind is not RuleKind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
     word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
-    return Draft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
+    return RuleDraft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
 
 
-def _reaches(written: Written, tools: Sequence[Tool], path: bool) -> bool:
+def _reaches(written: ParsedRule, tools: Sequence[Tool], path: bool) -> bool:
     """Does it name paths? One that says which path alone is right says nothing of what lies there."""
     if written.specifier is not None:
         return path and not everything(written.specifier)
     about = [one for one in written.predicates if any(one.path[0] in tool.places for tool in tools)]
-    return bool(about) and not any(one.op in (*OPPOSITE, Op.EXISTS) for one in about)
+    return bool(about) and not any(one.op in (*OPPOSITE, PredicateOperator.EXISTS) for one in about)
 
 
-def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
+def _check_bracket(written: ParsedRule, tools: Sequence[Tool]) -> None:
     """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
     if written.specifier is None or written.literal or everything(written.specifier):
         return
@@ -112,11 +112,11 @@ def _check_bracket(written: Written, tools: Sequence[Tool]) -> None:
     from mcp_server.policy.slips import slip
 
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
-    command = any(tool.subject and tool.subject[1] is Subject.COMMAND for tool in tools)
-    about = written.specifier, arguments, tuple(Op), command
+    command = any(tool.subject and tool.subject[1] is RuleSubject.COMMAND for tool in tools)
+    about = written.specifier, arguments, tuple(PredicateOperator), command
     if wrong := stray(*about) or turned(*about) or misspelled(written.specifier, command) or slip(*about):
         end = "" if wrong.endswith("?") else "."
-        raise Malformed(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
+        raise MalformedRule(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
 
 
 def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> None:
@@ -124,25 +124,27 @@ def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> N
         return
     begun = predicate.value.removeprefix("^").replace("\\", "")
     if place and any(begun.startswith(start) for start in ("./", *(f"{root.rstrip('/')}/" for root in roots))):
-        raise Malformed("it can never match: a path in the workspace is compared as from there, such as `docs/a.md`.")
+        raise MalformedRule(
+            "it can never match: a path in the workspace is compared as from there, such as `docs/a.md`."
+        )
     import regex  # as in matching: few rules need it
 
     try:
         regex.compile(predicate.value)
     except regex.error as fault:
-        raise Malformed(f"{quoted(predicate.value)} is no regular expression: {fault}.") from None
+        raise MalformedRule(f"{quoted(predicate.value)} is no regular expression: {fault}.") from None
 
 
-def _named(pattern: str, kind: Kind, tools: Mapping[str, Tool]) -> list[Tool]:
+def _named(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool]:
     wild = any(mark in pattern for mark in "*?[")
     fitting = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
-    found = [tool for tool in fitting if not (wild and tool.meta) or kind is Kind.BLOCK]
+    found = [tool for tool in fitting if not (wild and tool.meta) or kind is RuleKind.BLOCK]
     if found:
         return found
     if fitting:
-        raise Malformed("only meta-tools have such a name, and they have to be named exactly.")
+        raise MalformedRule("only meta-tools have such a name, and they have to be named exactly.")
     near = nearest(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
-    raise Malformed(f"no tool is called {quoted(pattern)}.{f' Did you mean {quoted(near)}?' if near else ''}")
+    raise MalformedRule(f"no tool is called {quoted(pattern)}.{f' Did you mean {quoted(near)}?' if near else ''}")
 
 
 def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
@@ -150,13 +152,13 @@ def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
     return any(fnmatchcase(name, pattern) for name in names) if wild else pattern in names
 
 
-def _able(written: Written, tools: list[Tool]) -> list[Tool]:
+def _able(written: ParsedRule, tools: list[Tool]) -> list[Tool]:
     """Those among them that have what the condition asks about."""
     if written.specifier is not None and not everything(written.specifier):
         found = [tool for tool in tools if tool.subject]
         if not found:
             name = quoted(tools[0].name)
-            raise Malformed(
+            raise MalformedRule(
                 f"{name} has no argument that brackets like these speak about; write `path op value` in them."
             )
         return found
@@ -165,7 +167,7 @@ def _able(written: Written, tools: list[Tool]) -> list[Tool]:
     found = [tool for tool in tools if tool.name not in lacking]
     if not found:
         guessed = (pair for pair in missing if _nearest_path(pair[0], pair[1].path))
-        raise Malformed(_no_such_argument(*next(guessed, missing[0])))
+        raise MalformedRule(_no_such_argument(*next(guessed, missing[0])))
     return found
 
 
@@ -186,9 +188,9 @@ def _nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
     return None
 
 
-def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:
+def _shadowed(drafts: Sequence[RuleDraft]) -> Iterator[tuple[RuleDraft, str]]:
     """Rules that change nothing, because a stronger or equal one always speaks first. Drafts come strongest first."""
-    alike: dict[Key, list[tuple[int, Draft]]] = {}
+    alike: dict[Key, list[tuple[int, RuleDraft]]] = {}
     for place, draft in enumerate(drafts):
         alike.setdefault(draft.key, []).append((place, draft))
     for place, draft in enumerate(drafts):
@@ -200,13 +202,13 @@ def _shadowed(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, str]]:
                 break
 
 
-def _covers(stronger: Draft, weaker: Draft) -> bool:
+def _covers(stronger: RuleDraft, weaker: RuleDraft) -> bool:
     """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
     same = stronger.key is None or stronger.key == weaker.key
     return same and STRENGTH[stronger.text.kind] <= STRENGTH[weaker.text.kind] and stronger.tools >= weaker.tools
 
 
-def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
+def _unmet(draft: RuleDraft, tools: Mapping[str, Tool]) -> Iterator[str]:
     for example in draft.text.match:
         if not _matches(draft, example, tools):
             yield f"its example {quoted(str(example))} does not match."
@@ -215,7 +217,7 @@ def _unmet(draft: Draft, tools: Mapping[str, Tool]) -> Iterator[str]:
             yield f"its example {quoted(str(example))} matches, and should not."
 
 
-def _matches(draft: Draft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
+def _matches(draft: RuleDraft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
     if draft.applies is None and isinstance(example, str):
         return example in draft.tools or any(tools[name].written == example for name in draft.tools)
     for name in sorted(draft.tools):

@@ -43,7 +43,7 @@ SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShellLine:
     commands: tuple[tuple[str, ...], ...]
     plain: bool
     """One command and nothing around it: no substitution, no redirection, no second command."""
@@ -55,21 +55,21 @@ def plain_words(text: str) -> tuple[str, ...] | None:
     return line.commands[0] if line and line.plain else None
 
 
-class Unreadable(Exception):
+class UnreadableLine(Exception):
     """A quote that never ends, or more nesting than anybody writes."""
 
 
 @lru_cache(maxsize=4)
-def read(text: str) -> Line | None:
+def read(text: str) -> ShellLine | None:
     """None where the line cannot be read. The last few are remembered, because every rule asks about the same one."""
     if len(text) > LONGEST:
         return None
     try:
         reader = _read(text, 0)
         every = [command for words in reader.commands for command in _behind(words, 0)]
-    except (Unreadable, RecursionError):
+    except (UnreadableLine, RecursionError):
         return None
-    return Line(tuple(every), reader.plain and len(reader.commands) == 1)
+    return ShellLine(tuple(every), reader.plain and len(reader.commands) == 1)
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class _Reader:
         """The text up to the next mark, which is passed over."""
         end = self.text.find(mark, self.at)
         if end < 0:
-            raise Unreadable
+            raise UnreadableLine
         body, self.at = self.text[self.at : end], end + len(mark)
         return body
 
@@ -127,7 +127,7 @@ class _Reader:
         depth, start = 1, self.at
         while depth:
             if self.at >= len(self.text):
-                raise Unreadable
+                raise UnreadableLine
             depth += {"(": 1, ")": -1}.get(self.text[self.at], 0)
             self.at += 1
         return self.text[start : self.at - 1]
@@ -141,7 +141,7 @@ class _Reader:
 
 def _read(text: str, depth: int) -> _Reader:
     if depth > DEEPEST:
-        raise Unreadable
+        raise UnreadableLine
     reader = _Reader(text.replace("\\\n", ""), depth)
     while reader.at < len(reader.text):
         char = reader.text[reader.at]
@@ -197,7 +197,7 @@ def _double(reader: _Reader) -> None:
     reader.add("")
     while True:
         if reader.at >= len(reader.text):
-            raise Unreadable
+            raise UnreadableLine
         char = reader.text[reader.at]
         reader.at += 1
         if char == '"':
@@ -217,7 +217,7 @@ def _double(reader: _Reader) -> None:
 def _behind(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
     """The command itself, and those it would start: behind `then`, `A=b`, `sudo`, `sh -c`."""
     if depth > DEEPEST:
-        raise Unreadable
+        raise UnreadableLine
     yield words
     if not words:
         return

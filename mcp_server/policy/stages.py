@@ -17,7 +17,7 @@ FINAL = frozenset({Stage.DELIVERY_CHECK, Stage.QA_REVIEW})
 """The run is delivered, or being delivered; what follows is another run."""
 
 
-class Duty(StrEnum):
+class StageDuty(StrEnum):
     """What a thought has to hold in a stage."""
 
     NONE = "none"
@@ -32,7 +32,7 @@ class StagePolicy:
     effects: frozenset[Effect]
     prompts: tuple[str, ...]
     """The words that belong to the stage, by their keys under `prompts/`, in the order of composition."""
-    duty: Duty
+    duty: StageDuty
 
 
 PROMPTS: Mapping[Stage, tuple[str, ...]] = {
@@ -43,12 +43,16 @@ PROMPTS: Mapping[Stage, tuple[str, ...]] = {
     Stage.DELIVERY_CHECK: ("agent/delivery_gate",),
     Stage.QA_REVIEW: ("qa/system", "qa/report_schema"),
 }
-DUTIES: Mapping[Stage, Duty] = {
-    Stage.WARMUP: Duty.MACRO,
-    Stage.MICRO_STEP: Duty.MICRO,
-    Stage.QA_REVIEW: Duty.MICRO,
+DUTIES: Mapping[Stage, StageDuty] = {
+    Stage.WARMUP: StageDuty.MACRO,
+    Stage.MICRO_STEP: StageDuty.MICRO,
+    Stage.QA_REVIEW: StageDuty.MICRO,
 }
-REASONING = {Duty.MACRO: ("agent/reasoning_macro",), Duty.MICRO: ("agent/reasoning_micro",), Duty.NONE: ()}
+REASONING = {
+    StageDuty.MACRO: ("agent/reasoning_macro",),
+    StageDuty.MICRO: ("agent/reasoning_micro",),
+    StageDuty.NONE: (),
+}
 REVIEWING = ("qa/review_micro_reasoning",)
 
 
@@ -58,11 +62,11 @@ def stage_policy(
     """A stage nobody knows only reads; ai mode `chat` only reads in every stage and is asked for no thoughts."""
     effects = READING if stage is None else table.get(stage, READING)
     agent = ai_mode is AiMode.AGENT
-    duty = DUTIES.get(stage, Duty.NONE) if stage is not None and agent and reasoning else Duty.NONE
-    if not agent or duty is Duty.MICRO:
+    duty = DUTIES.get(stage, StageDuty.NONE) if stage is not None and agent and reasoning else StageDuty.NONE
+    if not agent or duty is StageDuty.MICRO:
         effects = effects & READING
     words = PROMPTS.get(stage, ()) if stage is not None and agent else ()
-    thinking = REVIEWING if stage is Stage.QA_REVIEW and duty is Duty.MICRO else REASONING[duty]
+    thinking = REVIEWING if stage is Stage.QA_REVIEW and duty is StageDuty.MICRO else REASONING[duty]
     return StagePolicy(effects, (*words, *thinking), duty)
 
 

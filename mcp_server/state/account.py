@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.model.results import Code, Problem
-from mcp_server.state.engine.chain import Key
+from mcp_server.state.engine.chain import LedgerKey
 
 STOPS = " `menugate stop` needs no keys: it ends everything that runs here."
 HOMELESS = Problem(
@@ -32,7 +32,7 @@ OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class KeyFolders:
     """The places there are, for this account on this machine."""
 
     given: Path | None
@@ -49,7 +49,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeyFolder:
     """Where the keys are."""
 
     folder: Path | None
@@ -67,7 +67,7 @@ class Kept:
         return "until this machine is started again" if self.volatile else ""
 
 
-def candidates(given: Path | None) -> Candidates:
+def candidates(given: Path | None) -> KeyFolders:
     number = os.geteuid()
     try:
         home = Path(pwd.getpwuid(number).pw_dir)
@@ -75,22 +75,22 @@ def candidates(given: Path | None) -> Candidates:
         home = None
     # A service's home is often none, or the root of everything.
     usable = home is not None and home.is_absolute() and home != Path("/")
-    return Candidates(given, home if usable else None, SYSTEM / str(number), SESSION / str(number))
+    return KeyFolders(given, home if usable else None, SYSTEM / str(number), SESSION / str(number))
 
 
-def choose(places: Candidates) -> Kept:
+def choose(places: KeyFolders) -> KeyFolder:
     """The first that can be written. Nothing is made here: who only looks leaves nothing behind."""
     passed: list[Path] = []
     for place in places.every:
         named = place == places.given
         # What is not named has to be this account's own: where others may write too, somebody else may have been first.
         if writable(place, places) and (named or own(place)):
-            return Kept(place, place == places.session / NAME, tuple(passed))
+            return KeyFolder(place, place == places.session / NAME, tuple(passed))
         passed.append(place)
-    return Kept(None, passed=tuple(passed))
+    return KeyFolder(None, passed=tuple(passed))
 
 
-def writable(place: Path, places: Candidates) -> bool:
+def writable(place: Path, places: KeyFolders) -> bool:
     if place in (places.home and places.home / ABOVE / NAME, places.session / NAME):
         # Neither is ours to make.
         base = places.home if place != places.session / NAME else places.session
@@ -109,12 +109,12 @@ def own(place: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
-def bring(old: Path, kept: Kept, elsewhere: tuple[Path, ...]) -> bool:
+def bring(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
     """Keys from where they once were kept, once. `elsewhere`: where they could have been put by somebody else.
 
     A place that the next start of the machine empties gets a copy."""
     new = kept.folder
-    if new is None or old == new or Key.load(new) is not None or not _ours(old):
+    if new is None or old == new or LedgerKey.load(new) is not None or not _ours(old):
         return False
     if any(old.resolve().is_relative_to(one) for one in elsewhere):
         return False
@@ -140,6 +140,6 @@ def _ours(folder: Path) -> bool:
     try:
         found = [path.lstat() for path in (folder, folder / "ledger.key")]
         good = all(one.st_uid == os.geteuid() and not one.st_mode & OTHERS for one in found)
-        return good and Key.load(folder) is not None
+        return good and LedgerKey.load(folder) is not None
     except OSError:
         return False

@@ -6,9 +6,9 @@ Each row is sealed with the key outside the workspace: whoever merely can write 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
 from mcp_server.state.approval_questions import approval, genuine, put
-from mcp_server.state.engine.rows import Asked, Begun, Intent, Lapsed, Moved, Paused, RowKind
+from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.transaction import Transaction, View, plain
 from mcp_server.state.runs import take_unit
 
@@ -21,33 +21,33 @@ LONG, MOST_LONG = 20_000, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QuestionTerms:
     """What a call needs besides its record: a yes that is burnt with it, and room in the run for one more unit."""
 
     approval: str = ""
-    call: Wanted | None = None
+    call: ApprovedCall | None = None
     carried: bool = False
     unit: str | None = None
     """The session whose unit this is, empty for all of the person's; None where no unit is counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class QuestionReply:
     """What somebody answered."""
 
     id: str
-    answer: Answer
-    way: Way
-    scope: Scope = Scope.ONCE
+    answer: ApprovalAnswer
+    way: AnsweredBy
+    scope: ApprovalScope = ApprovalScope.ONCE
     reason: str = ""
 
 
-def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
+def ask(tx: Transaction, approval: Approval, judged: QuestionRow) -> Approval:
     """Put the question on record. What is still open for the same call is asked again, not once more."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEPT_NS)
     known = standing(tx, approval.wanted, now)
-    if known is None or known.answer is not Answer.OPEN:
+    if known is None or known.answer is not ApprovalAnswer.OPEN:
         known = approval
         put(tx, approval)
         tx.run(
@@ -68,7 +68,7 @@ def ask(tx: Transaction, approval: Approval, judged: Asked) -> Approval:
     return known
 
 
-def answer(tx: Transaction, reply: Reply) -> Approval | None:
+def answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     """The approval as it stands then; None where there is none, or none that can still be answered.
 
     What is too long for a form gets no yes before the terminal has shown all of it. A no takes back a yes that let
@@ -79,14 +79,14 @@ def answer(tx: Transaction, reply: Reply) -> Approval | None:
     found = approval(tx, reply.id)
     if found is None or found.lapsed(now) or found.spent:
         return None
-    if found.unread and reply.answer is Answer.YES:
+    if found.unread and reply.answer is ApprovalAnswer.YES:
         return None
-    if found.used and (reply.way is Way.CLIENT or reply.answer is not Answer.NO):
+    if found.used and (reply.way is AnsweredBy.CLIENT or reply.answer is not ApprovalAnswer.NO):
         return None
-    withdrawn = found.answer is Answer.YES and reply.answer is Answer.NO
-    if found.answer is not Answer.OPEN and reply.way is Way.CLIENT and not withdrawn:
+    withdrawn = found.answer is ApprovalAnswer.YES and reply.answer is ApprovalAnswer.NO
+    if found.answer is not ApprovalAnswer.OPEN and reply.way is AnsweredBy.CLIENT and not withdrawn:
         return found
-    scope = reply.scope if found.wanted.lasting else Scope.ONCE
+    scope = reply.scope if found.wanted.lasting else ApprovalScope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
     put(tx, settled)
     # Who waits for it on a client's screen goes on.
@@ -109,27 +109,27 @@ def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | Non
     found = approval(tx, id)
     if found is None or found.lapsed(tx.clock.now_ns()) or found.used:
         return None
-    if found.answer is not Answer.OPEN:
+    if found.answer is not ApprovalAnswer.OPEN:
         return found
     left = replace(found, tries=found.tries + tries)
     put(tx, left)
     said = f"left open: the client {why}"
-    tx.append(RowKind.ANSWER, _about(left) | {"answer": Answer.OPEN, "way": Way.CLIENT, "reason": said})
+    tx.append(RowKind.ANSWER, _about(left) | {"answer": ApprovalAnswer.OPEN, "way": AnsweredBy.CLIENT, "reason": said})
     return left
 
 
-def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
+def commence(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
     """Put on record what is about to run, and burn the yes it stands on, or neither."""
     epoch = tx.epoch(intent.session.principal)
     if epoch != intent.posture.epoch:
-        return Moved(epoch)
+        return PostureMoved(epoch)
     found = approval(tx, terms.approval) if terms.approval else None
     if terms.call is not None:
         why = _unusable(found, terms, tx.clock.now_ns())
         if why:
-            return Lapsed(why)
+            return ApprovalLapsed(why)
     if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
-        return Paused(held)
+        return RunPaused(held)
     about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
     seq = tx.append(intent.kind, intent.fields() | about)
     if found is not None:
@@ -138,7 +138,7 @@ def commence(tx: Transaction, intent: Intent, terms: Terms) -> Begun:
     return seq
 
 
-def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
+def _unusable(found: Approval | None, terms: QuestionTerms, now: int) -> str:
     assert terms.call is not None, "asked only about calls that need a yes"
     if found is None:
         return "it is not known here"
@@ -146,7 +146,7 @@ def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
         return "it was used already"
     if found.lapsed(now):
         return found.void or "it has expired"
-    if found.answer is not Answer.YES:
+    if found.answer is not ApprovalAnswer.YES:
         return "the person did not say yes"
     return (
         ""
@@ -155,12 +155,12 @@ def _unusable(found: Approval | None, terms: Terms, now: int) -> str:
     )
 
 
-def standing(view: View, call: Wanted, now: int) -> Approval | None:
+def standing(view: View, call: ApprovedCall, now: int) -> Approval | None:
     """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
     rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=plain(call.principal))
     every = [found for row in rows if (found := genuine(view, row)) is not None]
     fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
-    order = (Answer.YES, Answer.NO, Answer.OPEN)
+    order = (ApprovalAnswer.YES, ApprovalAnswer.NO, ApprovalAnswer.OPEN)
     return next((one for wanted in order for one in fitting if one.answer is wanted), None)
 
 

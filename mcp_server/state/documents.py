@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_server.model.documents import MOST_DOCUMENTS, Document, Overtaken, Tally, Why
+from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause, Overtaken, Tally
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction, View, plain
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class DocumentWrite:
     """One change of one document, by whom and why."""
 
     owner: str
     document: Document
-    why: Why
+    why: DocumentCause
     actor: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Session, run, principal and tool, as the ledger names them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class TooManyDocuments:
     """There are as many of this kind as are kept: nothing was written."""
 
 
@@ -74,14 +74,14 @@ def owned(view: View, kind: str) -> Sequence[tuple[str, Document]]:
     return [(row["owner"], _document(row)) for row in rows]
 
 
-def put_document(tx: Transaction, writing: Writing) -> Document | Overtaken | Full:
+def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtaken | TooManyDocuments:
     owner, new = plain(writing.owner), writing.document
     current = document(tx, owner, new.kind, new.id)
     if (current.version if current else 0) != new.version:
         return Overtaken(current)
     text = as_text(new.body)
     if current is None and _held(tx, owner, new.kind) >= MOST_DOCUMENTS:
-        return Full()
+        return TooManyDocuments()
     now = tx.clock.now_ns()
     made = current.made if current else now
     settled = replace(new, version=new.version + 1, made=made, changed=now)
@@ -108,7 +108,7 @@ def _held(tx: Transaction, owner: str, kind: str) -> int:
     return found["held"] if found else 0
 
 
-def _row(writing: Writing, before: Document | None, after: Document, text: str) -> dict[str, Any]:
+def _row(writing: DocumentWrite, before: Document | None, after: Document, text: str) -> dict[str, Any]:
     data = text.encode()
     return {
         **writing.actor,

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_server.model.posture import Choice
+from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold
-from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, Key, signed
+from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, signed
 from mcp_server.state.engine.rows import Clock, Condition, Message
-from mcp_server.state.engine.sqlite import Link, refused, set_aside
+from mcp_server.state.engine.sqlite import Database, refused, set_aside
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.location import foreign_to
 from mcp_server.state.messages import leave_message
-from mcp_server.state.peek import Glimpse, Held, held_in, looked_into
+from mcp_server.state.peek import Held, StatePeek, held_in, looked_into
 from mcp_server.state.posture import choices
 
 MOST_PEOPLE = 1000
@@ -44,7 +44,7 @@ class Segment:
     tampered: bool = False
     rows: int = 0
     head: str = GENESIS
-    claims: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    claims: dict[str, PostureChoice] = field(default_factory=dict[str, PostureChoice])
     unread: bool = False
     """Nothing could be learned from it."""
 
@@ -66,7 +66,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StateFile:
     """What lay there before anything was written."""
 
     version: int
@@ -87,7 +87,7 @@ def segment_of(path: Path, state: str, tampered: bool) -> Segment:
                 from mcp_server.state.open import unfit
 
                 raise unfit(path, None)
-            view = Glimpse(plain, None)
+            view = StatePeek(plain, None)
             end = view.one("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1") or {"seq": 0, "hash": GENESIS}
             people = view.one("SELECT count(*) AS number FROM posture") or {"number": 0}
             if not isinstance(end["seq"], int) or people["number"] > MOST_PEOPLE:
@@ -100,7 +100,7 @@ def segment_of(path: Path, state: str, tampered: bool) -> Segment:
         return Segment(state, tampered, unread=True)
 
 
-def sealed(link: Link, anchor: bytes | None, key: Key) -> bool:
+def sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
     """Did this account seal the state? Its anchor says so; or its newest checkpoint, where the anchor is damaged."""
     if anchor and Anchor.read(anchor[:SLOT], key):
         return True
@@ -122,7 +122,7 @@ def segment_beside(path: Path) -> Segment | None:
     return segment_of(foreign, os.path.relpath(foreign, path.parent), tampered=False)
 
 
-def replaced(path: Path, link: Link, clock: Clock, mine: bool) -> tuple[Link, Found]:
+def replaced(path: Path, link: Database, clock: Clock, mine: bool) -> tuple[Database, StateFile]:
     """What lies there is not this account's, whose place this is: it goes aside, as evidence."""
     link.close()
     if not mine and foreign_to(path.parent) is None:
@@ -133,10 +133,10 @@ def replaced(path: Path, link: Link, clock: Clock, mine: bool) -> tuple[Link, Fo
         )
     name = set_aside(path, str(clock.now_ns()))
     aside = path.with_name(name)
-    return Link(path), Found(0, segment=segment_of(aside, name, tampered=True), held=held_in(aside))
+    return Database(path), StateFile(0, segment=segment_of(aside, name, tampered=True), held=held_in(aside))
 
 
-def lost_state(found: Found, anchor: bytes | None, key: Key, suspicion: str) -> str:
+def lost_state(found: StateFile, anchor: bytes | None, key: LedgerKey, suspicion: str) -> str:
     """Is there nothing where something was?"""
     if found.version:
         return ""

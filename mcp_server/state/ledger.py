@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.engine.chain import Checkpoint
-from mcp_server.state.engine.rows import Intent, Judged, Message, Moved, RowKind
+from mcp_server.state.engine.rows import IntentRow, Judged, Message, PostureMoved, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.messages import leave_message
 
 
-def intend(tx: Transaction, intent: Intent) -> int | Moved:
+def intend(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Put on record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.epoch(intent.session.principal)
-    return Moved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
+    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
 
 
 def record(tx: Transaction, judged: Judged) -> int:

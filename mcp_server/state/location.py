@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, Key
+from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, LedgerKey
 
 ACCOUNTS = "accounts"
 ELSEWHERE = "workspaces"
@@ -53,7 +53,7 @@ def state_of(top: Path, secrets: Path | None) -> Path:
         return secrets / ELSEWHERE / _named(top)
     if known(secrets, top) or top.is_symlink():
         return top
-    key = Key.load(secrets)
+    key = LedgerKey.load(secrets)
     own = top / ACCOUNTS / key.account if key else None
     if own is not None and known(secrets, own):
         return own
@@ -65,7 +65,7 @@ def state_of(top: Path, secrets: Path | None) -> Path:
     if key is not None and sealed_by(key, top):
         return top
     # Only here a key is made for who merely looks: the folder goes by its name.
-    return own or top / ACCOUNTS / Key.load_or_create(secrets).account
+    return own or top / ACCOUNTS / LedgerKey.load_or_create(secrets).account
 
 
 def every_state(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
@@ -116,7 +116,7 @@ def foreign_to(folder: Path) -> Path | None:
     return folder.parents[1] / STATE if folder.parent.name == ACCOUNTS else None
 
 
-def sealed_by(key: Key, folder: Path) -> bool:
+def sealed_by(key: LedgerKey, folder: Path) -> bool:
     """Did somebody with this key write the anchor there?"""
     text = anchor_text(folder / ANCHOR)
     return text is not None and Anchor.read(text[:SLOT], key) is not None

@@ -19,14 +19,14 @@ MOST_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class LifeLock:
     """Held by a server from before its first call until after the end of its last child."""
 
     path: Path
     file: int
 
     @classmethod
-    def taken(cls, state: Path) -> "Lock":
+    def taken(cls, state: Path) -> "LifeLock":
         """Its name is nobody else's: in two containers two servers may have the same number."""
         folder = state / FOLDER
         make_private(folder)

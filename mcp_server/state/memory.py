@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_server.model.documents import MOST_DOCUMENTS, Document, Why
-from mcp_server.model.memory import MOST, Entry, Tier
-from mcp_server.state.documents import Writing, documents, put_document
+from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause
+from mcp_server.model.memory import MOST, MemoryEntry, Tier
+from mcp_server.state.documents import DocumentWrite, documents, put_document
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction, View, plain
 
@@ -17,7 +17,7 @@ KIND = "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class NewMemory:
     """What is to be remembered, whose it is, and what it comes from."""
 
     principal: str
@@ -32,30 +32,30 @@ def of_memory(principal: str) -> str:
     return f"memory:{principal}"
 
 
-def memory(view: View, principal: str) -> Sequence[Entry]:
+def memory(view: View, principal: str) -> Sequence[MemoryEntry]:
     """The oldest first."""
     found = documents(view, of_memory(principal), KIND, None, MOST_DOCUMENTS, 0)
     return sorted((_entry(principal, one) for one in found), key=lambda one: (one.at, one.id))
 
 
-def memories(view: View) -> Sequence[Entry]:
+def memories(view: View) -> Sequence[MemoryEntry]:
     """Everybody's, for the person whose machine this is."""
     rows = view.all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
     return [one for row in rows for one in memory(view, row["owner"].removeprefix("memory:"))]
 
 
-def remember(tx: Transaction, learned: Learned, new_id: Callable[[], str]) -> Sequence[Entry]:
+def remember(tx: Transaction, learned: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
     """Write these down; one that says what is known already makes that new again. The oldest make room."""
     owner = of_memory(learned.principal)
     known = {(one.mark, str(one.body.get("text"))): one for one in documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)}
-    written: list[Entry] = []
+    written: list[MemoryEntry] = []
     for tier, text in learned.said:
         before = known.get((tier, plain(text)))
         body = {"text": plain(text), "by": learned.by, **learned.actor}
         draft = Document(KIND, before.id if before else new_id(), body, tier, before.version if before else 0)
-        why = Why("known already" if before else "learned")
+        why = DocumentCause("known already" if before else "learned")
         actor = {"principal": learned.principal, **learned.actor}
-        found = put_document(tx, Writing(owner, draft, why, actor))
+        found = put_document(tx, DocumentWrite(owner, draft, why, actor))
         if isinstance(found, Document):
             known[tier, plain(text)] = found
             written.append(_entry(learned.principal, found))
@@ -71,7 +71,7 @@ def _make_room(tx: Transaction, principal: str) -> None:
             forget_entry(tx, one, "made room")
 
 
-def forget_entry(tx: Transaction, one: Entry, event: str = "forgotten") -> None:
+def forget_entry(tx: Transaction, one: MemoryEntry, event: str = "forgotten") -> None:
     tx.run(
         "DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
         owner=plain(of_memory(one.principal)),
@@ -84,9 +84,9 @@ def forget_entry(tx: Transaction, one: Entry, event: str = "forgotten") -> None:
     )
 
 
-def _entry(principal: str, one: Document) -> Entry:
+def _entry(principal: str, one: Document) -> MemoryEntry:
     body = one.body
-    return Entry(
+    return MemoryEntry(
         one.id,
         one.changed,
         Tier(one.mark),

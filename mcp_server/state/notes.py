@@ -11,7 +11,7 @@ LONGEST_NOTE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedNotes:
     """A summary was put together, and the ledger says of what."""
 
     run: str
@@ -54,7 +54,7 @@ def noted(view: View, run: str) -> list[tuple[str, str]]:
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 
-def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded | None:
+def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
     """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
     from mcp_server.state.gathering import of_run  # only who has much to remember needs it
 
@@ -64,4 +64,4 @@ def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> Folded
     data = summary.text.encode()
     about = {"principal": summary.principal, "session": summary.facts.get("session"), "run": run, "upto": upto}
     tx.append(RowKind.SUMMARY, {**about, **why, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
-    return Folded(run, upto, summary.text)
+    return FoldedNotes(run, upto, summary.text)

@@ -11,12 +11,12 @@ from pathlib import Path
 from mcp_server import __version__
 from mcp_server.model.results import Code, Refusal
 from mcp_server.state.documents import forget_records
-from mcp_server.state.engine.chain import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, Key
-from mcp_server.state.engine.disk import Reserve
+from mcp_server.state.engine.chain import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, LedgerKey
+from mcp_server.state.engine.disk import DiskReserve
 from mcp_server.state.engine.rows import Clock, Condition, RowKind
-from mcp_server.state.engine.sqlite import Link, Lock, network_share, problem, refused, set_aside
-from mcp_server.state.engine.transaction import Transaction, Workspace
-from mcp_server.state.foreign import Found, leave_notices, lost_state, replaced, sealed, segment_beside
+from mcp_server.state.engine.sqlite import Database, DatabaseLock, network_share, problem, refused, set_aside
+from mcp_server.state.engine.transaction import StateWorkspace, Transaction
+from mcp_server.state.foreign import StateFile, leave_notices, lost_state, replaced, sealed, segment_beside
 from mcp_server.state.location import SHARED, anchor_text, foreign_to, known, make_private, remember
 from mcp_server.state.peek import held_beside
 from mcp_server.state.posture_changes import settle
@@ -107,7 +107,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 CURRENT = len(STEPS)
 
 
-def version(link: Link) -> int | None:
+def version(link: Database) -> int | None:
     """Which step the file stands at; 0 for an empty one, None for one that is not ours."""
     tables = link.tables()
     if not tables:
@@ -118,7 +118,7 @@ def version(link: Link) -> int | None:
     return row[0] if row else None
 
 
-def migrate(link: Link, found: int) -> None:
+def migrate(link: Database, found: int) -> None:
     """Bring the file up to date. Runs inside the caller's transaction."""
     columns = {name: link.field(name) for name in SEARCHED} | {"from_run": link.field("from.run")}
     for step in STEPS[found:]:
@@ -128,19 +128,19 @@ def migrate(link: Link, found: int) -> None:
         link.cursor.execute(f"UPDATE workspace SET schema_version = {CURRENT}")  # noqa: S608  # our own number
 
 
-def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> Workspace:
+def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> StateWorkspace:
     """`suspicion`: what this process, which had the file open a moment ago, found: it is `gone`, or `damaged`."""
     try:
         return _open(path, secrets, (clock, process), suspicion)
     except Exception as error:
         told = problem(error, path)
         # Opening needs a little room, which a full disk has only once the reserve is given up.
-        if told and told.problem.code is Code.STORE_FULL and Reserve(path.with_suffix(".reserve")).spend():
+        if told and told.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
             return open_workspace(path, secrets, clock, process, suspicion)
         raise told or error from None
 
 
-def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> Workspace:
+def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> StateWorkspace:
     for folder in reversed(path.parents[: 3 if foreign_to(path.parent) else 1]):
         make_folder(folder)
     if share := network_share(path.parent):
@@ -149,8 +149,8 @@ def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: s
             f"`{path.parent}` lies on a network file system ({share}), where machines damage each other's state.",
             "Put the state on a local disk.",
         )
-    key = Key.load_or_create(secrets)
-    lock = Lock(path.with_suffix(".lock"))
+    key = LedgerKey.load_or_create(secrets)
+    lock = DatabaseLock(path.with_suffix(".lock"))
     try:
         lock.acquire()
         mine = known(secrets, path.parent)
@@ -184,7 +184,9 @@ def make_folder(folder: Path) -> None:
     (folder / ".gitignore").write_text("*\n")
 
 
-def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion: str, mine: bool) -> Workspace:
+def _open_locked(
+    path: Path, lock: DatabaseLock, who: tuple[LedgerKey, Clock, str], suspicion: str, mine: bool
+) -> StateWorkspace:
     key, clock, process = who
     anchor_path = path.with_name(ANCHOR)
     link, found = _look(path, clock, suspicion == "damaged")
@@ -203,8 +205,8 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
         if found.version == 0:
             anchor.write(Anchor(0, GENESIS, clock.now_ns(), 0), key)
             old = anchor.text()
-        reserve = Reserve(path.with_suffix(".reserve"))
-        workspace = Workspace(link, lock, reserve, anchor, key, clock, process, Condition())
+        reserve = DiskReserve(path.with_suffix(".reserve"))
+        workspace = StateWorkspace(link, lock, reserve, anchor, key, clock, process, Condition())
         workspace.condition = _begin_life(workspace, replace(found, lost=lost), old)
     except BaseException:
         link.close()
@@ -214,9 +216,9 @@ def _open_locked(path: Path, lock: Lock, who: tuple[Key, Clock, str], suspicion:
     return workspace
 
 
-def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Link, Found]:
+def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Database, StateFile]:
     """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
-    link = Link(path)
+    link = Database(path)
     try:
         damage = link.damage(thorough)
         found = None if damage else version(link)
@@ -224,12 +226,12 @@ def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Link, Found]:
         link.close()
         raise
     if not damage and found is not None and found <= CURRENT:
-        return link, Found(found)
+        return link, StateFile(found)
     link.close()
     if not damage:
         raise unfit(path, found)
     name = set_aside(path, str(clock.now_ns()))
-    return Link(path), Found(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
+    return Database(path), StateFile(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
 
 
 def unfit(path: Path, found: int | None) -> Refusal:
@@ -252,7 +254,7 @@ def unfit(path: Path, found: int | None) -> Refusal:
     )
 
 
-def _begin_life(workspace: Workspace, found: Found, anchor: bytes | None) -> Condition:
+def _begin_life(workspace: StateWorkspace, found: StateFile, anchor: bytes | None) -> Condition:
     """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
     workspace.link.begin()
     try:

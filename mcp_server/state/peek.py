@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from mcp_server.model.posture import Choice
+from mcp_server.model.posture import PostureChoice
 from mcp_server.model.sessions import Hold
 from mcp_server.state import posture, runs
-from mcp_server.state.engine.chain import ANCHOR, Key
+from mcp_server.state.engine.chain import ANCHOR, LedgerKey
 from mcp_server.state.engine.transaction import View
 from mcp_server.state.location import every_state, foreign_to, sealed_by
 
@@ -41,10 +41,10 @@ def looked_into(path: Path) -> "Generator[sqlite3.Connection]":
         yield plain
 
 
-class Glimpse(View):
+class StatePeek(View):
     """The file read by what comes with Python, for the one question that cannot wait for the engine."""
 
-    def __init__(self, plain: "sqlite3.Connection", key: Key | None) -> None:
+    def __init__(self, plain: "sqlite3.Connection", key: LedgerKey | None) -> None:
         self._plain = plain
         self.key = key
 
@@ -52,7 +52,7 @@ class Glimpse(View):
         return [dict(row) for row in self._plain.execute(sql, values)]
 
 
-def glimpse(path: Path, secrets: Path | None, principal: str) -> Choice | None:
+def glimpse(path: Path, secrets: Path | None, principal: str) -> PostureChoice | None:
     """What the person chose; None where that was never anything.
 
     A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
@@ -60,11 +60,11 @@ def glimpse(path: Path, secrets: Path | None, principal: str) -> Choice | None:
     """
     import sqlite3
 
-    key = Key.load(secrets)
+    key = LedgerKey.load(secrets)
     key = key if key and sealed_by(key, path.parent) else None
     if not path.exists():
         if path.with_name(ANCHOR).exists():
-            return Choice.least(0)
+            return PostureChoice.least(0)
         # What another account chose here narrows until this one chooses.
         foreign = foreign_to(path.parent)
         if foreign is None or not foreign.exists():
@@ -72,9 +72,9 @@ def glimpse(path: Path, secrets: Path | None, principal: str) -> Choice | None:
         path = foreign
     try:
         with looked_into(path) as plain:
-            return posture.choice(Glimpse(plain, key), principal)
+            return posture.choice(StatePeek(plain, key), principal)
     except sqlite3.Error:
-        return Choice.least(0)
+        return PostureChoice.least(0)
 
 
 def held_beside(path: Path) -> Held:
@@ -91,7 +91,7 @@ def held_in(path: Path) -> Held:
 
     try:
         with looked_into(path) as plain:
-            return dict(_claimed(Glimpse(plain, None)))
+            return dict(_claimed(StatePeek(plain, None)))
     except (sqlite3.Error, ValueError, RecursionError):
         return {}
 

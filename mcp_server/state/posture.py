@@ -5,24 +5,34 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from mcp_server.model.posture import AXES, NARROWEST_FIRST, Change, Choice, Door, Scope, Trial, Value, narrower
+from mcp_server.model.posture import (
+    AXES,
+    NARROWEST_FIRST,
+    ChangeScope,
+    ChangeSource,
+    PostureChange,
+    PostureChoice,
+    TemporaryChange,
+    Value,
+    narrower,
+)
 from mcp_server.state.engine.chain import canonical
 from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, plain, whole
 
 
-def choice(view: View, principal: str) -> Choice | None:
+def choice(view: View, principal: str) -> PostureChoice | None:
     """None where the person never chose; the most restricted one where what was chosen is lost."""
     if row := view.one("SELECT * FROM posture WHERE principal = :principal", principal=plain(principal)):
         return _choice_of(view, row)
     workspace = view.one("SELECT lost FROM workspace")
-    return Choice.least(LOST_EPOCH) if workspace and workspace["lost"] else None
+    return PostureChoice.least(LOST_EPOCH) if workspace and workspace["lost"] else None
 
 
-def choices(view: View) -> dict[str, Choice]:
+def choices(view: View) -> dict[str, PostureChoice]:
     return {row["principal"]: _choice_of(view, row) for row in view.all("SELECT * FROM posture ORDER BY principal")}
 
 
-def keep_choice(tx: Transaction, principal: str, settled: Choice) -> None:
+def keep_choice(tx: Transaction, principal: str, settled: PostureChoice) -> None:
     text = canonical(written(settled))
     tx.run(
         "INSERT INTO posture (principal, axes, epoch, mac) VALUES (:principal, :axes, :epoch, :mac)"
@@ -36,19 +46,19 @@ def keep_choice(tx: Transaction, principal: str, settled: Choice) -> None:
     tx.unsettled = None
 
 
-def _choice_of(view: View, row: Mapping[str, Any]) -> Choice:
+def _choice_of(view: View, row: Mapping[str, Any]) -> PostureChoice:
     """A row that cannot be read, or that nobody with the key wrote, leaves the least there is. Where the whole state is
     somebody else's (no key is at hand for it) its rows narrow, and do no more."""
     epoch = whole(row["epoch"])
     try:
         found = json.loads(row["axes"])
         if view.key is None:
-            return Choice(claims=_claimed(found), epoch=epoch)
+            return PostureChoice(claims=_claimed(found), epoch=epoch)
         if not view.key.sealed(_sealing(row["principal"], row["axes"]), row["mac"]) or found["epoch"] != epoch:
             raise ValueError
         return _read(found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return Choice.least(epoch)
+        return PostureChoice.least(epoch)
 
 
 def _claimed(found: Mapping[str, Any]) -> dict[str, Value]:
@@ -78,7 +88,7 @@ def _sealing(principal: str, text: str) -> str:
     return canonical({"posture": text, "of": principal})
 
 
-def written(one: Choice) -> dict[str, Any]:
+def written(one: PostureChoice) -> dict[str, Any]:
     return {
         "axes": dict(one.axes),
         "epoch": one.epoch,
@@ -88,7 +98,7 @@ def written(one: Choice) -> dict[str, Any]:
     }
 
 
-def _change(one: Change) -> dict[str, Any]:
+def _change(one: PostureChange) -> dict[str, Any]:
     return {
         "id": one.id,
         "axes": dict(one.axes),
@@ -102,23 +112,25 @@ def _change(one: Change) -> dict[str, Any]:
     }
 
 
-def _read(found: Mapping[str, Any]) -> Choice:
-    return Choice(
+def _read(found: Mapping[str, Any]) -> PostureChoice:
+    return PostureChoice(
         axes=_axes(found["axes"]),
         epoch=found["epoch"],
         waiting=tuple(_change_in(one) for one in found["waiting"]),
         trials=tuple(
-            Trial(_change_in(one["change"]), {axis: _value(axis, value) for axis, value in one["before"].items()})
+            TemporaryChange(
+                _change_in(one["change"]), {axis: _value(axis, value) for axis, value in one["before"].items()}
+            )
             for one in found["trials"]
         ),
         claims=_axes(found.get("claims", {})),
     )
 
 
-def _change_in(one: Mapping[str, Any]) -> Change:
+def _change_in(one: Mapping[str, Any]) -> PostureChange:
     values: dict[str, Any] = {**one, "calls": tuple((seq, process) for seq, process in one["calls"])}
-    values |= {"axes": _axes(one["axes"]), "scope": Scope(one["scope"]), "door": Door(one["door"])}
-    return Change(**values)
+    values |= {"axes": _axes(one["axes"]), "scope": ChangeScope(one["scope"]), "door": ChangeSource(one["door"])}
+    return PostureChange(**values)
 
 
 def _axes(found: Mapping[str, Any]) -> dict[str, Value]:
@@ -135,6 +147,6 @@ def _value(axis: str, value: Any) -> Value | None:
     return kind(value)
 
 
-def renewed(before: Choice | None, epoch: int) -> Choice:
+def renewed(before: PostureChoice | None, epoch: int) -> PostureChoice:
     """What a first choice begins with, at the epoch the file is at."""
-    return replace(before, epoch=epoch) if before else Choice(epoch=epoch)
+    return replace(before, epoch=epoch) if before else PostureChoice(epoch=epoch)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.posture import AXES, Change, Choice, Door, Scope, word_of
+from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, word_of
 from mcp_server.policy import posture
-from mcp_server.policy.posture import Turn, Work
-from mcp_server.state.engine.rows import Changed, Outcome, RowKind
+from mcp_server.policy.posture import PostureStep, ProcessWork
+from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import transition
 from mcp_server.state.notes import note
@@ -24,31 +24,33 @@ LOOKED_AT = 20_000
 UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
 
 
-def steer(tx: Transaction, principal: str, change: Change, epoch: int | None = None) -> Choice | Changed:
+def steer(
+    tx: Transaction, principal: str, change: PostureChange, epoch: int | None = None
+) -> PostureChoice | VersionMoved:
     """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
     current = choice(tx, principal)
     if epoch is not None and tx.epoch(principal) != epoch:
-        return Changed(current)
-    work = Work() if change.unconfirmed else _work(tx, principal, change)
+        return VersionMoved(current)
+    work = ProcessWork() if change.unconfirmed else _work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
-    if change.door is Door.TERMINAL and not change.unconfirmed:
+    if change.door is ChangeSource.TERMINAL and not change.unconfirmed:
         adopt(tx)
     return _made(tx, principal, posture.asked(renewed(current, tx.epoch(principal)), made, work), "")
 
 
-def confirm(tx: Transaction, principal: str, id: str) -> Choice | None:
+def confirm(tx: Transaction, principal: str, id: str) -> PostureChoice | None:
     """The yes that a change waited for; None where there is none of that name, or it waited too long."""
     current = choice(tx, principal)
     found = posture.confirmable(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
     # Whoever asked, the yes is typed at a terminal.
-    change = replace(found, unconfirmed=False, door=Door.TERMINAL)
+    change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     adopt(tx)
     return _made(tx, principal, posture.asked(current, change, _work(tx, principal, change)), "")
 
 
-def drop(tx: Transaction, principal: str, ids: Iterable[str]) -> list[Turn]:
+def drop(tx: Transaction, principal: str, ids: Iterable[str]) -> list[PostureStep]:
     current = choice(tx, principal)
     turns = posture.dropped(current, ids) if current else []
     if turns:
@@ -63,7 +65,7 @@ def unit_over(tx: Transaction, principal: str, session: str, milestone: bool = F
         _made(tx, principal, turns, session)
 
 
-def conclude(tx: Transaction, outcome: Outcome) -> int:
+def conclude(tx: Transaction, outcome: OutcomeRow) -> int:
     """Put on record how a call went; whatever waited for its end waits no longer."""
     note(tx, outcome.run, outcome.intent, outcome.notes)
     seq = tx.append(RowKind.OUTCOME, outcome.fields())
@@ -72,7 +74,7 @@ def conclude(tx: Transaction, outcome: Outcome) -> int:
     return seq
 
 
-def _call_over(tx: Transaction, outcome: Outcome) -> None:
+def _call_over(tx: Transaction, outcome: OutcomeRow) -> None:
     row = tx.one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
     intent = read_body(row["body"]) if row else {}
     principal = str(intent.get("principal"))
@@ -119,7 +121,7 @@ def _gone(tx: Transaction, process: str) -> bool:
     return process != tx.process and not running(process)
 
 
-def _made(tx: Transaction, principal: str, turns: Sequence[Turn], session: str) -> Choice:
+def _made(tx: Transaction, principal: str, turns: Sequence[PostureStep], session: str) -> PostureChoice:
     """Put the turns on record and the last of them into the file."""
     now = turns[0].before
     for turn in turns:
@@ -133,24 +135,24 @@ def _made(tx: Transaction, principal: str, turns: Sequence[Turn], session: str) 
     return now
 
 
-def shown(one: Choice) -> dict[str, object]:
+def shown(one: PostureChoice) -> dict[str, object]:
     """A choice as the ledger has it: what was chosen, and what is still to come."""
     waiting = [f"{', '.join(described(change))}, {change.scope}" for change in one.waiting]
     return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
-def described(change: Change) -> list[str]:
+def described(change: PostureChange) -> list[str]:
     return [f"{axis} {word_of(change.axes[axis])}" for axis in AXES if axis in change.axes]
 
 
-def _work(tx: Transaction, principal: str, change: Change) -> Work:
+def _work(tx: Transaction, principal: str, change: PostureChange) -> ProcessWork:
     match change.scope:
-        case Scope.AFTER_CURRENT_TOOL:
-            return Work(calls=tuple(calls_open(tx, principal, change.session)))
-        case Scope.AFTER_CURRENT_UNIT | Scope.FOR_NEXT_UNIT:
-            return Work(unit=unit_open(tx, principal, change.session))
+        case ChangeScope.AFTER_CURRENT_TOOL:
+            return ProcessWork(calls=tuple(calls_open(tx, principal, change.session)))
+        case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
+            return ProcessWork(unit=unit_open(tx, principal, change.session))
         case _:
-            return Work()
+            return ProcessWork()
 
 
 def calls_open(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:

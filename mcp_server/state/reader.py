@@ -8,19 +8,19 @@ from typing import Any
 
 from mcp_server.model.approvals import Approval
 from mcp_server.model.documents import Document
-from mcp_server.model.memory import Entry
-from mcp_server.model.posture import Choice
-from mcp_server.model.reports import Report as QaReport
+from mcp_server.model.memory import MemoryEntry
+from mcp_server.model.posture import PostureChoice
+from mcp_server.model.reports import RunReport as QaReport
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Hold
 from mcp_server.state import approval_questions, documents, gathering, messages, posture, runs, sessions, verify
 from mcp_server.state import memory as state_memory
-from mcp_server.state.engine.chain import Key
-from mcp_server.state.engine.rows import Kept, Message, Row, RowKind, Wanted
+from mcp_server.state.engine.chain import LedgerKey
+from mcp_server.state.engine.rows import LedgerFilter, Message, Row, RowKind, StoredSession
 from mcp_server.state.engine.transaction import View, plain
 from mcp_server.state.location import known, sealed_by
 from mcp_server.state.summaries import Summary
-from mcp_server.state.verify import Report, read_body
+from mcp_server.state.verify import VerifyReport, read_body
 
 CHUNK = 1000
 FOLLOW_SECONDS = 0.1
@@ -48,7 +48,7 @@ class Reader:
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
-        from mcp_server.state.engine.sqlite import Link, locate, problem
+        from mcp_server.state.engine.sqlite import Database, locate, problem
         from mcp_server.state.open import CURRENT, unfit, version
 
         path = locate(url)
@@ -56,7 +56,7 @@ class Reader:
             message = f"menugate has not run in this workspace yet: there is no `{path}`."
             raise Refusal(Problem(Code.NOT_FOUND, message, "Start it here once, or name another workspace."))
         try:
-            link = Link(path, readonly=True)
+            link = Database(path, readonly=True)
             found = version(link)
         except Exception as error:
             raise problem(error, path) or error from None
@@ -64,7 +64,7 @@ class Reader:
             link.close()
             raise unfit(path, found)
         folder = Path(secrets) if secrets else None
-        key = Key.load(folder)
+        key = LedgerKey.load(folder)
         ours = known(folder, path.parent) or (key is not None and sealed_by(key, path.parent))
         return cls(View(link, key), foreign=not ours)
 
@@ -74,7 +74,7 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._view.link.close()
 
-    def rows(self, wanted: Wanted = Wanted(), after: int = 0) -> Iterator[Row]:  # noqa: B008  # frozen
+    def rows(self, wanted: LedgerFilter = LedgerFilter(), after: int = 0) -> Iterator[Row]:  # noqa: B008  # frozen
         """In the order in which they were written, those after row `after`."""
         if wanted.tail is not None:
             chosen = self._select(wanted, after, min(wanted.tail, 2**31), newest=True)
@@ -84,7 +84,7 @@ class Reader:
             yield from chunk
             after = chunk[-1].seq
 
-    def follow(self, wanted: Wanted = Wanted(), pause: Callable[[], bool] = _pause) -> Iterator[Row]:  # noqa: B008  # frozen
+    def follow(self, wanted: LedgerFilter = LedgerFilter(), pause: Callable[[], bool] = _pause) -> Iterator[Row]:  # noqa: B008  # frozen
         """What `rows` gives, and then what comes, until `pause` says that it is enough."""
         last = self.head()
         for row in self.rows(wanted):
@@ -107,7 +107,7 @@ class Reader:
     def row(self, seq: int) -> Row | None:
         return next(iter(self._rows("seq = :seq", {"seq": seq}, "")), None)
 
-    def _select(self, wanted: Wanted, after: int, limit: int, newest: bool = False) -> list[Row]:
+    def _select(self, wanted: LedgerFilter, after: int, limit: int, newest: bool = False) -> list[Row]:
         conditions = ["seq > :after"]
         values: dict[str, Any] = {"after": after, "limit": limit}
         for name in (*COLUMNS, *OF_THE_CALL):
@@ -145,7 +145,7 @@ class Reader:
     def messages(self) -> Sequence[Message]:
         return messages.messages(self._view)
 
-    def memories(self) -> Sequence[Entry]:
+    def memories(self) -> Sequence[MemoryEntry]:
         """What is remembered of the project, of whoever ran there; the oldest first."""
         return state_memory.memories(self._view)
 
@@ -153,7 +153,7 @@ class Reader:
         """What packs remember of that kind, with whose each is, oldest first."""
         return documents.owned(self._view, kind)
 
-    def sessions(self) -> Sequence[Kept]:
+    def sessions(self) -> Sequence[StoredSession]:
         """The one used last comes first."""
         return sessions.sessions(self._view)
 
@@ -169,7 +169,7 @@ class Reader:
         """What was found when that run was over; the newest where none is named."""
         return runs.report(self._view, run)
 
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> dict[str, PostureChoice]:
         whole = self.foreign or self.exchanged()
         return posture.choices(View(self._view.link, None) if whole else self._view)
 
@@ -186,9 +186,9 @@ class Reader:
         found = self._view.one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
 
-    def choice(self, principal: str) -> Choice | None:
+    def choice(self, principal: str) -> PostureChoice | None:
         """What holds for somebody; the least there is where a choice was lost."""
-        return self.choices().get(principal) or (Choice.least(0) if self.lost() else None)
+        return self.choices().get(principal) or (PostureChoice.least(0) if self.lost() else None)
 
     def alive(self) -> list[Row]:
         """The starts of the processes that are still there."""
@@ -199,7 +199,7 @@ class Reader:
         return [row for row in self._begun() if not verify.running(str(row.fields.get("process")))]
 
     def _begun(self) -> list[Row]:
-        lives = list(self.rows(Wanted(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
+        lives = list(self.rows(LedgerFilter(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
         over = {row.fields.get("process") for row in lives if row.kind == RowKind.STOP}
         return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in over]
 
@@ -215,7 +215,7 @@ class Reader:
         key = self._view.key
         return not self.foreign and (key is None or not sealed(self._view.link, anchor_text(self._anchor), key))
 
-    def verify(self, told: Callable[[int, int], None] | None = None) -> Report:
+    def verify(self, told: Callable[[int, int], None] | None = None) -> VerifyReport:
         """`told` hears now and then how many rows were read, and which is the last."""
         return verify.verify(self._view, self._anchor, told, self.foreign)
 
@@ -228,5 +228,5 @@ class Reader:
         return self._view.link.path.with_name("ledger.anchor")
 
 
-def _untailed(wanted: Wanted) -> Wanted:
+def _untailed(wanted: LedgerFilter) -> LedgerFilter:
     return replace(wanted, tail=None)

@@ -19,7 +19,7 @@ ENDING = ".runs"
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RunningClient:
     """A session whose client is connected and has made calls."""
 
     session: str
@@ -29,7 +29,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RunningWork:
     """A call that goes on, or what it left running."""
 
     tool: str
@@ -54,7 +54,7 @@ class Work:
         return [pid for pid, since in self.processes if not gone(pid, since)]
 
 
-def put_down(state: Path, clients: Sequence[Client], works: Sequence[Work]) -> None:
+def put_down(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
     """Whole or not at all: who reads it meanwhile finds the one before."""
     folder, pid = state / FOLDER, own()
     fields = {"born": born(pid), "clients": [asdict(one) for one in clients], "works": [asdict(one) for one in works]}
@@ -76,7 +76,7 @@ def take_up(state: Path) -> None:
             path.unlink()
 
 
-def at_work(states: Sequence[Path]) -> tuple[list[Client], list[Work]]:
+def at_work(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
     """Of every server of this account that is still there; what began first comes first."""
     paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if ours(path))
     found = [one for path in paths if (one := _read(path)) is not None]
@@ -84,7 +84,7 @@ def at_work(states: Sequence[Path]) -> tuple[list[Client], list[Work]]:
     return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
 
 
-def _read(path: Path) -> tuple[list[Client], list[Work]] | None:
+def _read(path: Path) -> tuple[list[RunningClient], list[RunningWork]] | None:
     """None where it cannot be read, or where its process is not the one that wrote it."""
     try:
         if path.is_symlink() or path.stat().st_size > MOST_BYTES:
@@ -93,6 +93,8 @@ def _read(path: Path) -> tuple[list[Client], list[Work]] | None:
         said = cast(dict[str, Any], json.loads(path.read_text("utf-8")))
         if not said["born"] or gone(pid, said["born"]):
             return None
-        return [Client(**one) for one in said["clients"]], [replace(Work(**one), server=pid) for one in said["works"]]
+        return [RunningClient(**one) for one in said["clients"]], [
+            replace(RunningWork(**one), server=pid) for one in said["works"]
+        ]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mcp_server.model.posture import Stage
-from mcp_server.model.reports import Report, report_of
+from mcp_server.model.reports import RunReport, report_of
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state.approval_questions import stop_all
-from mcp_server.state.engine.rows import Kept, Row, RowKind
+from mcp_server.state.engine.rows import Row, RowKind, StoredSession
 from mcp_server.state.engine.transaction import Transaction, View, plain, whole
 from mcp_server.state.ledger import transition
 from mcp_server.state.sessions import move, places, sessions
@@ -79,16 +79,16 @@ def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
     return None
 
 
-def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[Kept, ...]:
+def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[StoredSession, ...]:
     """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
     mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
     stop_all(tx, principal, session)
-    moved: list[Kept] = []
+    moved: list[StoredSession] = []
     for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
         one = next(one for one in mine if one.id == id)
         after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
         settled = move(tx, one, after, {"reason": "stop", "scope": "now"})
-        assert isinstance(settled, Kept), "read in the same transaction"
+        assert isinstance(settled, StoredSession), "read in the same transaction"
         # Its other places went along.
         moved += places(tx, id)
         tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
@@ -137,7 +137,7 @@ def calls_of(view: View, session: Session) -> Sequence[Row]:
     return [row for row in found if row.seq in mine or row.fields.get("intent") in mine]
 
 
-def put_report(tx: Transaction, report: Report) -> None:
+def put_report(tx: Transaction, report: RunReport) -> None:
     """One per run; what was found once is not written over."""
     at = tx.clock.now_ns()
     tx.run(
@@ -157,7 +157,7 @@ def put_report(tx: Transaction, report: Report) -> None:
     tx.append(RowKind.REPORT, whose | found | sent)
 
 
-def report(view: View, run: str | None, principal: str | None = None) -> Report | None:
+def report(view: View, run: str | None, principal: str | None = None) -> RunReport | None:
     """The newest where no run is named; another person's where none is named."""
     conditions = ["1 = 1"]
     values: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_server.model.posture import Choice
+from mcp_server.model.posture import PostureChoice
 from mcp_server.model.sessions import Hold
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction
@@ -12,11 +12,11 @@ from mcp_server.state.runs import pause
 from mcp_server.state.verify import SEAL, about_adoption, about_segment, adopted, taken_over
 
 
-def take_over(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, Choice]) -> None:
+def take_over(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
     """The first row of a ledger, sealed because it excuses something, and what the earlier state narrows."""
     tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(about_segment(fields))})
     for principal, choice in claims.items():
-        keep_choice(tx, principal, Choice(claims=choice.claims, epoch=choice.epoch))
+        keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
 
 
 def hold_on(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:

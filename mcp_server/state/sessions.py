@@ -7,7 +7,7 @@ from typing import Any
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import PLACE, Session
 from mcp_server.state.approval_questions import end_run
-from mcp_server.state.engine.rows import Changed, Kept
+from mcp_server.state.engine.rows import StoredSession, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View, plain
 from mcp_server.state.ledger import transition
 from mcp_server.state.notes import let_go
@@ -25,7 +25,7 @@ def course(session: Session) -> tuple[object, ...]:
     return tuple(getattr(session, name) for name in SHARED)
 
 
-def _kept(row: Mapping[str, Any]) -> Kept:
+def _kept(row: Mapping[str, Any]) -> StoredSession:
     stage = Stage(row["stage"]) if row["stage"] in list(Stage) else None
     id, _, place = row["id"].partition(PLACE)
     session = Session(
@@ -41,15 +41,15 @@ def _kept(row: Mapping[str, Any]) -> Kept:
         reasoned=bool(row["reasoned"]),
         phase=row["phase"],
     )
-    return Kept(session, row["handle_digest"], row["created"], row["used"])
+    return StoredSession(session, row["handle_digest"], row["created"], row["used"])
 
 
-def session(view: View, key: str) -> Kept | None:
+def session(view: View, key: str) -> StoredSession | None:
     row = view.one("SELECT * FROM sessions WHERE id = :id", id=plain(key))
     return _kept(row) if row else None
 
 
-def places(view: View, id: str) -> list[Kept]:
+def places(view: View, id: str) -> list[StoredSession]:
     """Every place of one session."""
     rows = view.all(
         "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
@@ -60,16 +60,16 @@ def places(view: View, id: str) -> list[Kept]:
     return [_kept(row) for row in rows]
 
 
-def session_by_handle(view: View, digest: str) -> Kept | None:
+def session_by_handle(view: View, digest: str) -> StoredSession | None:
     row = view.one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=plain(digest))
     return _kept(row) if row else None
 
 
-def sessions(view: View) -> Sequence[Kept]:
+def sessions(view: View) -> Sequence[StoredSession]:
     return [_kept(row) for row in view.all("SELECT * FROM sessions ORDER BY used DESC")]
 
 
-def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Kept:
+def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> StoredSession:
     """Make a session known, or give a known one its handle. Where it stands is changed by `move` alone."""
     now = tx.clock.now_ns()
     tx.run(
@@ -104,13 +104,13 @@ def _columns(one: Session) -> dict[str, Any]:
     }
 
 
-def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> Kept | Changed:
+def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> StoredSession | VersionMoved:
     """Take a session from one place to the next, unless somebody moved it meanwhile."""
     current = session(tx, before.key)
     if current is None and before.version == 0:
         current = put_session(tx, before, None)
     if current is None or current.session.version != before.version or current.session.principal != before.principal:
-        return Changed(current.session if current else None)
+        return VersionMoved(current.session if current else None)
     settled = replace(after, id=before.id, place=before.place, principal=before.principal, version=before.version + 1)
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"

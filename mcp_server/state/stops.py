@@ -17,7 +17,7 @@ KEPT_NS = 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StopOrder:
     """What is to become of what runs: ended, or only named."""
 
     id: str
@@ -35,7 +35,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StopAnswer:
     """What one server did: in words, what it ended, what goes on all the same, and what others run."""
 
     ended: tuple[str, ...] = ()
@@ -44,10 +44,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OrderGiven:
     """An order that was, and the servers that have to answer."""
 
-    order: Order
+    order: StopOrder
     servers: tuple[str, ...] = ()
 
 
@@ -61,27 +61,27 @@ def discharge(tx: Transaction) -> None:
     _drop(tx, OWNER, SERVER, tx.process)
 
 
-def give(tx: Transaction, order: Order) -> Given:
+def give(tx: Transaction, order: StopOrder) -> OrderGiven:
     """Written down in the same transaction as the hold: who hears of one finds the other."""
     _forget(tx)
     settled = replace(order, principal=plain(order.principal))
     _put(tx, OWNER, ORDER, order.id, asdict(settled))
     tx.changed = True
-    return Given(settled, tuple(row["id"] for row in _rows(tx, OWNER, SERVER)))
+    return OrderGiven(settled, tuple(row["id"] for row in _rows(tx, OWNER, SERVER)))
 
 
-def orders(view: View) -> Sequence[Order]:
-    return [Order(**json.loads(row["body"])) for row in _rows(view, OWNER, ORDER)]
+def orders(view: View) -> Sequence[StopOrder]:
+    return [StopOrder(**json.loads(row["body"])) for row in _rows(view, OWNER, ORDER)]
 
 
-def answer(tx: Transaction, id: str, said: Answer) -> None:
+def answer(tx: Transaction, id: str, said: StopAnswer) -> None:
     _put(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(said))
 
 
-def answers(view: View, id: str) -> dict[str, Answer]:
+def answers(view: View, id: str) -> dict[str, StopAnswer]:
     """By the process that gave it."""
     found = ((row["id"], json.loads(row["body"])) for row in _rows(view, f"{OWNER}:{id}", ANSWER))
-    return {process: Answer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
+    return {process: StopAnswer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
 
 
 def forget_answers(tx: Transaction, id: str) -> None:

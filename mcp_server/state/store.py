@@ -15,16 +15,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_server.model.files import Stamp
-from mcp_server.model.posture import Choice
+from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import approvals, ledger, messages, posture, posture_changes, reads, sessions
-from mcp_server.state.engine.rows import Begun, Changed, Clock, Condition, Intent, Judged, Kept, Message, Moved, Outcome
-from mcp_server.state.engine.transaction import LOCK_SECONDS, Delivery, Transaction, View, Wish
+from mcp_server.state.engine.rows import (
+    Begun,
+    Clock,
+    Condition,
+    IntentRow,
+    Judged,
+    Message,
+    OutcomeRow,
+    PostureMoved,
+    StoredSession,
+    VersionMoved,
+)
+from mcp_server.state.engine.transaction import LOCK_SECONDS, StoreJob, StoreReply, Transaction, View
 from mcp_server.state.writer import Writer
 
 if TYPE_CHECKING:
-    from mcp_server.state.engine.transaction import Workspace
+    from mcp_server.state.engine.transaction import StateWorkspace
 
 T = TypeVar("T")
 IDLE_NS = 24 * 3600 * 10**9
@@ -34,26 +45,26 @@ MOST_REMEMBERED = 10_000
 
 
 class Store:
-    def __init__(self, start: Callable[[str], "Workspace"], clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(self, start: Callable[[str], "StateWorkspace"], clock: Clock, new_id: Callable[[], str]) -> None:
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._new_id = new_id
         self._writer = Writer(start, self._post)
         self._ended = self._loop.create_future()
         self._listeners: list[Callable[[], None]] = []
-        self._choices: dict[str, Choice | None] = {}
-        self._sessions: dict[str, Kept] = {}
+        self._choices: dict[str, PostureChoice | None] = {}
+        self._sessions: dict[str, StoredSession] = {}
         self._handles: dict[str, str] = {}
         self._seen: dict[tuple[str, str], Stamp] = {}
         self._generation = 0
-        self._asked: list[Wish] = []
+        self._asked: list[StoreJob] = []
 
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None, clock: Clock, new_id: Callable[[], str]) -> "Store":
         """Returns at once; the file is opened by the writer when it is first needed, or woken. `ready` says how."""
         process = f"{os.getpid()}-{new_id()}"
 
-        def start(suspicion: str) -> "Workspace":
+        def start(suspicion: str) -> "StateWorkspace":
             from mcp_server.state.engine.sqlite import locate
             from mcp_server.state.open import open_workspace
 
@@ -83,15 +94,15 @@ class Store:
 
     # The ledger.
 
-    async def intend(self, intent: Intent, terms: approvals.Terms | None = None) -> Begun:
-        """The intent's number, once it is durable; or `Moved`, where the posture is no longer the one decided under."""
+    async def intend(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
+        """The intent's number, once it is durable; `PostureMoved` where the posture is another one by now."""
         begin = ledger.intend if terms is None else partial(approvals.commence, terms=terms)
         found = await self.write(partial(begin, intent=intent))
-        if isinstance(found, Moved):
+        if isinstance(found, PostureMoved):
             self._choices.pop(intent.session.principal, None)
         return found
 
-    def conclude(self, outcome: Outcome) -> None:
+    def conclude(self, outcome: OutcomeRow) -> None:
         """Does not wait. Any thread may call it."""
         self._writer.later(partial(posture_changes.conclude, outcome=outcome))
 
@@ -100,7 +111,7 @@ class Store:
 
     # What the person chose. How that changes is asked at the doors of `calls/steering`.
 
-    async def choice(self, principal: str) -> Choice | None:
+    async def choice(self, principal: str) -> PostureChoice | None:
         """None where the person never chose; the most restricted one where the choice is lost or cannot be read."""
         if principal in self._choices:
             return self._choices[principal]
@@ -136,7 +147,7 @@ class Store:
             self._writer.later(partial(sessions.touch, id=kept.session.key, used=kept.used + idle))
         return kept.session
 
-    def _lives(self, kept: Kept) -> bool:
+    def _lives(self, kept: StoredSession) -> bool:
         # A clock that was set back makes a session look used in the future; that counts as expired too.
         return -TOUCH_NS <= self._clock.now_ns() - kept.used < IDLE_NS
 
@@ -145,10 +156,10 @@ class Store:
         kept = await self.write(lambda tx: sessions.put_session(tx, session, handle_digest))
         return kept.session
 
-    async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | Changed:
+    async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | VersionMoved:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
         found = await self.write(lambda tx: sessions.move(tx, before, after, {"reason": reason, "scope": scope}))
-        if not isinstance(found, Kept):
+        if not isinstance(found, StoredSession):
             return found
         if sessions.course(found.session) != sessions.course(before):
             # The session's other places went along.
@@ -177,7 +188,7 @@ class Store:
         if found := self._seen.get((session_id, path)):
             return found
         done = threading.Event()
-        wish = Wish(partial(reads.recall_seen, session_id=session_id, path=path), writes=False, answered=done.set)
+        wish = StoreJob(partial(reads.recall_seen, session_id=session_id, path=path), writes=False, answered=done.set)
         self._writer.ask(wish)
         if not done.wait(2 * LOCK_SECONDS):
             return None
@@ -189,13 +200,13 @@ class Store:
 
     async def read(self, work: Callable[[View], T]) -> T:
         """What a deed finds; it runs in the writer's thread, on what is committed."""
-        return await self._ask(Wish(work, writes=False))
+        return await self._ask(StoreJob(work, writes=False))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """What a deed answers, once what it did is durable."""
-        return await self._ask(Wish(work))
+        return await self._ask(StoreJob(work))
 
-    async def _ask(self, wish: Wish) -> Any:
+    async def _ask(self, wish: StoreJob) -> Any:
         wish.future = self._loop.create_future()
         if not self._asked:
             self._loop.call_soon(self._hand_over)
@@ -208,19 +219,19 @@ class Store:
         for wish in asked:
             self._writer.ask(wish)
 
-    async def _remember(self, work: Callable[[View], Kept | None]) -> Kept | None:
+    async def _remember(self, work: Callable[[View], StoredSession | None]) -> StoredSession | None:
         generation = self._generation
         kept = await self.read(work)
         if kept and generation == self._generation:
             self._keep(kept)
         return kept
 
-    def _keep(self, kept: Kept) -> None:
+    def _keep(self, kept: StoredSession) -> None:
         _bound(self._sessions)[kept.session.key] = kept
         if kept.handle_digest:
             _bound(self._handles)[kept.handle_digest] = kept.session.key
 
-    def _post(self, delivery: Delivery) -> None:
+    def _post(self, delivery: StoreReply) -> None:
         """From the writer's thread."""
         try:
             self._loop.call_soon_threadsafe(self._receive, delivery)
@@ -228,13 +239,13 @@ class Store:
             # The loop is closed: nobody is left to be told.
             return
 
-    def _receive(self, delivery: Delivery) -> None:
+    def _receive(self, delivery: StoreReply) -> None:
         if delivery.changed:
             self._forget(everything=delivery.foreign)
         for wish in delivery.wishes:
             found: Any = wish.value
             for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
-                if isinstance(kept, Kept):
+                if isinstance(kept, StoredSession):
                     self._keep(kept)
             if wish.future and not wish.future.done():
                 _settle(wish.future, wish)
@@ -252,7 +263,7 @@ class Store:
             self._handles.clear()
 
 
-def _settle(future: "asyncio.Future[Any]", wish: Wish) -> None:
+def _settle(future: "asyncio.Future[Any]", wish: StoreJob) -> None:
     if wish.error is None:
         future.set_result(wish.value)
     elif isinstance(wish.error, Refusal):

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import HOMELESS
-from mcp_server.state.engine.chain import Key, canonical
+from mcp_server.state.engine.chain import LedgerKey, canonical
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Trusted:
             return None
         try:
             found: Any = json.loads(_path(self.secrets, folder).read_text("utf-8"))
-            key = Key.load(self.secrets)
+            key = LedgerKey.load(self.secrets)
         except (OSError, ValueError, RecursionError):
             return None
         if key is None or not isinstance(found, dict):
@@ -47,7 +47,7 @@ class Trusted:
     def give(self, folder: Path, digest: str) -> None:
         if self.secrets is None:
             raise Refusal(HOMELESS)
-        mac = Key.load_or_create(self.secrets).mac(_sealing(folder, digest))
+        mac = LedgerKey.load_or_create(self.secrets).mac(_sealing(folder, digest))
         path = _path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, Key, canonical, chained, signed
+from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, canonical, chained, signed
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import View
 
@@ -21,7 +21,7 @@ TAKEN_OVER = ("reason", "state", "rows", "head", "tampered")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     rows: int
     unanchored: int
     """Rows committed after the anchor was last written: some right after a kill, none after the next start."""
@@ -77,7 +77,7 @@ def read_body(body: object) -> dict[str, Any]:
 
 def verify(
     view: View, anchor_path: Path, told: Callable[[int, int], None] | None = None, foreign: bool = False
-) -> Report:
+) -> VerifyReport:
     """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it.
 
     `told` hears now and then how many rows were read, and which is the last. Of a `foreign` ledger the chain and the
@@ -108,7 +108,7 @@ def verify(
     faults += _checkpoint_faults(checkpoints, anchor, None if foreign else view.key)
     after = max(0, walk.seq - anchor.seq) if anchor else walk.rows
     notes = (OF_ANOTHER,) if foreign else tuple(_notes(view, anchor_path.parent, faults))
-    return Report(walk.rows, 0 if foreign else after, tuple(sorted(faults)), len(checkpoints), notes)
+    return VerifyReport(walk.rows, 0 if foreign else after, tuple(sorted(faults)), len(checkpoints), notes)
 
 
 OF_ANOTHER = (
@@ -187,7 +187,7 @@ def _rows(view: View) -> Iterator[tuple[int, Any, Any]]:
         yield from chunk
 
 
-def _read_anchor(path: Path, key: Key | None, faults: list[tuple[int, str]]) -> Anchor | None:
+def _read_anchor(path: Path, key: LedgerKey | None, faults: list[tuple[int, str]]) -> Anchor | None:
     if key is None:
         faults.append((0, "the key is missing, so neither anchor nor checkpoints can be checked"))
         return None
@@ -205,7 +205,7 @@ def _read_anchor(path: Path, key: Key | None, faults: list[tuple[int, str]]) -> 
 
 
 def _checkpoint_faults(
-    checkpoints: list[Checkpoint], anchor: Anchor | None, key: Key | None
+    checkpoints: list[Checkpoint], anchor: Anchor | None, key: LedgerKey | None
 ) -> Iterator[tuple[int, str]]:
     before: Checkpoint | None = None
     for one in checkpoints:
@@ -222,7 +222,7 @@ def _checkpoint_faults(
         yield (before.seq if before else 0), f"checkpoint {last + 1} is missing after this row"
 
 
-def misfit(view: View, anchor: bytes | None, key: Key) -> str:
+def misfit(view: View, anchor: bytes | None, key: LedgerKey) -> str:
     """Does the ledger still have what its anchor says it had? Asked at a start, before the anchor is written anew."""
     if anchor is None:
         return "the ledger's anchor is missing"
@@ -239,7 +239,7 @@ def misfit(view: View, anchor: bytes | None, key: Key) -> str:
     return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
 
 
-def beyond(view: View, anchor: bytes | None, key: Key) -> int:
+def beyond(view: View, anchor: bytes | None, key: LedgerKey) -> int:
     """How many rows the anchor does not name yet."""
     known = Anchor.read(anchor[:SLOT], key) if anchor else None
     last = view.one("SELECT max(seq) AS seq FROM ledger") or {}

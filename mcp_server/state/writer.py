@@ -19,12 +19,12 @@ from mcp_server.state.engine.transaction import (
     CLOSING_SECONDS,
     LOCK_SECONDS,
     TICK_SECONDS,
-    Delivery,
     Inbox,
+    StateWorkspace,
+    StoreJob,
+    StoreReply,
     Transaction,
     View,
-    Wish,
-    Workspace,
 )
 from mcp_server.state.ledger import changes, sign_checkpoint
 from mcp_server.state.posture_changes import process_over
@@ -40,11 +40,11 @@ ENDED = Refusal(Problem(Code.STORE_UNAVAILABLE, "the state is closed.", "Start m
 
 
 class Writer:
-    def __init__(self, start: Callable[[str], Workspace], deliver: Callable[[Delivery], None]) -> None:
+    def __init__(self, start: Callable[[str], StateWorkspace], deliver: Callable[[StoreReply], None]) -> None:
         self._start = start
         self._deliver = deliver
         self._inbox = Inbox()
-        self._workspace: Workspace | None = None
+        self._workspace: StateWorkspace | None = None
         self._suspicion = ""
         self._growing = True
         self._ticked = 0.0
@@ -65,7 +65,7 @@ class Writer:
                 self.started = True
                 threading.Thread(target=self._live, name="menugate-state", daemon=True).start()
 
-    def ask(self, wish: Wish) -> None:
+    def ask(self, wish: StoreJob) -> None:
         if self.closed:
             wish.error = ENDED
             self._answer([wish])
@@ -76,7 +76,7 @@ class Writer:
 
     def later(self, work: Callable[[Transaction], Any]) -> None:
         """Without waking anybody: the next batch or tick takes it along."""
-        self._inbox.later(Wish(work))
+        self._inbox.later(StoreJob(work))
 
     def stop(self) -> None:
         self._inbox.end()
@@ -97,7 +97,7 @@ class Writer:
         finally:
             self.closed = True
             self._answer(self._inbox.drained(), ENDED)
-            self._deliver(Delivery(ended=True))
+            self._deliver(StoreReply(ended=True))
 
     def _round(self) -> None:
         batch, last = self._inbox.gather()
@@ -110,7 +110,7 @@ class Writer:
             self._ticked = time.monotonic()
             self._tick()
 
-    def _open(self) -> Workspace:
+    def _open(self) -> StateWorkspace:
         if self._workspace is None:
             opened = self._start(self._suspicion)
             self._workspace, self._suspicion, self._growing = opened, "", True
@@ -118,7 +118,7 @@ class Writer:
             self._version = opened.link.data_version()
             self._changes = changes(View(opened.link, None))
             # What was believed before the file was open, or while another lay there, is worth another look.
-            self._deliver(Delivery(changed=True, foreign=True))
+            self._deliver(StoreReply(changed=True, foreign=True))
         return self._workspace
 
     def _meaning(self, error: Exception) -> BaseException:
@@ -139,7 +139,7 @@ class Writer:
             with contextlib.suppress(Exception):
                 workspace.close()
 
-    def _locked(self, seconds: float) -> Workspace:
+    def _locked(self, seconds: float) -> StateWorkspace:
         """The workspace, under its lock, and still the file that lies at its path."""
         for _ in range(3):
             workspace = self._open()
@@ -150,7 +150,7 @@ class Writer:
             self._let_go("gone")
         raise Refusal(Problem(Code.STORE_UNAVAILABLE, "the state file is taken away again and again; nothing ran."))
 
-    def _serve(self, batch: list[Wish]) -> None:
+    def _serve(self, batch: list[StoreJob]) -> None:
         """Reads first: they need no lock and go on when nothing can be written."""
         reads = [wish for wish in batch if not wish.writes]
         for wish in reads:
@@ -167,7 +167,7 @@ class Writer:
             if self._head - self._signed >= CHECKPOINT_ROWS:
                 self._ticked = 0.0
 
-    def _write(self, eager: list[Wish], lazy: list[Wish]) -> None:
+    def _write(self, eager: list[StoreJob], lazy: list[StoreJob]) -> None:
         try:
             if eager:
                 self._open().refuse_when_full()
@@ -187,7 +187,7 @@ class Writer:
             else:
                 log.error("a row could not be written", exc_info=meaning)
 
-    def _withhold(self, eager: list[Wish], lazy: list[Wish], meaning: Refusal) -> None:
+    def _withhold(self, eager: list[StoreJob], lazy: list[StoreJob], meaning: Refusal) -> None:
         # What has happened already is kept for a better moment; what was only about to happen does not.
         self._inbox.back(lazy)
         if meaning.problem.code is Code.BUSY:
@@ -198,7 +198,7 @@ class Writer:
             self._workspace.reserve.spend()
         self._answer(eager, meaning)
 
-    def _commit(self, wishes: list[Wish], eager: list[Wish], seconds: float) -> None:
+    def _commit(self, wishes: list[StoreJob], eager: list[StoreJob], seconds: float) -> None:
         workspace = self._locked(seconds)
         try:
             try:
@@ -214,7 +214,7 @@ class Writer:
         finally:
             workspace.lock.release()
 
-    def _committed(self, workspace: Workspace, tx: Transaction, eager: list[Wish]) -> None:
+    def _committed(self, workspace: StateWorkspace, tx: Transaction, eager: list[StoreJob]) -> None:
         """The anchor before the answer: fifteen microseconds, for which whatever was acknowledged cannot be cut."""
         self.commits += 1
         try:
@@ -253,14 +253,14 @@ class Writer:
             workspace.link.rollback()
             workspace.lock.release()
 
-    def _look_round(self, workspace: Workspace) -> None:
+    def _look_round(self, workspace: StateWorkspace) -> None:
         version = workspace.link.data_version()
         if version == self._version:
             return
         self._version = version
         if self._changes != (now := changes(View(workspace.link, None))):
             self._changes = now
-            self._deliver(Delivery(changed=True, foreign=True))
+            self._deliver(StoreReply(changed=True, foreign=True))
 
     def _sign_when_due(self, *, at_once: bool = False) -> None:
         workspace = self._workspace
@@ -270,7 +270,7 @@ class Writer:
         if at_once or self._head - self._signed >= CHECKPOINT_ROWS or now - self._signed_ns >= CHECKPOINT_NS:
             self._signed_ns = now
             _ = workspace.key.public  # imports the library before the lock is taken
-            self._commit([Wish(sign_checkpoint)], [], TICK_SECONDS)
+            self._commit([StoreJob(sign_checkpoint)], [], TICK_SECONDS)
 
     def _finish(self) -> None:
         """Put down what is still in hand, sign, and close."""
@@ -279,16 +279,16 @@ class Writer:
         try:
             while lazy := self._inbox.taken_along():
                 self._commit(lazy, [], CLOSING_SECONDS)
-            self._commit([Wish(process_over)], [], CLOSING_SECONDS)
+            self._commit([StoreJob(process_over)], [], CLOSING_SECONDS)
             self._sign_when_due(at_once=True)
         except Exception as error:
             log.warning("the state was closed without its last rows: %s", self._meaning(error))
         self._let_go("")
 
     def _answer(
-        self, wishes: list[Wish], error: BaseException | None = None, changed: bool = False, foreign: bool = False
+        self, wishes: list[StoreJob], error: BaseException | None = None, changed: bool = False, foreign: bool = False
     ) -> None:
-        waiting: list[Wish] = []
+        waiting: list[StoreJob] = []
         for wish in wishes:
             wish.error = wish.error or error
             if wish.answered:
@@ -296,4 +296,4 @@ class Writer:
             else:
                 waiting.append(wish)
         if waiting or changed:
-            self._deliver(Delivery(waiting, changed, foreign))
+            self._deliver(StoreReply(waiting, changed, foreign))

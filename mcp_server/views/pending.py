@@ -9,16 +9,16 @@ from mcp_server.policy.pending import MOST, paused, unanswered
 from mcp_server.views.posture import holding
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.model.approvals import Approval
-    from mcp_server.policy.pending import Paused
+    from mcp_server.policy.pending import PausedRun
     from mcp_server.settings import Settings
     from mcp_server.state.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    paused: "Sequence[Paused]" = ()
+class PendingView:
+    paused: "Sequence[PausedRun]" = ()
     asked: "Sequence[Approval]" = ()
 
     def in_json(self) -> dict[str, Any]:
@@ -40,15 +40,15 @@ class Waiting:
         }
 
 
-def waiting(settings: "Settings", found: "Law", state: "Reader | None", now: int) -> Waiting:
+def waiting(settings: "Settings", found: "Configuration", state: "Reader | None", now: int) -> PendingView:
     from mcp_server.state.peek import held_beside
 
     held = state.holds() if state else held_beside(settings.database)
     runs = paused(held, lambda whose: holding(settings, found, state, False, whose).posture.run_control)
-    return Waiting(runs, unanswered(state.approvals() if state else (), now))
+    return PendingView(runs, unanswered(state.approvals() if state else (), now))
 
 
-def show_waiting(waits: Waiting, reader: str) -> None:
+def show_waiting(waits: PendingView, reader: str) -> None:
     """Above everything else: it is what the person came to do."""
     for one in waits.paused[:MOST]:
         say((one_line(f"paused: {one.run}{_whose(one.principal, reader)}"), "yellow"), f", since {when(one.hold.at)}")
@@ -71,6 +71,6 @@ def _whose(principal: str, reader: str) -> str:
     return "" if principal == reader else f" of {principal}"
 
 
-def _for(one: "Paused", reader: str) -> str:
+def _for(one: "PausedRun", reader: str) -> str:
     whose = "" if one.principal == reader else f" --principal {one.principal}"
     return f"{whose} --session {one.session}" if one.session else whose

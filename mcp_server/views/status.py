@@ -9,16 +9,16 @@ from mcp_server.cli.output import when
 from mcp_server.views.posture import serving
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Law
+    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
     from mcp_server.state.engine.rows import Row
     from mcp_server.state.reader import Reader
-    from mcp_server.state.running_calls import Work
+    from mcp_server.state.running_calls import RunningWork
 
 REFUSALS = 5
 
 
-def collected(settings: "Settings", found: "Law", state: "Reader | None") -> dict[str, Any]:
+def collected(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
     from mcp_server.config.load import ceiling_set_by
     from mcp_server.installation import inside, linked
     from mcp_server.state.keyfiles import unfit_keys
@@ -51,22 +51,22 @@ def at_present(settings: "Settings") -> dict[str, Any]:
     return {"clients": [asdict(one) for one in clients], "calls": [work_in_json(one) for one in works]}
 
 
-def reviewed_by(found: "Law") -> dict[str, str] | None:
+def reviewed_by(found: "Configuration") -> dict[str, str] | None:
     """Who is sent what a run came to; it leaves this machine, so the person sees it where they look first."""
     wish = found.library.config.review
     return {"model": wish.model, "place": wish.place} if wish else None
 
 
-def guards(settings: "Settings", found: "Law") -> dict[str, str]:
+def guards(settings: "Settings", found: "Configuration") -> dict[str, str]:
     """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
     import asyncio
 
     from mcp_server.guards.openat import by_kernel, chosen
     from mcp_server.guards.processes.build import rungs
-    from mcp_server.guards.processes.choose import Ladder
+    from mcp_server.guards.processes.choose import SandboxChooser
 
     paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
-    shut_in = asyncio.run(Ladder(rungs(settings.search_path), found.library.config.sandbox).described())
+    shut_in = asyncio.run(SandboxChooser(rungs(settings.search_path), found.library.config.sandbox).described())
     return {"paths": paths, "search": search_engine(settings), "sandbox": shut_in}
 
 
@@ -75,13 +75,13 @@ def search_engine(settings: "Settings") -> str:
 
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.search.ripgrep_run import find_ripgrep
-    from mcp_server.guards.search.search import Finder
+    from mcp_server.guards.search.search import FileSearch
     from mcp_server.model.files import Search
 
     with tempfile.TemporaryDirectory(prefix="menugate-") as folder:
         (Path(folder) / "one.txt").write_text("one\n")
         program = find_ripgrep(settings.search_path)
-        engine = Finder(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
+        engine = FileSearch(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
     if engine == "ripgrep":
         return "ripgrep, shut in"
     return "plain Python, because ripgrep " + ("cannot be shut in here" if program else "is not installed")
@@ -89,11 +89,11 @@ def search_engine(settings: "Settings") -> str:
 
 def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     from mcp_server.state.engine.disk import no_room
-    from mcp_server.state.engine.rows import Wanted
+    from mcp_server.state.engine.rows import LedgerFilter
     from mcp_server.state.running_calls import at_work
     from mcp_server.state.servers import unreadable
 
-    refusals = state.rows(Wanted(kinds=("refusal", "question"), tail=REFUSALS))
+    refusals = state.rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
     lost = state.lost()
     clients, _ = at_work([settings.state])
@@ -119,7 +119,7 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
     }
 
 
-def work_in_json(one: "Work") -> dict[str, Any]:
+def work_in_json(one: "RunningWork") -> dict[str, Any]:
     return {
         "tool": one.tool,
         "about": one.about,

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from mcp_server.calls.request import Interruption
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.wire.caller import Caller, Context, capabilities, connection
-from mcp_server.wire.notifications import Notices
+from mcp_server.wire.notifications import Notifier
 
 ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
@@ -34,7 +34,7 @@ LOG_LEVEL = "menugate log level"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-class Waiting(Interruption):
+class InputRequired(Interruption):
     """The call ends here with questions to the client."""
 
     def __init__(self, questions: Mapping[str, dict[str, Any]], state: str) -> None:
@@ -42,7 +42,7 @@ class Waiting(Interruption):
         self.answer = {"resultType": "input_required", "inputRequests": dict(questions), "requestState": state}
 
 
-class Unsupported(Interruption):
+class ClientUnsupported(Interruption):
     """The client lacks what the call cannot do without, and the protocol has an error for that."""
 
     recorded_as = "unsupported"
@@ -56,8 +56,8 @@ class Unsupported(Interruption):
         )
 
 
-class Backchannel:
-    def __init__(self, ctx: Context, caller: Caller, notices: Notices, patience: float) -> None:
+class ClientChannel:
+    def __init__(self, ctx: Context, caller: Caller, notices: Notifier, patience: float) -> None:
         self._ctx = ctx
         self._caller = caller
         self._notices = notices
@@ -105,7 +105,7 @@ class Backchannel:
         }
         if open_questions:
             state = {"answered": self._answered, "asked": [*open_questions], "notes": self._notes}
-            raise Waiting(open_questions, json.dumps(state))
+            raise InputRequired(open_questions, json.dumps(state))
         return {key: self._answered[key] for key in questions}
 
     async def changed(self, what: str, uri: str = "") -> None:
@@ -133,7 +133,7 @@ class Backchannel:
         if self.can(what):
             return
         if self._caller.modern:
-            raise Unsupported({what.partition(".")[0]: {}})
+            raise ClientUnsupported({what.partition(".")[0]: {}})
         raise Refusal(
             Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Go on without asking through it.")
         )

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.requests import Request
 from starlette.types import Message, Scope, Send
 
-from mcp_server.wire.listings import Prepared
+from mcp_server.wire.listings import EncodedTools
 
 SLOT = "menugate.outright"
 
@@ -64,7 +64,7 @@ def encoded(message: Any) -> bytes:
     if isinstance(message, JSONRPCResponse):
         head = b'{"jsonrpc":"2.0","id":' + to_json(message.id) + b',"result":'
         tools = message.result.get("tools")
-        if isinstance(tools, Prepared):
+        if isinstance(tools, EncodedTools):
             rest = {key: value for key, value in message.result.items() if key != "tools"}
             tail = b"," + to_json(rest)[1:] if rest else b"}"
             return head + b'{"tools":' + tools.json + tail + b"}\n"

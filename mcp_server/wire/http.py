@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_server.model.menus import Menus
-from mcp_server.wire.http_access import LONGEST_BODY, Admission, Door, Limits
+from mcp_server.wire.http_access import LONGEST_BODY, Admission, HttpAccess, HttpLimits
 from mcp_server.wire.http_limits import bounded
 from mcp_server.wire.server import MenuServer
 
@@ -51,7 +51,7 @@ class SseEndpoint:
             self.open -= 1
 
 
-def application(server: MenuServer, menus: Menus, limits: Limits, ready: Callable[[], bool]) -> Starlette:
+def application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
         security_settings=CLOSED_BY_DOOR,
@@ -134,7 +134,7 @@ async def serve_http(
     app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
 ) -> None:
     """`started` is called with what ends it."""
-    door = Door(AuthContextMiddleware(app), admission)
+    door = HttpAccess(AuthContextMiddleware(app), admission)
     config = uvicorn.Config(
         door,
         http=bounded(admission.limits),

@@ -32,7 +32,7 @@ METADATA = "/.well-known/"
 
 
 @dataclass(eq=False)
-class Refused(Exception):
+class HttpRefused(Exception):
     status: int
     reason: str
     code: int = -32600
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class HttpLimits:
     """How much may come in, and how slowly."""
 
     head_seconds: float = 10.0
@@ -63,30 +63,30 @@ class Admission:
     origins: frozenset[str]
     keys: Mapping[str, str]
     """SHA-256 of a token -> the principal it proves. Empty where nobody needs one."""
-    limits: Limits = Limits()
+    limits: HttpLimits = HttpLimits()
 
 
 @dataclass
-class Places:
+class RequestSlots:
     most: int
     taken: int = 0
 
     def __enter__(self) -> None:
         """One of them."""
         if self.taken >= self.most:
-            raise Refused(503, "too many requests at once; try again")
+            raise HttpRefused(503, "too many requests at once; try again")
         self.taken += 1
 
     def __exit__(self, *_exception: object) -> None:
         self.taken -= 1
 
 
-class Door:
+class HttpAccess:
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self.app = app
         self.admission = admission
-        self._requests = Places(admission.limits.requests)
-        self._streams = Places(admission.limits.streams)
+        self._requests = RequestSlots(admission.limits.requests)
+        self._streams = RequestSlots(admission.limits.streams)
         self._kept: set[asyncio.Task[None] | None] = set()
         """Whose stream stays open until somebody leaves."""
         self._ending = False
@@ -119,7 +119,7 @@ class Door:
                 else:
                     received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
                     await self.app(scope, received, replacing(scope, send))
-        except Refused as refused:
+        except HttpRefused as refused:
             await _answer(send, refused)
         except asyncio.CancelledError:
             if not self._ending:
@@ -142,20 +142,20 @@ class Door:
             size += len(name) + len(value)
             plain = name.decode("latin-1")
             if plain in ONCE and plain in headers:
-                raise Refused(400, "a header that may come once came twice")
+                raise HttpRefused(400, "a header that may come once came twice")
             headers[plain] = value.strip().decode("latin-1")
         if size > LONGEST_HEADERS:
-            raise Refused(431, "the headers are too large")
+            raise HttpRefused(431, "the headers are too large")
         # The parser leaves blanks around a value, which are no part of it. Nothing that was said is kept to be said
         # again, and the SDK has no answer at all for who asks for that: such a stream begins anew.
         scope["headers"] = [(name, value.strip()) for name, value in raw if name != b"last-event-id"]
         if headers.get("host", "").lower() not in self.admission.hosts:
-            raise Refused(421, "this server does not answer to that Host")
+            raise HttpRefused(421, "this server does not answer to that Host")
         if (origin := headers.get("origin")) is not None and origin.lower() not in self.admission.origins:
-            raise Refused(403, "this Origin may not call this server")
+            raise HttpRefused(403, "this Origin may not call this server")
         return headers
 
-    def _places(self, scope: Scope, headers: Mapping[str, str]) -> Places:
+    def _places(self, scope: Scope, headers: Mapping[str, str]) -> RequestSlots:
         """Streams stay for hours; they are counted apart and cannot use up the places of those who only ask."""
         lasting = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
         return self._streams if lasting else self._requests
@@ -168,28 +168,28 @@ class Door:
         given = hashlib.sha256(token.encode("latin-1")).hexdigest()
         principal = next((name for key, name in keys.items() if hmac.compare_digest(key, given)), None)
         if kind.lower() != "bearer" or principal is None:
-            raise Refused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
+            raise HttpRefused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
     async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")
         if kind.strip().lower() != "application/json":
-            raise Refused(400, "the content type has to be application/json")
+            raise HttpRefused(400, "the content type has to be application/json")
         if parameters.strip() and parameters.strip().lower().replace('"', "") != "charset=utf-8":
-            raise Refused(415, "the only charset here is utf-8")
+            raise HttpRefused(415, "the only charset here is utf-8")
         seconds = self.admission.limits.body_seconds
         try:
             # Most requests come whole, and nothing is waited for.
             async with nullcontext() if WHOLE in scope else asyncio.timeout(seconds):
                 body = await _read(headers, receive)
         except TimeoutError:
-            raise Refused(408, f"the body did not arrive within {seconds:g} s") from None
+            raise HttpRefused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
             message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
             if wrong.answers is not None:
                 await self._unanswered(scope, receive, wrong.answers)
-            raise Refused(400, wrong.reason, wrong.code, wrong.request_id) from None
+            raise HttpRefused(400, wrong.reason, wrong.code, wrong.request_id) from None
         return _again(body, receive)
 
     async def _unanswered(self, scope: Scope, receive: Receive, question: str | int) -> None:
@@ -205,15 +205,15 @@ class Door:
 async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
     declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > LONGEST_BODY:
-        raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+        raise HttpRefused(413, f"a body is at most {LONGEST_BODY} bytes")
     body = bytearray()
     while True:
         part = await receive()
         if part["type"] != "http.request":
-            raise Refused(400, "the client left before the body was there")
+            raise HttpRefused(400, "the client left before the body was there")
         body += part.get("body", b"")
         if len(body) > LONGEST_BODY:
-            raise Refused(413, f"a body is at most {LONGEST_BODY} bytes")
+            raise HttpRefused(413, f"a body is at most {LONGEST_BODY} bytes")
         if not part.get("more_body", False):
             return bytes(body)
 
@@ -231,13 +231,13 @@ def _again(body: bytes, receive: Receive) -> Receive:
 async def _cut(scope: Scope, send: Send) -> None:
     """The end of the server takes this request back."""
     if not begun(scope):
-        await _answer(send, Refused(503, "this server has ended"))
+        await _answer(send, HttpRefused(503, "this server has ended"))
         return
     with suppress(RuntimeError):  # it had just ended by itself
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _answer(send: Send, refused: Refused) -> None:
+async def _answer(send: Send, refused: HttpRefused) -> None:
     error = {"code": refused.code, "message": refused.reason}
     body = json.dumps({"jsonrpc": "2.0", "id": refused.request_id, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

@@ -9,14 +9,14 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mcp_server.wire.http_access import LONGEST_HEADERS, WHOLE, Limits
+from mcp_server.wire.http_access import LONGEST_HEADERS, WHOLE, HttpLimits
 
 MOST_UNREAD = 2 * LONGEST_HEADERS
 """Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
 
 
-class Bounded(HttpToolsProtocol):
-    limits: Limits
+class BoundedRequests(HttpToolsProtocol):
+    limits: HttpLimits
     _length = 0
     _deadline: asyncio.TimerHandle | None = None
     _in_head = True
@@ -97,6 +97,6 @@ class Bounded(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded(limits: Limits) -> type[HttpToolsProtocol]:
+def bounded(limits: HttpLimits) -> type[HttpToolsProtocol]:
     """The class uvicorn makes one of for every connection."""
-    return type("Bounded", (Bounded,), {"limits": limits})
+    return type("Bounded", (BoundedRequests,), {"limits": limits})

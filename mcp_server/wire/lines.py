@@ -19,20 +19,20 @@ ONE = re.compile(MEMBER)
 
 
 @dataclass(frozen=True)
-class Overlong:
+class LineTooLong:
     """There was a line of more than `LONGEST_LINE` bytes."""
 
     request_id: str | int | None
 
 
-class Lines:
+class LineBuffer:
     def __init__(self) -> None:
         self._rest = bytearray()
         self._overlong = False
         self._known: dict[bytes, bytes] = {}
         """What the line that is too long said of itself at its beginning."""
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | Overlong]:
+    def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             self._rest += line
@@ -41,16 +41,16 @@ class Lines:
         self._rest += rest
         yield from self._bounded()
 
-    def _bounded(self) -> Iterator[Overlong]:
+    def _bounded(self) -> Iterator[LineTooLong]:
         if not self._overlong and len(self._rest) > LONGEST_LINE:
             self._overlong = True
             self._known = _members(FIRST.match(self._rest, 0, TIP))
             # Told at once: the end of such a line may never come.
-            yield Overlong(_request_id(self._known))
+            yield LineTooLong(_request_id(self._known))
         if self._overlong:
             del self._rest[:-TIP]
 
-    def _ended(self) -> Iterator[bytes | Overlong]:
+    def _ended(self) -> Iterator[bytes | LineTooLong]:
         whole, overlong = bytes(self._rest), self._overlong
         self._rest, self._overlong = bytearray(), False
         if not overlong:
@@ -58,7 +58,7 @@ class Lines:
         elif _request_id(self._known) is None:
             late = _request_id(self._known | _members(LAST.search(whole)))
             if late is not None:
-                yield Overlong(late)
+                yield LineTooLong(late)
 
 
 def _members(found: "re.Match[bytes] | None") -> dict[bytes, bytes]:

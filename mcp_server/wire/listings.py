@@ -17,7 +17,7 @@ from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 
 
-class Prepared(list[dict[str, Any]]):
+class EncodedTools(list[dict[str, Any]]):
     """Tools in the order of a list, with the bytes they are on a wire that lets us write them."""
 
     @cached_property
@@ -84,7 +84,7 @@ class Listings:
         ready = self._ready.get(key)
         if ready is None:
             tools = self._of(caller.version)
-            ready = {"tools": Prepared(tools[name] for name in self.names(face, session, posture))}
+            ready = {"tools": EncodedTools(tools[name] for name in self.names(face, session, posture))}
             if caller.version in MODERN:
                 ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
             self._ready[key] = ready

@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged
 from mcp_types import INVALID_PARAMS, ToolListChangedNotification
 
-from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Posture
@@ -48,12 +48,12 @@ TELLING = 1.0
 
 
 @dataclass(eq=False)
-class Watch:
+class ClientList:
     """One client's list: what it shows, and whether it is worth waiting for the client to look at it."""
 
     client: str
     principal: str
-    seat: Seat
+    seat: LiveSession
     face: Listing
     tell: Callable[[str, str], Awaitable[None]] | None = None
     """How a legacy connection is told; None where only listen streams are."""
@@ -76,7 +76,7 @@ class Watch:
         for event in self.awaited:
             event.set()
 
-    def turn(self, sessions: Sessions, seat: Seat) -> Session | None:
+    def turn(self, sessions: Sessions, seat: LiveSession) -> Session | None:
         """The connection stands at that place of its session from now on; where it stood, None where it stays."""
         here = self.seat
         if seat is here or seat.session.id != here.session.id:
@@ -98,31 +98,31 @@ def followable(uris: Collection[str]) -> None:
         )
 
 
-class Notices:
+class Notifier:
     def __init__(self, listings: Listings, posture: Callable[[str], Posture], patience: float) -> None:
         self._listings = listings
         self._posture = posture
         self._patience = patience
-        self._watches: set[Watch] = set()
-        self._standing: dict[Ear, Watch] = {}
+        self._watches: set[ClientList] = set()
+        self._standing: dict[Ear, ClientList] = {}
         self._buses: dict[Ear, InMemorySubscriptionBus] = {}
         self._listens: dict[Ear, ListenHandler] = {}
         self._learned: dict[str, bool] = {}
         self._dialogs: set[anyio.CancelScope] = set()
         self._closed = False
 
-    def watch(self, watch: Watch) -> Watch:
+    def watch(self, watch: ClientList) -> ClientList:
         host = self._listings.hosts.named(watch.client)
         watch.relists = host.relists if host else self._learned.get(watch.client)
         watch.quiet = host is not None and not host.notices
         self._watches.add(watch)
         return watch
 
-    def unwatch(self, watch: Watch) -> None:
+    def unwatch(self, watch: ClientList) -> None:
         self._watches.discard(watch)
 
     async def moved(
-        self, seat: Seat, before: Session, watch: Watch, aside: Callable[[], Awaitable[None]] | None
+        self, seat: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
         """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
         on the stream of its own answer, where nothing else may reach it."""
@@ -141,7 +141,7 @@ class Notices:
         finally:
             watch.awaited.discard(fetched)
 
-    async def elsewhere(self, seats: Collection[Seat], principals: Collection[str]) -> None:
+    async def elsewhere(self, seats: Collection[LiveSession], principals: Collection[str]) -> None:
         """These seats were moved, and these people's posture changed, behind everybody's back."""
         affected = [one for one in self._watches if one.seat in seats or one.principal in principals]
         await self._tell([one for one in affected if self._is_other(one)])
@@ -153,7 +153,7 @@ class Notices:
         for ear in [one for one in self._buses if one[0] == principal]:
             await self._buses[ear].publish(event)
 
-    def listen(self, watch: Watch) -> ListenHandler:
+    def listen(self, watch: ClientList) -> ListenHandler:
         """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
         for all who listen to that list without a connection that would be remembered."""
         if watch not in self._watches and watch.ear not in self._standing:
@@ -187,7 +187,7 @@ class Notices:
             finally:
                 self._dialogs.discard(scope)
 
-    def _is_other(self, watch: Watch, before: Session | None = None) -> bool:
+    def _is_other(self, watch: ClientList, before: Session | None = None) -> bool:
         """Does the list show anything else than before? From here on it counts as shown, because now it is told."""
         posture = self._posture(watch.principal)
         was = watch.shows
@@ -196,7 +196,7 @@ class Notices:
         watch.shows = self._listings.names(watch.face, watch.seat.session, posture)
         return watch.shows != was
 
-    async def _tell(self, watches: Collection[Watch], what: str = "tools", uri: str = "") -> None:
+    async def _tell(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
         async with anyio.create_task_group() as group:
             for watch in watches:
                 wanted = uri in watch.uris if what == "resource" else not watch.quiet
@@ -205,7 +205,7 @@ class Notices:
         for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
             await self._buses[ear].publish(EVENTS[what]())
 
-    async def _settle(self, watch: Watch, fetched: anyio.Event) -> None:
+    async def _settle(self, watch: ClientList, fetched: anyio.Event) -> None:
         if watch.relists is False or watch.quiet:
             return
         with anyio.move_on_after(self._patience) as patience:

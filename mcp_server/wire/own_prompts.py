@@ -9,7 +9,7 @@ from mcp_types import INVALID_PARAMS
 
 from mcp_server.config.composing import composed
 from mcp_server.config.filling import VARIABLES
-from mcp_server.config.prompts import Unspeakable, Words
+from mcp_server.config.prompts import PromptError, Prompts
 from mcp_server.model.posture import Posture, Stage
 from mcp_server.model.tool_packs import Pack, Prompt, PromptArgument
 
@@ -21,8 +21,8 @@ SAYS = {
 
 
 @dataclass(frozen=True)
-class Sayings:
-    words: Words
+class OwnPrompts:
+    words: Prompts
     root: str
     posture: Callable[[str], Awaitable[Posture]]
 
@@ -74,7 +74,7 @@ class Sayings:
 def _said(make: Callable[[], str]) -> Sequence[Mapping[str, Any]]:
     try:
         text = make()
-    except Unspeakable as wrong:
+    except PromptError as wrong:
         raise MCPError(INVALID_PARAMS, str(wrong)) from None
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 

@@ -16,7 +16,16 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.model.tool_packs import Artifact, Command, Pack, Prompt, PromptArgument, Resource, Speaker, Template
+from mcp_server.model.tool_packs import (
+    Pack,
+    PrincipalResource,
+    Prompt,
+    PromptArgument,
+    PromptCaller,
+    Resource,
+    SlashCommand,
+    Template,
+)
 from mcp_server.wire.translate import whole
 
 MOST_COMPLETIONS = 100
@@ -27,18 +36,18 @@ NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 
 @dataclass(frozen=True)
-class Offers:
+class OfferHandlers:
     packs: tuple[Pack, ...]
-    commands: tuple[Command, ...] = ()
+    commands: tuple[SlashCommand, ...] = ()
     """The person's own, before whose names a pack's prompt stands back."""
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[PrincipalResource, ...] = ()
 
     @property
     def prompts(self) -> Iterator[Prompt]:
         taken = {command.name for command in self.commands}
         return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
 
-    def spoken(self, person: bool) -> Iterator[Command | Prompt]:
+    def spoken(self, person: bool) -> Iterator[SlashCommand | Prompt]:
         """Whatever `prompts/list` shows. `person`: the host is known to keep prompts for its user; others get every
         prompt by themselves or hand them to their model, so that a command that acts is not for them."""
         return chain((one for one in self.commands if person or not one.acts), self.prompts)
@@ -87,12 +96,12 @@ class Offers:
                 return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
-    async def prompt(self, params: GetPromptRequestParams, speaker: Speaker, person: bool) -> dict[str, Any]:
+    async def prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
         found = next((one for one in self.spoken(person=True) if one.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
         given = dict(params.arguments or {})
-        if isinstance(found, Command):
+        if isinstance(found, SlashCommand):
             given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
             if not person and acting(found, given):
                 raise MCPError(INVALID_PARAMS, not_here(found), {"name": found.name})
@@ -126,26 +135,28 @@ class Offers:
         return []
 
 
-async def _spoken(found: Command | Prompt, given: Mapping[str, str], speaker: Speaker) -> Sequence[Mapping[str, Any]]:
-    if isinstance(found, Command):
+async def _spoken(
+    found: SlashCommand | Prompt, given: Mapping[str, str], speaker: PromptCaller
+) -> Sequence[Mapping[str, Any]]:
+    if isinstance(found, SlashCommand):
         return await found.run(speaker, given)
     if found.ask is not None:
         given = {**given, **await found.ask(speaker.client, given)}
     return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
 
 
-def acting(command: Command, given: Mapping[str, str]) -> bool:
+def acting(command: SlashCommand, given: Mapping[str, str]) -> bool:
     return command.acts or any(one.acts and given.get(one.name, "").strip() for one in command.arguments)
 
 
-def not_here(command: Command) -> str:
+def not_here(command: SlashCommand) -> str:
     return (
         f"Nothing was done: `{command.name}` is not offered to this client, which is not known to keep prompts for its "
         f"user. The user types `{command.typed}` at a terminal."
     )
 
 
-def shown(prompt: Command | Prompt, person: bool) -> list[PromptArgument]:
+def shown(prompt: SlashCommand | Prompt, person: bool) -> list[PromptArgument]:
     return [one for one in prompt.arguments if person or not one.acts]
 
 
@@ -163,14 +174,14 @@ def filled(template: str, uri: str) -> dict[str, str] | None:
     return match.groupdict() if match else None
 
 
-def _prompt(prompt: Command | Prompt, person: bool) -> dict[str, Any]:
+def _prompt(prompt: SlashCommand | Prompt, person: bool) -> dict[str, Any]:
     arguments = [
         {"name": one.name, "description": one.description, "required": one.required} for one in shown(prompt, person)
     ]
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 
 
-def _about(one: Resource | Template | Artifact) -> dict[str, Any]:
+def _about(one: Resource | Template | PrincipalResource) -> dict[str, Any]:
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from mcp_server.model.tool_packs import Artifact
+from mcp_server.model.tool_packs import PrincipalResource
 from mcp_server.state import runs
 from mcp_server.state.store import Store
 
@@ -12,7 +12,7 @@ NOTHING = "No run of yours is over yet, so there is no report. `complete` ends a
 ABOUT = "What was found when a run was over: issues, missing steps, next actions."
 
 
-def reports(store: Store, redact: Callable[[str], str]) -> tuple[Artifact, ...]:
+def reports(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
     """The newest at the plain address, each by the name of its run below it."""
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
@@ -22,6 +22,6 @@ def reports(store: Store, redact: Callable[[str], str]) -> tuple[Artifact, ...]:
         return redact(found.as_text())
 
     return (
-        Artifact(ADDRESS, "report", f"{ABOUT} The newest.", "text/markdown", read),
-        Artifact(ADDRESS + "/{run}", "report of a run", ABOUT, "text/markdown", read),
+        PrincipalResource(ADDRESS, "report", f"{ABOUT} The newest.", "text/markdown", read),
+        PrincipalResource(ADDRESS + "/{run}", "report of a run", ABOUT, "text/markdown", read),
     )

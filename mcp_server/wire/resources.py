@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from mcp_server.model.address import LATEST, address
-from mcp_server.model.tool_packs import Artifact
+from mcp_server.model.tool_packs import PrincipalResource
 from mcp_server.state.gathering import known_runs, of_run
 from mcp_server.state.store import Store
 
@@ -13,7 +13,7 @@ NOTHING = "Nothing is on record for you yet, so there is no summary. The first c
 ABOUT = "Goals, decisions, current plan, open issues and important outputs, from what is on record; no reasoning."
 
 
-def summaries(store: Store) -> tuple[Artifact, ...]:
+def summaries(store: Store) -> tuple[PrincipalResource, ...]:
     async def known(principal: str) -> Sequence[str]:
         # What ended a moment ago is on its way into the ledger; whoever reads now wants it to be there.
         await store.write(lambda _tx: None)
@@ -32,6 +32,6 @@ def summaries(store: Store) -> tuple[Artifact, ...]:
         return [run for run in (LATEST, *await known(principal)) if run.startswith(typed)]
 
     return (
-        Artifact(address(LATEST), "summary", f"What your latest run came to. {ABOUT}", MARKDOWN, read),
-        Artifact(address("{run}"), "summary of a run", f"What a run came to. {ABOUT}", MARKDOWN, read, values),
+        PrincipalResource(address(LATEST), "summary", f"What your latest run came to. {ABOUT}", MARKDOWN, read),
+        PrincipalResource(address("{run}"), "summary of a run", f"What a run came to. {ABOUT}", MARKDOWN, read, values),
     )

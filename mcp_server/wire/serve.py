@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mcp.server.runner import serve_dual_era_loop
 
 from mcp_server.model.menus import Menus
-from mcp_server.wire.notifications import Notices
+from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.server import MenuServer
 from mcp_server.wire.stdio import stdio
 
@@ -32,7 +32,7 @@ async def serve_stdio(server: MenuServer) -> None:
 async def serve_net(
     server: MenuServer,
     menus: Menus,
-    notices: Notices,
+    notices: Notifier,
     admission: "Admission",
     bound: socket.socket,
     announce: Callable[[], None],

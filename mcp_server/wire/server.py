@@ -15,21 +15,21 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 from pydantic import ValidationError
 
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.postures import Postures
-from mcp_server.calls.request import Asked, Interruption
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.request import CallRequest, Interruption
 from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import Listing
 from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
-from mcp_server.model.tool_packs import Speaker
+from mcp_server.model.tool_packs import PromptCaller
 from mcp_server.model.tools import Tool
 from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
-from mcp_server.wire.client import LOG_LEVEL, Backchannel, Unsupported, Waiting, mended
+from mcp_server.wire.client import LOG_LEVEL, ClientChannel, ClientUnsupported, InputRequired, mended
 from mcp_server.wire.encoding import leave
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notifications import Notices, Watch, aside, followable, teller
-from mcp_server.wire.prompts import Offers, one_page
+from mcp_server.wire.notifications import ClientList, Notifier, aside, followable, teller
+from mcp_server.wire.prompts import OfferHandlers, one_page
 from mcp_server.wire.surfaces import observed
 from mcp_server.wire.translate import result, whole
 
@@ -54,44 +54,44 @@ class MenuServer(Server[Any]):
 
 
 @dataclass
-class Front:
+class Handlers:
     """The handlers, and what they hand on to."""
 
-    run: Callable[[Asked], Awaitable[Ending]]
+    run: Callable[[CallRequest], Awaitable[Ending]]
     """Through the gate; the one way a call can take."""
-    postures: Postures
+    postures: CurrentPostures
     sessions: Sessions
     listings: Listings
-    notices: Notices
-    offers: Offers
+    notices: Notifier
+    offers: OfferHandlers
     owner: str
     pinned: str | None
     instructions: Callable[[str | None], str]
     schema_of: Callable[[str], dict[str, Any] | None]
     patience: float
-    _process: Watch | None = field(default=None)
+    _process: ClientList | None = field(default=None)
     """The one client of a stdio process in the modern era, whose connection is made anew for every request."""
 
-    def watch(self, ctx: Context, who: Caller) -> Watch:
+    def watch(self, ctx: Context, who: Caller) -> ClientList:
         """The client's list and the seat behind it, as long as there is something that remembers them."""
         if not who.modern:
-            return cast(Watch, kept(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget))
+            return cast(ClientList, kept(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget))
         if who.transport == "stdio":
             self._process = self._process or self._watch(ctx, who)
             return self._process
         return self._seen(who, passing=True)
 
-    def _watch(self, ctx: Context, who: Caller) -> Watch:
+    def _watch(self, ctx: Context, who: Caller) -> ClientList:
         watch = self._seen(who)
         watch.tell = None if who.modern else teller(ctx)
         return self.notices.watch(watch)
 
-    def _seen(self, who: Caller, passing: bool = False) -> Watch:
+    def _seen(self, who: Caller, passing: bool = False) -> ClientList:
         face = self.listings.face(who)
         seat = self.sessions.sit(who.principal, self._pin(who), face is Listing.FLAT, passing)
-        return Watch(who.client, who.principal, seat, face)
+        return ClientList(who.client, who.principal, seat, face)
 
-    def _forget(self, watch: Watch) -> None:
+    def _forget(self, watch: ClientList) -> None:
         self.notices.unwatch(watch)
         self.sessions.stand_up(watch.seat)
 
@@ -109,7 +109,7 @@ class Front:
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         ending = await self._call(ctx, caller(ctx, self.owner), params.name, params.arguments or {})
-        return ending.answer if isinstance(ending, Waiting) else result(ending)
+        return ending.answer if isinstance(ending, InputRequired) else result(ending)
 
     async def plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """A call that only names a tool and its arguments, answered without the SDK's three passes over both.
@@ -125,7 +125,7 @@ class Front:
         if not (fits and who.ready and who.version in STRUCTURED):
             return await call_next(ctx)
         ending = await self._call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
-        answer = ending.answer if isinstance(ending, Waiting) else result(ending)
+        answer = ending.answer if isinstance(ending, InputRequired) else result(ending)
         if who.modern:
             meta = cast(dict[str, Any], answer.get("_meta", {}))
             return answer | {"_meta": meta | self.listings.stamp}
@@ -138,16 +138,16 @@ class Front:
             return ready
         return leave(ctx.request, ctx.request_id, ready)
 
-    async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | Waiting:
+    async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | InputRequired:
         watch = self.watch(ctx, who)
 
-        async def moved(seat: Seat, before: Session) -> None:
+        async def moved(seat: LiveSession, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
             await self.postures.seen(who.principal)
             await self.notices.moved(seat, before, watch, aside(ctx, who))
 
         client = self._client(ctx, who)
-        asked = Asked(
+        asked = CallRequest(
             tool=name,
             arguments=arguments,
             seat=watch.seat,
@@ -163,13 +163,13 @@ class Front:
         )
         try:
             return await self.run(asked)
-        except Waiting as waiting:
+        except InputRequired as waiting:
             return waiting
-        except Unsupported as unsupported:
+        except ClientUnsupported as unsupported:
             raise unsupported.error from None
 
-    def _client(self, ctx: Context, who: Caller) -> Backchannel:
-        return Backchannel(ctx, who, self.notices, self.patience)
+    def _client(self, ctx: Context, who: Caller) -> ClientChannel:
+        return ClientChannel(ctx, who, self.notices, self.patience)
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         return self.offers.list_prompts(params, self.listings.keeps_prompts(caller(ctx, self.owner)))
@@ -177,12 +177,12 @@ class Front:
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = caller(ctx, self.owner)
         seat = self.watch(ctx, who).seat
-        speaker = Speaker(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
+        speaker = PromptCaller(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
         try:
             return await self.offers.prompt(params, speaker, self.listings.keeps_prompts(who))
-        except Waiting as waiting:
+        except InputRequired as waiting:
             return waiting.answer
-        except Unsupported as unsupported:
+        except ClientUnsupported as unsupported:
             raise unsupported.error from None
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
@@ -258,7 +258,9 @@ def mirrored(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None
     return lambda name: dict(asking[name].arguments) if name in asking else None
 
 
-def build_server(front: Front, version: str, secret: bytes, watched: ServerMiddleware[Any] | None = None) -> MenuServer:
+def build_server(
+    front: Handlers, version: str, secret: bytes, watched: ServerMiddleware[Any] | None = None
+) -> MenuServer:
     """`watched` is telemetry, which stands outside of everything else; the SDK's own is left out."""
 
     async def offered(answer: Any) -> Any:

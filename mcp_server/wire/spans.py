@@ -37,7 +37,7 @@ _W3C = TraceContextTextMapPropagator()
 
 
 @dataclass(frozen=True)
-class Known:
+class SpanNames:
     """The names that may stand in a span: those that are ours."""
 
     tools: frozenset[str]
@@ -50,7 +50,7 @@ class Known:
 class Telemetry:
     tracer: Tracer
     meter: Meter
-    known: Known
+    known: SpanNames
     operation: Histogram = field(init=False)
     session: Histogram = field(init=False)
 

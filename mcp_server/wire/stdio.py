@@ -23,7 +23,7 @@ from pydantic_core import to_json
 
 from mcp_server.wire.encoding import encoded
 from mcp_server.wire.jsonrpc import NotStrict, message, no_answer
-from mcp_server.wire.lines import LONGEST_LINE, Lines, Overlong
+from mcp_server.wire.lines import LONGEST_LINE, LineBuffer, LineTooLong
 
 CHUNK = 256 * 1024
 
@@ -90,7 +90,7 @@ class Incoming:
     def __init__(self, reader: Source, answers: Outgoing) -> None:
         self._reader = reader
         self._answers = answers
-        self._lines = Lines()
+        self._lines = LineBuffer()
         self._ready: deque[SessionMessage] = deque()
 
     async def receive(self) -> SessionMessage | Exception:
@@ -103,8 +103,8 @@ class Incoming:
                 raise anyio.EndOfStream
         return self._ready.popleft()
 
-    async def _take(self, line: bytes | Overlong) -> None:
-        if isinstance(line, Overlong):
+    async def _take(self, line: bytes | LineTooLong) -> None:
+        if isinstance(line, LineTooLong):
             await self._refuse(INVALID_REQUEST, f"a message is at most {LONGEST_LINE} bytes", line.request_id)
             return
         if not line.strip():

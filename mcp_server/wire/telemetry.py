@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from mcp_server.wire.spans import Telemetry
 
 
-class Unstartable(Exception):
+class TelemetryUnavailable(Exception):
     """Telemetry is asked for and cannot be had; the message says what to do."""
 
 
-class Wish(NamedTuple):
+class TelemetrySettings(NamedTuple):
     """What the operator asks for: an exporter for spans and one for metrics, `otlp`, `console` or nothing."""
 
     traces: str
@@ -21,16 +21,18 @@ class Wish(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Running:
+class TelemetryHandle:
     telemetry: "Telemetry"
     stop: Callable[[], None]
     """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
 
 
-def asked_for(wish: Wish, tools: frozenset[str], prompts: frozenset[str], owner: str) -> Running | None:
+def asked_for(
+    wish: TelemetrySettings, tools: frozenset[str], prompts: frozenset[str], owner: str
+) -> TelemetryHandle | None:
     if not (wish.traces or wish.metrics):
         return None
-    from mcp_server.wire.spans import Known
+    from mcp_server.wire.spans import SpanNames
     from mcp_server.wire.telemetry_export import started
 
-    return started(wish, Known(tools, prompts, owner))
+    return started(wish, SpanNames(tools, prompts, owner))

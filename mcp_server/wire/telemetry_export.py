@@ -8,8 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from mcp_server import __version__
-from mcp_server.wire.spans import Known, Telemetry
-from mcp_server.wire.telemetry import Running, Unstartable, Wish
+from mcp_server.wire.spans import SpanNames, Telemetry
+from mcp_server.wire.telemetry import TelemetryHandle, TelemetrySettings, TelemetryUnavailable
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FLUSH_MS = 2_000
 
 
-def started(wish: Wish, known: Known) -> Running:
+def started(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandle:
     try:
         tracing, metering = _providers(wish)
     except ImportError as missing:
-        raise Unstartable(
+        raise TelemetryUnavailable(
             f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
             " menugate[otel], or unset the variable."
         ) from None
@@ -44,10 +44,10 @@ def started(wish: Wish, known: Known) -> Running:
 
     tracer, meter = tracing.get_tracer("menugate", __version__), metering.get_meter("menugate", __version__)
     telemetry = Telemetry(tracer, meter, known)
-    return Running(telemetry, stop)
+    return TelemetryHandle(telemetry, stop)
 
 
-def _providers(wish: Wish) -> "tuple[TracerProvider, MeterProvider]":
+def _providers(wish: TelemetrySettings) -> "tuple[TracerProvider, MeterProvider]":
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.trace import TracerProvider
@@ -93,4 +93,6 @@ def _metric_exporter(name: str) -> "MetricExporter":
 
 def _check(name: str) -> None:
     if name != "otlp":
-        raise Unstartable(f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none.")
+        raise TelemetryUnavailable(
+            f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none."
+        )

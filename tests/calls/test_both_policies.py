@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from mcp_server.config.merge import both
-from mcp_server.model.policy import Budget, Kind, Policy, Rules, RuleText
+from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile
 from mcp_server.policy.rules import compile_rules
 from tests.rules.world import policy, tools
 
 
 def under(ceiling: Profile, calls: int | None, **lists: list[str]) -> Policy:
-    texts = [RuleText(Kind(kind), text, "r") for kind, rules in lists.items() for text in rules]
+    texts = [RuleText(RuleKind(kind), text, "r") for kind, rules in lists.items() for text in rules]
     rules = compile_rules(texts, tools())
     assert isinstance(rules, Rules), rules
     return replace(policy(), rules=rules, ceiling=ceiling, budget=Budget(calls=calls))
@@ -22,8 +22,8 @@ def test_what_either_forbids_is_forbidden_and_what_both_allow_is_allowed() -> No
     for one, other in ((before, now), (now, before)):
         found = both(one, other)
         assert {(rule.kind, rule.text) for rule in found.rules.every} == {
-            (Kind.DENY, "Write"),
-            (Kind.ASK, "Edit"),
-            (Kind.ALLOW, "grep"),
+            (RuleKind.DENY, "Write"),
+            (RuleKind.ASK, "Edit"),
+            (RuleKind.ALLOW, "grep"),
         }
         assert (found.ceiling, found.budget.calls) == (Profile.NORMAL, 5)

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.calls.advisers import MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, Reviewer
-from mcp_server.calls.reviews import MOST_NAMED, Run, Seen
+from mcp_server.calls.advisers import MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, ModelAdviser
+from mcp_server.calls.reviews import MOST_NAMED, CheckResult, FinishedRun
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import Place as Folder
-from mcp_server.config.prompts import Words
+from mcp_server.config.prompts import PromptFolder as Folder
+from mcp_server.config.prompts import Prompts
 from mcp_server.guards.network.build import to_one
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.destinations import destinations
 from mcp_server.model.network import Request
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
-from mcp_server.model.reports import LISTS, Opinion, Report, report_of
+from mcp_server.model.reports import LISTS, AdviserOpinion, RunReport, report_of
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state.engine.rows import Row
@@ -43,22 +43,22 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await hands.close()
 
 
-def reviewer(store: Store, one: Oracle, **changed: Any) -> Reviewer:
+def reviewer(store: Store, one: Oracle, **changed: Any) -> ModelAdviser:
     wish = Reviewing(one.url, "127.0.0.1", one.port, "some-model", "REVIEW_KEY", patience=10.0)
-    asks = Reviewer(
+    asks = ModelAdviser(
         wish=wish,
         key=KEY,
         network=to_one(wish.place, destinations(())),
         store=store,
         redactor=Redactor((KEY, SECRET)),
-        say=Words((Folder("shipped", DATA / "prompts"),)).say,
+        say=Prompts((Folder("shipped", DATA / "prompts"),)).say,
     )
     return replace(asks, **changed)
 
 
-def run(*rows: dict[str, Any], answer: str = "All is well.", profile: Profile = Profile.NORMAL) -> Run:
+def run(*rows: dict[str, Any], answer: str = "All is well.", profile: Profile = Profile.NORMAL) -> FinishedRun:
     found = [Row(number, "", "", fields) for number, fields in enumerate(rows, 1)]
-    return Run(SESSION, "success", found, answer, profile)
+    return FinishedRun(SESSION, "success", found, answer, profile)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
@@ -123,7 +123,7 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
         assert body.keys() == {"model", "messages", "stream"}
         assert (body["model"], body["stream"]) == ("some-model", False)
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
-        assert body["messages"][0]["content"] == Words((Folder("shipped", DATA / "prompts"),)).say("qa/reviewer")
+        assert body["messages"][0]["content"] == Prompts((Folder("shipped", DATA / "prompts"),)).say("qa/reviewer")
         assert heard.said.startswith("\u27e6untrusted text from the record of a run")
         for line in (
             "- Read (read-local): done",
@@ -165,7 +165,7 @@ async def test_where_nobody_is_asked_nothing_is_sent(profile: Profile, key: str,
     with oracle() as one:
         seen = await reviewer(store, one, key=key).look(run(profile=profile))
         assert one.heard == []
-    assert seen == Seen(unchecked=(f"a model's review: {why}",))
+    assert seen == CheckResult(unchecked=(f"a model's review: {why}",))
 
 
 @pytest.mark.parametrize("profile", [one for one in Profile if one is not Profile.RESTRICTED])
@@ -228,12 +228,15 @@ async def this_machine(_host: str, _port: int) -> Sequence[str]:
 
 
 def test_a_report_comes_back_as_it_was_written_down() -> None:
-    opinion = Opinion("m", "h:1", 9, True, "s", ("i",), ("m",), ("n",))
-    for report in (Report("r", "me", "s", "success", "so"), Report("r", "me", "s", "success", "so", opinion=opinion)):
+    opinion = AdviserOpinion("m", "h:1", 9, True, "s", ("i",), ("m",), ("n",))
+    for report in (
+        RunReport("r", "me", "s", "success", "so"),
+        RunReport("r", "me", "s", "success", "so", opinion=opinion),
+    ):
         assert report_of(json.loads(json.dumps(asdict(report)))) == report
     older = {"run": "r", "principal": "me", "session": "s", "status": "success", "summary": "so"}
     assert report_of(older).opinion is None
-    text = Report("r", "me", "s", "success", "so", opinion=opinion).as_text()
+    text = RunReport("r", "me", "s", "success", "so", opinion=opinion).as_text()
     assert text.index("## Suggested next actions") < text.index("## A model's words, checked by nobody (m)")
     assert "- issue: i\n- missing step: m\n- suggested next action: n" in text
-    assert "words" not in Report("r", "me", "s", "success", "so", opinion=Opinion("m", "h:1", 9)).as_text()
+    assert "words" not in RunReport("r", "me", "s", "success", "so", opinion=AdviserOpinion("m", "h:1", 9)).as_text()

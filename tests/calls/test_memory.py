@@ -9,7 +9,7 @@ import pytest
 from mcp_server.calls.distilling import MOST_LINES, distilled
 from mcp_server.calls.memory import ProjectMemory, ranked
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.memory import LONGEST, MOST, Entry, Tier
+from mcp_server.model.memory import LONGEST, MOST, MemoryEntry, Tier
 from mcp_server.model.sessions import Session
 from mcp_server.state import memory as state_memory
 from mcp_server.state.store import Store
@@ -89,7 +89,7 @@ async def memory(anyio_backend: str, tmp_path: Path, ids: Iterator[int]) -> Asyn
     await store.close()
 
 
-async def found(memory: ProjectMemory, query: str = "", tier: Tier | None = None) -> Sequence[Entry]:
+async def found(memory: ProjectMemory, query: str = "", tier: Tier | None = None) -> Sequence[MemoryEntry]:
     return (await memory.of(RUN).search(query, tier, 1000)).shown
 
 
@@ -128,8 +128,8 @@ async def test_it_says_what_was_remembered(memory: ProjectMemory) -> None:
     assert said == " Remembered for later runs: 2 facts, 1 decision, 1 outcome."
 
 
-def entry(id: str, at: int, tier: Tier, text: str) -> Entry:
-    return Entry(id, at, tier, text, "ada")
+def entry(id: str, at: int, tier: Tier, text: str) -> MemoryEntry:
+    return MemoryEntry(id, at, tier, text, "ada")
 
 
 async def test_what_fits_best_comes_first_and_then_what_lasts_longest() -> None:

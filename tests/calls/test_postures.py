@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.postures import Postures
-from mcp_server.model.posture import Choice, Posture, Profile
+from mcp_server.calls.postures import CurrentPostures
+from mcp_server.model.posture import Posture, PostureChoice, Profile
 from tests.state.parts import Hands, Place
 
 ME = "somebody"
@@ -16,8 +16,8 @@ async def test_a_call_does_not_run_under_what_was_only_a_glimpse(tmp_path: Path)
     """What is glimpsed while another server makes the file is good for a list, not for a call."""
     hands = Hands()
     try:
-        postures = Postures(await hands.open(Place(tmp_path)), Posture(), Profile.UNRESTRICTED)
-        postures.assume(ME, Choice.least(0))
+        postures = CurrentPostures(await hands.open(Place(tmp_path)), Posture(), Profile.UNRESTRICTED)
+        postures.assume(ME, PostureChoice.least(0))
         assert postures.known(ME) == Posture.most_restricted()
         assert await postures.of(ME) == Posture()
         assert postures.known(ME) == Posture()

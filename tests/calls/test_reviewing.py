@@ -11,13 +11,21 @@ from typing import Any
 import anyio
 import pytest
 
-from mcp_server.calls.reviews import MOST_NAMED, Run, Seen, last_tests, open_todos, unanswered, uncommitted
-from mcp_server.model.documents import Document, Why
+from mcp_server.calls.reviews import (
+    MOST_NAMED,
+    CheckResult,
+    FinishedRun,
+    last_tests,
+    open_todos,
+    unanswered,
+    uncommitted,
+)
+from mcp_server.model.documents import Document, DocumentCause
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Child, Command, Overflow, Ran
+from mcp_server.model.processes import ChildProcess, Command, CommandResult, OutputOverflow
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
-from mcp_server.model.todos import KIND, State, Todo
+from mcp_server.model.todos import KIND, Todo, TodoState
 from mcp_server.model.verification import ending_of_tests
 from mcp_server.state import documents
 from mcp_server.state.engine.rows import Row
@@ -28,8 +36,8 @@ pytestmark = pytest.mark.anyio
 SESSION = Session("s1", "me", run="r1")
 
 
-def run(*rows: dict[str, Any]) -> Run:
-    return Run(SESSION, "success", [Row(number, "", "", fields) for number, fields in enumerate(rows, 1)])
+def run(*rows: dict[str, Any]) -> FinishedRun:
+    return FinishedRun(SESSION, "success", [Row(number, "", "", fields) for number, fields in enumerate(rows, 1)])
 
 
 def ran(tool: str, code: str = "", tested: str = "") -> dict[str, Any]:
@@ -51,7 +59,7 @@ async def test_what_went_through_in_the_end_is_no_issue() -> None:
         "`Write` failed (STALE), and was not made up for",
         "`fs_delete` was refused (APPROVAL_DENIED), and was not made up for",
     )
-    assert await unanswered(run(ran("Read"))) == Seen()
+    assert await unanswered(run(ran("Read"))) == CheckResult()
 
 
 async def test_many_issues_are_counted() -> None:
@@ -73,10 +81,10 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
     hands = Hands()
     try:
         store = await hands.open(Place(tmp_path))
-        for state in State:
+        for state in TodoState:
             todo = Todo(f"it is {state}", state=state)
             document = Document(KIND, state, todo.body, state)
-            writing = documents.Writing(documents.of_session("s1"), document, Why("created", {}))
+            writing = documents.DocumentWrite(documents.of_session("s1"), document, DocumentCause("created", {}))
             await store.write(partial(documents.put_document, writing=writing))
         assert (await open_todos(store)(run())).missing == (
             "still pending: it is pending",
@@ -121,19 +129,19 @@ class Here:
     def find(self, program: str) -> str | None:
         return self.program
 
-    async def run(self, command: Command) -> Ran:
+    async def run(self, command: Command) -> CommandResult:
         assert command.read_only
         env = {"HOME": str(self.folder.parent), "GIT_CEILING_DIRECTORIES": str(self.folder.parent)}
         done = await anyio.run_process(command.argv, cwd=self.folder, check=False, env=env)
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
-    async def start(self, command: Command, terminal: bool = False) -> Child:
+    async def start(self, command: Command, terminal: bool = False) -> ChildProcess:
         raise AssertionError(f"nothing goes on running: {command}, {terminal}")
 
     def output(self) -> AsyncIterator[bytes]:
         raise AssertionError
 
-    def overflow(self) -> Overflow:
+    def overflow(self) -> OutputOverflow:
         raise AssertionError
 
 
@@ -142,14 +150,14 @@ async def test_git_says_what_no_commit_holds(workspace: Path) -> None:
     if git is None:
         pytest.skip("git is not installed here")
 
-    async def seen(program: str | None = git) -> Seen:
+    async def seen(program: str | None = git) -> CheckResult:
         return await uncommitted(lambda: Here(workspace, program))(run())
 
-    assert await seen() == Seen(), "no repository is no finding"
+    assert await seen() == CheckResult(), "no repository is no finding"
     about = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "all of it")):
         subprocess.run([git, *about, *words], cwd=workspace, check=True, env={"HOME": str(workspace.parent)})
-    assert await seen() == Seen()
+    assert await seen() == CheckResult()
     (workspace / "notes.md").write_text("changed\n")
     (workspace / "new file.md").write_text("new\n")
     found = await seen()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.calls import sessions
-from mcp_server.calls.live_sessions import Seat
+from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
 from tests.doors import within
@@ -20,7 +20,7 @@ async def test_seats_without_a_connection_are_let_go_and_found_again(
 ) -> None:
     monkeypatch.setattr(sessions, "MOST_LOOSE", 2)
     async with within.house(workspace, home) as house:
-        held: list[weakref.ref[Seat]] = []
+        held: list[weakref.ref[LiveSession]] = []
         handles: list[str] = []
         for _ in range(5):
             seat = house.sessions.sit("me", passing=True)
@@ -32,7 +32,7 @@ async def test_seats_without_a_connection_are_let_go_and_found_again(
         assert [one() is not None for one in held] == [False, False, False, True, True]
         for handle in handles:
             found = await house.sessions.found(handle, "me")
-            assert isinstance(found, Seat)
+            assert isinstance(found, LiveSession)
             assert found.session.mode == "swe"
             assert await house.sessions.found(handle, "me") is found
             other = await house.sessions.found(handle, "you")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.budgets import Spending
+from mcp_server.calls.budgets import BudgetMeter
 from mcp_server.model.results import Code, Done, Problem
 from tests.doors.pipe import pipe
 
@@ -12,7 +12,7 @@ FAILED = Problem(Code.NOT_FOUND, "nothing there")
 
 
 def test_only_the_same_call_failing_again_is_counted_as_such() -> None:
-    spending = Spending()
+    spending = BudgetMeter()
     for call, ending, failures in [
         ("Read a", FAILED, 1),
         ("Read a", FAILED, 2),
@@ -26,7 +26,7 @@ def test_only_the_same_call_failing_again_is_counted_as_such() -> None:
 
 
 def test_minutes_run_from_the_first_call() -> None:
-    spending = Spending()
+    spending = BudgetMeter()
     assert spending.so_far().minutes == 0
     spending.begun_ns = 0
     assert spending.so_far().minutes > 0

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from mcp_server.app import House
-from mcp_server.calls.live_sessions import Seat
+from mcp_server.app import App
+from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.cli.call import asked
 from mcp_server.model.context import Context
-from mcp_server.model.posture import Change, Profile, Stage, WorkMode
+from mcp_server.model.posture import PostureChange, Profile, Stage, WorkMode
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.settings import read
 from mcp_server.state import posture_changes
-from mcp_server.state.engine.rows import Row, Wanted
+from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
 from tests.doors.served import environment
 from tests.doors.within import house
@@ -64,7 +64,7 @@ tools: [errand]
 
 
 @asynccontextmanager
-async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[tuple[House, Seat]]:
+async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[tuple[App, LiveSession]]:
     menus = home / "menus"
     menus.mkdir(exist_ok=True)
     (menus / "errands.yaml").write_text(MENU)
@@ -75,7 +75,7 @@ async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[t
         yield built, seat
 
 
-async def errand(built: House, seat: Seat, tool: str, /, **arguments: Any) -> Ending:
+async def errand(built: App, seat: LiveSession, tool: str, /, **arguments: Any) -> Ending:
     call = asked(built, seat, "errand", {"tool": tool, "arguments": arguments}, lambda _done, _total=0: None)
     return await built.pipeline.run(call)
 
@@ -88,7 +88,7 @@ def problem(ending: Ending) -> Problem:
 def rows(workspace: Path, home: Path, **wanted: Any) -> list[Row]:
     settings = read({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
-        return list(state.rows(Wanted(**wanted)))
+        return list(state.rows(LedgerFilter(**wanted)))
 
 
 async def test_it_runs_although_its_mode_is_another_and_both_are_on_record(workspace: Path, home: Path) -> None:
@@ -149,7 +149,7 @@ async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home:
     async with running(workspace, home) as (built, seat):
         assert isinstance(await errand(built, seat, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
-        change = Change("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
+        change = PostureChange("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
         await built.store.write(partial(posture_changes.steer, principal=person, change=change))
         got = problem(await errand(built, seat, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_server.calls.approval_text import MOST_SHOWN, question, scopes, summarise
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Approval, Wanted
+from mcp_server.model.approvals import Approval, ApprovedCall
 from mcp_server.model.policy import Call, Decision
 from mcp_server.model.posture import Posture, Profile, RunControl
 from mcp_server.model.sessions import Session
@@ -95,7 +95,7 @@ def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() ->
     ],
 )
 def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
-    wanted = Wanted.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
+    wanted = ApprovedCall.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
     assert wanted.lasting is lasting
     assert ("scope" in scopes(Approval("id", wanted, "message", 0, 1))) is lasting
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_server.config.load import DATA
-from mcp_server.config.loading import Library, load
+from mcp_server.config.loading import ConfigFiles, load
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tools import READING, Effect, Schema, Tool
@@ -24,7 +24,7 @@ def outside() -> list[Tool]:
 
 def test_the_catalogue_and_the_menus_fit_together() -> None:
     library = load([DATA / "menus"], None, {tool.name: tool for tool in catalog()})
-    assert isinstance(library, Library), str(library)
+    assert isinstance(library, ConfigFiles), str(library)
 
 
 def test_every_name_is_there_once() -> None:
@@ -107,7 +107,7 @@ def imported(path: Path) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Later":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "LazyFunction":
             names = [ast.literal_eval(node.args[0]).partition(":")[0]]
         else:
             continue

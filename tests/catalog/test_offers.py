@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_server.config.load import DATA
-from mcp_server.model.tools import Later, Tool
+from mcp_server.model.tools import LazyFunction, Tool
 from tools.catalog import CATALOG
 
 # What a list takes: the words tools are made of, the catalogue, every pack's offers, and the wording of questions.
@@ -85,10 +85,10 @@ def test_planted_work_at_start_is_found(planted: str, told: str) -> None:
 
 def unkept(tool: Tool) -> Iterator[str]:
     """What is wrong with the names behind which a tool's work is looked for."""
-    if not isinstance(tool.run, Later):
+    if not isinstance(tool.run, LazyFunction):
         yield f"{tool.name}: its work is there at start"
     for what, given, count in (("run", tool.run, 2), ("demand", tool.demand, 1)):
-        if not isinstance(given, Later):
+        if not isinstance(given, LazyFunction):
             continue
         try:
             found = given.found()
@@ -114,16 +114,16 @@ async def at_once(_ctx: object, _args: object) -> None:
     ("run", "demand", "told"),
     [
         (at_once, None, "its work is there at start"),
-        (Later("tools.files.edit:edits"), None, "has no attribute 'edits'"),
-        (Later("tools.files.edits:edit"), None, "No module named"),
-        (Later("tools.files.edit:store"), None, "no function that can run"),
-        (Later("tools.files.edit:EXACTLY"), None, "no function that can run"),
-        (Later("tools.git.revisions:head"), None, "does not take what it is given"),
-        (Later("tools.files.edit:edit"), Later("tools.files.edit:edit"), "no function that can demand"),
-        (Later("tools.files.edit:edit"), Later("tools.files.edit:halve"), "has no attribute 'halve'"),
+        (LazyFunction("tools.files.edit:edits"), None, "has no attribute 'edits'"),
+        (LazyFunction("tools.files.edits:edit"), None, "No module named"),
+        (LazyFunction("tools.files.edit:store"), None, "no function that can run"),
+        (LazyFunction("tools.files.edit:EXACTLY"), None, "no function that can run"),
+        (LazyFunction("tools.git.revisions:head"), None, "does not take what it is given"),
+        (LazyFunction("tools.files.edit:edit"), LazyFunction("tools.files.edit:edit"), "no function that can demand"),
+        (LazyFunction("tools.files.edit:edit"), LazyFunction("tools.files.edit:halve"), "has no attribute 'halve'"),
     ],
 )
-def test_a_planted_wrong_name_is_found(run: Later, demand: Later | None, told: str) -> None:
+def test_a_planted_wrong_name_is_found(run: LazyFunction, demand: LazyFunction | None, told: str) -> None:
     (fault,) = unkept(replace(CATALOG[0], run=run, demand=demand))
     assert told in fault
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.config.load import Law, law
+from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.sessions import Session
@@ -27,9 +27,9 @@ REGISTERED = {tool.name: tool for tool in CATALOG if tool.name not in CARRIERS}
 CHANGING = frozenset(Effect) - READING
 
 
-def house() -> Law:
+def house() -> Configuration:
     found = law(read({"workspace": str(TABLES)}, {}), bare=True)
-    assert isinstance(found, Law)
+    assert isinstance(found, Configuration)
     return found
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mcp_server.cli import menus
-from mcp_server.cli.menus import Costs, Counter, costs, estimated, tokens
-from mcp_server.config.load import Law, law
+from mcp_server.cli.menus import MenuCosts, TokenCounter, costs, estimated, tokens
+from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import Listing
 from mcp_server.settings import read
 from tests.cli.conftest import Type
@@ -16,9 +16,9 @@ from tests.doors.pipe import pipe
 
 
 @cache
-def shipped() -> Law:
+def shipped() -> Configuration:
     found = law(read({"workspace": str(Path(__file__).parent)}, {}), bare=True)
-    assert isinstance(found, Law), str(found)
+    assert isinstance(found, Configuration), str(found)
     return found
 
 
@@ -70,7 +70,7 @@ def test_what_is_counted_is_what_a_client_is_served(client: str, face: Listing, 
 
 def test_without_the_counter_there_is_an_estimate_that_says_so(monkeypatch: pytest.MonkeyPatch, menugate: Type) -> None:
     exact = costs(shipped())
-    monkeypatch.setattr(menus, "counter", lambda: Counter(estimated, exact=False))
+    monkeypatch.setattr(menus, "counter", lambda: TokenCounter(estimated, exact=False))
     about = costs(shipped())
     assert not about.exact
     assert [near(about.root[face], exact.root[face]) for face in Listing] == [True] * 4
@@ -90,7 +90,7 @@ def test_a_missing_counter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     menus.counter.cache_clear()
     monkeypatch.setattr("importlib.import_module", missing)
-    assert menus.counter() == Counter(estimated, exact=False)
+    assert menus.counter() == TokenCounter(estimated, exact=False)
     menus.counter.cache_clear()
 
 
@@ -100,4 +100,4 @@ def test_the_page_and_the_figures_agree(menugate: Type) -> None:
     for count in (*figures["root"].values(), *figures["modes"].values(), figures["instructions"]):
         assert f"{count:,}" in page
     assert figures["root"]["flat"] == max(figures["root"].values())
-    assert isinstance(costs(shipped()), Costs)
+    assert isinstance(costs(shipped()), MenuCosts)

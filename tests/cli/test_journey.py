@@ -17,7 +17,7 @@ import pytest
 
 from mcp_server.model.posture import WorkMode
 from mcp_server.state.engine.chain import GENESIS, canonical, chained
-from mcp_server.state.engine.rows import Row, Wanted
+from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
 from tests.cli.conftest import Type
 from tests.doors.person import choose
@@ -126,7 +126,7 @@ def test_an_export_writes_over_nothing(lived: Type, place: Path) -> None:
 def test_an_export_that_breaks_off_leaves_no_half_file(
     lived: Type, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def some(self: Reader, wanted: Wanted, after: int = 0) -> Iterator[Row]:
+    def some(self: Reader, wanted: LedgerFilter, after: int = 0) -> Iterator[Row]:
         yield Row(1, "", "{}", {})
         raise KeyboardInterrupt
 

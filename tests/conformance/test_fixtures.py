@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.config.faults import Findings
+from mcp_server.config.faults import FaultCollector
 from mcp_server.config.menu_coverage import validate_tool_coverage
 from mcp_server.config.menus import drafts_in
 from mcp_server.model.context import Client, Context
@@ -79,7 +79,7 @@ def test_the_menu_holds_every_tool_of_the_pack_once() -> None:
 
 
 def test_names_longer_than_hosts_allow_pass_on_the_word_of_their_pack_alone() -> None:
-    drafts = drafts_in([Path(folder) for folder in FIXTURES.menus], Findings())
+    drafts = drafts_in([Path(folder) for folder in FIXTURES.menus], FaultCollector())
     assert validate_tool_coverage(TOOLS, drafts, FIXTURES.longest_name) == []
     refused = validate_tool_coverage(TOOLS, drafts)
     assert sorted(len(fault.key) for fault in refused) == [41, 42]

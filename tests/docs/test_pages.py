@@ -11,7 +11,7 @@ import pytest
 
 from mcp_server.cli.main import main
 from mcp_server.cli.parser import parser
-from mcp_server.config.load import Law, law
+from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import Commands, Listing
 from mcp_server.model.posture import Surface
 from mcp_server.settings import read
@@ -86,7 +86,7 @@ def servers(file: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_table_of_hosts_is_the_table_in_use() -> None:
     found = law(read({"workspace": str(DOCS)}, {}), bare=True)
-    assert isinstance(found, Law)
+    assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
     rows = re.findall(r"^\| `([^`]+)` \| (masked|carried) \| (yes|no) \|$", page, re.MULTILINE)
     assert rows == [(row.client, str(row.listing), "yes" if row.relists else "no") for row in found.library.hosts.rows]
@@ -95,7 +95,7 @@ def test_the_table_of_hosts_is_the_table_in_use() -> None:
 
 def test_the_hosts_that_get_commands_are_the_ones_in_use() -> None:
     found = law(read({"workspace": str(DOCS)}, {}), bare=True)
-    assert isinstance(found, Law)
+    assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
     rows = re.findall(r"^\| `([^`]+)` \| `/[^`]*pause now` \|$", page, re.MULTILINE)
     assert rows == [row.client for row in found.library.hosts.rows if row.commands is Commands.PERSON]

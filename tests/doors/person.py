@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.cli.main import main
-from mcp_server.model.posture import Change, Choice
+from mcp_server.model.posture import PostureChange, PostureChoice
 from mcp_server.person import Wall, numbered
 from mcp_server.settings import read
 from mcp_server.state import posture_changes
@@ -23,8 +23,10 @@ async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) 
     store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
     try:
         who = principal or settings.person
-        change = Change("test", axes, reason="the person chose it")
-        assert isinstance(await store.write(partial(posture_changes.steer, principal=who, change=change)), Choice)
+        change = PostureChange("test", axes, reason="the person chose it")
+        assert isinstance(
+            await store.write(partial(posture_changes.steer, principal=who, change=change)), PostureChoice
+        )
     finally:
         await store.close()
 

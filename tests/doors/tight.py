@@ -6,9 +6,9 @@ import sys
 from mcp_server.cli.serve import over_http
 from mcp_server.compose import build
 from mcp_server.settings import read
-from mcp_server.wire.http_access import Limits
+from mcp_server.wire.http_access import HttpLimits
 
-TIGHT = Limits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
+TIGHT = HttpLimits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
 
 
 async def serve(workspace: str, address: str) -> None:

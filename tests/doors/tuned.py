@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from mcp_server import compose
-from mcp_server.app import House
+from mcp_server.app import App
 from mcp_server.cli import main as cli_main
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
@@ -78,7 +78,7 @@ def main() -> int:
     chosen, rest = options.parse_known_args()
     build = compose.build
 
-    def built(settings: Settings, packs: Sequence[Pack] = ()) -> House:
+    def built(settings: Settings, packs: Sequence[Pack] = ()) -> App:
         given = {"settle_seconds": chosen.settle, "answer_seconds": chosen.answer}
         changed = replace(settings, **{name: value for name, value in given.items() if value is not None})
         return build(changed, packs, Late(chosen.hours) if chosen.hours else None)

@@ -13,7 +13,7 @@ from mcp_server.guards.atomic import Spot, Trash
 from mcp_server.guards.files import MOST_ENTRIES, WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.openat import Resolve, by_steps, chosen
-from mcp_server.model.files import Found, Search, Stamp
+from mcp_server.model.files import Search, SearchResult, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Demand, Effect
@@ -40,8 +40,8 @@ class Memory:
 class Echo:
     """Finds what it was asked for: enough to see what reaches a finder."""
 
-    def grep(self, search: Search) -> Found:
-        return Found((search.path,), 1, True)
+    def grep(self, search: Search) -> SearchResult:
+        return SearchResult((search.path,), 1, True)
 
     glob = grep
 

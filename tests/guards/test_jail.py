@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards import openat
-from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.openat import Resolve, by_kernel, by_steps
 from mcp_server.model.results import Code, Refusal
 
@@ -278,7 +278,7 @@ def test_a_file_swapped_for_a_link_after_the_last_look_is_not_opened(
 ) -> None:
     look = Jail._plain  # pyright: ignore[reportPrivateUsage]  # the moment between looking and opening has no public name
 
-    def swap(self: Jail, place: Place, found: os.stat_result) -> None:
+    def swap(self: Jail, place: JailPath, found: os.stat_result) -> None:
         look(self, place, found)
         (root / "src" / "a.txt").unlink(missing_ok=True)
         (root / "src" / "a.txt").symlink_to("../../secret")

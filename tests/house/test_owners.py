@@ -82,11 +82,11 @@ def test_only_the_keepers_know_how_a_choice_is_kept() -> None:
 
 
 def test_the_doors_are_opened_to_the_person_alone() -> None:
-    opening = importing("mcp_server", "Doors", "doors_of", "doors_open", "HealthGate", "health_gate")
+    opening = importing("mcp_server", "PostureChanges", "doors_of", "doors_open", "HealthResponse", "health_gate")
     assert opening - BUILDERS <= AT_THE_DOORS | {"mcp_server/cli/doctor.py"}
 
 
-@pytest.mark.parametrize("name", ["Change", "Choice", "Door"])
+@pytest.mark.parametrize("name", ["PostureChange", "PostureChoice", "ChangeSource"])
 def test_no_tool_and_no_menu_knows_what_a_choice_is(name: str) -> None:
     rooms = ("tools/", "mcp_server/config/", "mcp_server/guards/", "mcp_server/wire/", "mcp_server/upstreams/")
     # What several versions of the operator's file give is narrower than each of them.

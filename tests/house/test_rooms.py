@@ -80,7 +80,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("mcp_server/policy/badge.py", "import mcp_server.calls.pipeline"),
         ("mcp_server/guards/jail.py", "from mcp_server.state.store import Store"),
-        ("mcp_server/state/store.py", "from mcp_server.app import House"),
+        ("mcp_server/state/store.py", "from mcp_server.app import App"),
         ("mcp_server/wire/server.py", "from tools import catalog"),
         ("tools/files/read.py", "from mcp_server.guards import files"),
         ("mcp_server/new.py", "import os"),

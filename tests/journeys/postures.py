@@ -25,13 +25,13 @@ from typing import Any
 
 import anyio
 
-from mcp_server.app import House
-from mcp_server.calls.live_sessions import Seat
-from mcp_server.calls.request import Asked
+from mcp_server.app import App
+from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.request import CallRequest
 from mcp_server.cli.call import CommandLine
 from mcp_server.model.context import Context
 from mcp_server.model.policy import Call, Verdict
-from mcp_server.model.posture import AXES, Change, Posture, Profile, Scope, WorkMode, value_of, words_of
+from mcp_server.model.posture import AXES, ChangeScope, Posture, PostureChange, Profile, WorkMode, value_of, words_of
 from mcp_server.model.results import Code, Done, Ending, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.model.tool_packs import Pack
@@ -93,12 +93,12 @@ def pack(gates: Gates) -> Pack:
 
 @dataclass
 class Walk:
-    houses: list[House]
+    houses: list[App]
     gates: Gates
     seed: int
     chance: random.Random
     group: anyio.abc.TaskGroup
-    seats: list[tuple[int, Seat]] = field(default_factory=list[tuple[int, Seat]])
+    seats: list[tuple[int, LiveSession]] = field(default_factory=list[tuple[int, LiveSession]])
     number: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*WEIGHTS, "turned away"), 0))
 
@@ -133,7 +133,7 @@ class Walk:
         for _ in range(self.chance.randrange(4)):
             await anyio.lowlevel.checkpoint()
 
-    async def _called(self, index: int, seat: Seat, tool: str, arguments: dict[str, Any]) -> None:
+    async def _called(self, index: int, seat: LiveSession, tool: str, arguments: dict[str, Any]) -> None:
         await self.houses[index].pipeline.run(asked(seat, tool, arguments))
         self.gates.open.pop(arguments.get("call", ""), None)
 
@@ -149,9 +149,9 @@ class Walk:
         if self.chance.random() < 0.4:
             axis, value = self.chance.choice([("work_mode", WorkMode.BUILD), ("profile", Profile.TRUSTED)])
         self.number += 1
-        scope = self.chance.choice(list(Scope))
+        scope = self.chance.choice(list(ChangeScope))
         # Two walks on one folder number their changes alike.
-        change = Change(f"c{self.seed}.{self.number}", {axis: value}, scope, "the walk")
+        change = PostureChange(f"c{self.seed}.{self.number}", {axis: value}, scope, "the walk")
         await self._at_a_door(posture_changes.steer, change=change)
 
     async def takes_back(self) -> None:
@@ -179,14 +179,14 @@ class Walk:
         await self.houses[index].pipeline.run(asked(seat, "complete", {"final_answer": "so far"}))
 
 
-def asked(seat: Seat, tool: str, arguments: Mapping[str, Any]) -> Asked:
-    async def nobody(_seat: Seat, _before: Session) -> None:
+def asked(seat: LiveSession, tool: str, arguments: Mapping[str, Any]) -> CallRequest:
+    async def nobody(_seat: LiveSession, _before: Session) -> None:
         """Nobody looks at a list here."""
 
     async def silent(_done: float, /, total: float | None = None, message: str | None = None) -> None:
         """Nobody waits here."""
 
-    return Asked(
+    return CallRequest(
         tool=tool,
         arguments=arguments,
         seat=seat,
@@ -211,7 +211,7 @@ async def walking(folder: Path, seed: int, houses: int = 2) -> AsyncGenerator[Wa
             gate.set()
 
 
-def standing(folder: Path, gates: Gates) -> AbstractAsyncContextManager[House]:
+def standing(folder: Path, gates: Gates) -> AbstractAsyncContextManager[App]:
     work, home = folder / "work", folder / "home"
     for one in (work, home):
         one.mkdir(parents=True, exist_ok=True)
@@ -253,11 +253,11 @@ class Judge:
         event, change, scope = fields["event"], fields["change"], fields["scope"]
         self.changes += 1
         self.axes[who] = {axis: fields["to"][axis] for axis in AXES if axis in fields["to"]}
-        if event == "asked" and scope == Scope.AFTER_CURRENT_TOOL:
+        if event == "asked" and scope == ChangeScope.AFTER_CURRENT_TOOL:
             self.waits[change] = set(self.running[who])
         if event == "in force" and (early := self.waits.pop(change, set()) & self.running[who]):
             self.faults.append(f"row {row.seq}: {change} came into force while {sorted(early)} ran")
-        if event == "in force" and scope == Scope.FOR_NEXT_UNIT:
+        if event == "in force" and scope == ChangeScope.FOR_NEXT_UNIT:
             self.trials[change] = who
         if event == "reverted":
             self.trials.pop(change, None)
@@ -281,7 +281,7 @@ class Judge:
             self.faults.append(f"row {row.seq}: `{tool.name}` ran, and {decision.reason}")
 
 
-def judged(one: House) -> Judge:
+def judged(one: App) -> Judge:
     judge = Judge(one.law.policy, one.law.posture)
     with Reader.open(one.settings.url, secrets=one.settings.secrets) as state:
         for row in state.rows():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_server.settings import read
-from mcp_server.state.engine.rows import Wanted
+from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
 from tests.doors.pipe import Pipe, pipe
 from tests.doors.served import environment
@@ -110,8 +110,8 @@ def end(workspace: Path, home: Path) -> EndState:
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         assert state.verify().ok
         todos = tuple((todo.mark, todo.body["content"], todo.body["by"]) for _, todo in state.records("todo"))
-        records = [row.fields for row in state.rows(Wanted(kinds=("record",)))]
-        rows = state.rows(Wanted(kinds=("intent", "refusal", "question")))
+        records = [row.fields for row in state.rows(LedgerFilter(kinds=("record",)))]
+        rows = state.rows(LedgerFilter(kinds=("intent", "refusal", "question")))
         calls = tuple((row.kind, str(row.fields["tool"])) for row in rows)
     return EndState(
         tree=git(workspace, "rev-parse", "HEAD^{tree}"),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.model.posture import Choice
+from mcp_server.model.posture import PostureChoice
 from mcp_server.policy import posture
-from mcp_server.policy.posture import Turn
+from mcp_server.policy.posture import PostureStep
 from mcp_server.state import ledger
-from mcp_server.state.engine.rows import Intent
+from mcp_server.state.engine.rows import IntentRow
 from mcp_server.state.engine.transaction import Transaction
 from tests.journeys.postures import together, walked
 
@@ -35,7 +35,7 @@ def test_no_call_does_so_in_another_process_either(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def heedless(tx: Transaction, intent: Intent) -> int:
+    def heedless(tx: Transaction, intent: IntentRow) -> int:
         return tx.append(intent.kind, intent.fields())
 
     monkeypatch.setattr(ledger, "intend", heedless)
@@ -49,7 +49,7 @@ async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
 ) -> None:
     patient = posture.calls_over
 
-    def hasty(choice: Choice, _over: Callable[[int, str], bool]) -> list[Turn]:
+    def hasty(choice: PostureChoice, _over: Callable[[int, str], bool]) -> list[PostureStep]:
         return patient(choice, lambda _seq, _process: True)
 
     monkeypatch.setattr(posture, "calls_over", hasty)

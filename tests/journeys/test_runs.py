@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.reports import Report
-from mcp_server.state.engine.rows import Wanted
+from mcp_server.model.reports import RunReport
+from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
 from tests.doors.clients import ERAS, MODERN
 from tests.doors.person import choose
@@ -203,7 +203,7 @@ async def test_with_reasoning_a_run_thinks_before_and_between_its_units(workspac
 
 def ledger(workspace: Path, home: Path, *kinds: str) -> list[dict[str, Any]]:
     with reader(workspace, home) as state:
-        return [dict(row.fields) for row in state.rows(Wanted(kinds=kinds))]
+        return [dict(row.fields) for row in state.rows(LedgerFilter(kinds=kinds))]
 
 
 def test_a_finished_run_is_on_record_and_looked_over(workspace: Path, home: Path) -> None:
@@ -266,7 +266,7 @@ def test_whatever_is_offered_can_be_read_from_the_beginning(era: str, workspace:
 
 
 def test_a_report_says_all_four_things() -> None:
-    text = Report("r", "p", "s", "success", "Ended.", issues=("one",), unchecked=("git",)).as_text()
+    text = RunReport("r", "p", "s", "success", "Ended.", issues=("one",), unchecked=("git",)).as_text()
     assert [line for line in text.splitlines() if line.startswith("##")] == [
         *("## Summary", "## Issues", "## Missing steps", "## Suggested next actions", "## Not checked"),
     ]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.compose import spoken
-from mcp_server.config.faults import Faults
+from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import law
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus, Mode
 from mcp_server.settings import read
@@ -118,7 +118,7 @@ def words(home: Path, *menus: Path) -> tuple[str, str, list[str], list[str]]:
     work = home / "work"
     work.mkdir(exist_ok=True)
     found = law(read({"workspace": str(work), "menus": ":".join(map(str, menus))}, environment(home)), bare=True)
-    assert not isinstance(found, Faults), str(found)
+    assert not isinstance(found, ConfigFaults), str(found)
     entering = described(found.policy.tools["menu_enter"], found.policy.menus)
     modes = list(found.policy.menus)
     return spoken(found, None), entering, [mode.name for mode in modes], [mode.triggers[0] for mode in modes]

@@ -7,11 +7,11 @@ import pytest
 
 from mcp_server.config.composing import composed
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import Place, Words
+from mcp_server.config.prompts import PromptFolder, Prompts
 from mcp_server.model.posture import Posture, Stage
 from tests.doors.pipe import Pipe, pipe
 
-SHIPPED = Words((Place("shipped", DATA / "prompts"),))
+SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
 
 
 def said(line: Pipe, name: str, **arguments: str) -> str:

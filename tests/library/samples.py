@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.config.faults import Faults, Findings
+from mcp_server.config.faults import ConfigFaults, FaultCollector
 from mcp_server.config.load import DATA
-from mcp_server.config.loading import Library, load
-from mcp_server.config.menus import Drafts, drafts_in
+from mcp_server.config.loading import ConfigFiles, load
+from mcp_server.config.menus import ModeDrafts, drafts_in
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Done, Ending
@@ -46,8 +46,8 @@ def made(name: str, **changes: Any) -> Tool:
     return replace(tool, **changes)
 
 
-def shipped_drafts() -> Drafts:
-    return drafts_in([SHIPPED], Findings())
+def shipped_drafts() -> ModeDrafts:
+    return drafts_in([SHIPPED], FaultCollector())
 
 
 def shipped_tools() -> dict[str, Tool]:
@@ -61,13 +61,13 @@ def mode_text(**changes: str) -> str:
     return "# a mode\n" + "".join(f"{key}: {changes.get(key, MODE[key])}\n" for key in order)
 
 
-def opened(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> Library:
+def opened(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> ConfigFiles:
     library = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
-    assert isinstance(library, Library), str(library)
+    assert isinstance(library, ConfigFiles), str(library)
     return library
 
 
-def refused(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> Faults:
+def refused(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> ConfigFaults:
     faults = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
-    assert isinstance(faults, Faults)
+    assert isinstance(faults, ConfigFaults)
     return faults

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.config.faults import Faults
+from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.loading import load
 from tests.library.samples import SHIPPED, mode_text, shipped_tools
 
@@ -42,7 +42,7 @@ def test_a_bad_file_is_refused_where_it_is_wrong(case: dict[str, Any], tmp_path:
     file, folders, config = placed(case, tmp_path)
     file.write_bytes(content(case))
     answer = load(folders, config, TOOLS)
-    assert isinstance(answer, Faults)
+    assert isinstance(answer, ConfigFaults)
     first = next(iter(answer))
     assert case["says"] in first.message, str(answer)
     assert first.line == case["line"], str(answer)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.config.operator import Config
+from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.operator_schema import KINDS
-from mcp_server.model.approvals import Approvals
+from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.menus import Host, Listing
-from mcp_server.model.policy import Budget, Kind, RuleText
+from mcp_server.model.policy import Budget, RuleKind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 from tests.library.samples import mode_text, opened, refused
 
@@ -40,7 +40,7 @@ approvals: out_of_band
 """
 
 
-def config(text: str, folder: Path) -> Config:
+def config(text: str, folder: Path) -> OperatorConfig:
     file = folder / "menugate.yaml"
     file.write_text(text)
     return opened(config=file).config
@@ -52,19 +52,19 @@ def test_every_key_arrives(tmp_path: Path) -> None:
     file = f"{tmp_path}/menugate.yaml"
     got = config(WHOLE, tmp_path)
     assert got.rules == (
-        RuleText(Kind.BLOCK, "bash(rm -rf:*)", f"{file}:2"),
-        RuleText(Kind.DENY, "Read(secrets/**)", f"{file}:4"),
+        RuleText(RuleKind.BLOCK, "bash(rm -rf:*)", f"{file}:2"),
+        RuleText(RuleKind.DENY, "Read(secrets/**)", f"{file}:4"),
         RuleText(
-            Kind.DENY,
+            RuleKind.DENY,
             "bash(git push:*)",
             f"{file}:5",
             match=("bash(git push origin main)",),
             not_match=("bash(git pull)", "bash(git status)"),
             reason="Pushing is done by people here.",
         ),
-        RuleText(Kind.ASK, "fs_delete", f"{file}:9"),
-        RuleText(Kind.ASK, "server:tool", f"{file}:9"),
-        RuleText(Kind.ALLOW, "git_log(arg.max_count lt 100)", f"{file}:10"),
+        RuleText(RuleKind.ASK, "fs_delete", f"{file}:9"),
+        RuleText(RuleKind.ASK, "server:tool", f"{file}:9"),
+        RuleText(RuleKind.ALLOW, "git_log(arg.max_count lt 100)", f"{file}:10"),
     )
     assert got.max_profile is Profile.TRUSTED
     assert got.posture == Posture(
@@ -78,12 +78,12 @@ def test_every_key_arrives(tmp_path: Path) -> None:
     assert got.budget == Budget(calls=100, minutes=30, result_bytes=1_000_000, repeated_failures=3)
     assert got.menus == (tmp_path / "more",)
     assert got.listing is Listing.CARRIED
-    assert got.approvals is Approvals.OUT_OF_BAND
+    assert got.approvals is ApprovalChannel.OUT_OF_BAND
 
 
 def test_some_questions_can_be_kept_from_clients(tmp_path: Path) -> None:
     got = config("approvals: {out_of_band: [destroy-local, fs_delete]}\n", tmp_path)
-    assert got.approvals is Approvals.ELICIT
+    assert got.approvals is ApprovalChannel.ELICIT
     assert got.out_of_band == {"destroy-local", "fs_delete"}
 
 
@@ -91,8 +91,8 @@ def test_some_questions_can_be_kept_from_clients(tmp_path: Path) -> None:
     "text", ["", "# nothing yet\n", "{}\n", "---\n{}\n", "rules: {}\nmenus: []\nhosts: []\n", "listing: auto\n"]
 )
 def test_whatever_is_left_out_is_as_it_is_without_a_file(text: str, tmp_path: Path) -> None:
-    assert config(text, tmp_path) == Config() == opened().config
-    assert Config().posture == Posture()
+    assert config(text, tmp_path) == OperatorConfig() == opened().config
+    assert OperatorConfig().posture == Posture()
 
 
 def test_the_ceiling_lowers_where_a_person_starts(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_operators_hosts_win_over_ours(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_rule_has_its_list() -> None:
-    assert list(KINDS) == list(Kind)
+    assert list(KINDS) == list(RuleKind)
 
 
 def test_a_number_too_long_to_be_read_is_refused(tmp_path: Path) -> None:

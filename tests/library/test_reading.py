@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.config.faults import SHOWN_PER_FILE, Fault, Findings, nearest, quoted
+from mcp_server.config.faults import SHOWN_PER_FILE, ConfigFault, FaultCollector, nearest, quoted
 from mcp_server.config.menus import WHOLE
 from mcp_server.config.operator_schema import CONFIG
-from mcp_server.config.reader import LARGEST, Fields, Items, Kind, Leaf, Node, kind, parse, read
+from mcp_server.config.reader import LARGEST, Fields, Items, Leaf, Node, ScalarKind, kind, parse, read
 from mcp_server.config.shapes import fit
 
 MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
@@ -34,8 +34,8 @@ PIECES = st.sampled_from(MARKS + WORDS)
 TEXTS = st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("".join))
 
 
-def parsed(text: str, pure: bool = False) -> tuple[Node | None, tuple[Fault, ...]]:
-    findings = Findings()
+def parsed(text: str, pure: bool = False) -> tuple[Node | None, tuple[ConfigFault, ...]]:
+    findings = FaultCollector()
     return parse(text, "file.yaml", findings, pure), findings.faults()
 
 
@@ -62,7 +62,7 @@ def test_any_text_ends_in_a_value_or_a_fault(text: str, pure: bool) -> None:
     assert node is not None or faults
     for shape in (CONFIG, WHOLE):
         if node is not None:
-            fit(node, shape, Findings())
+            fit(node, shape, FaultCollector())
     for fault in faults:
         assert fault.file == "file.yaml"
         assert 0 <= fault.line <= text.count("\n") + text.count("\r") + text.count("\u2028") + 2
@@ -74,7 +74,7 @@ def test_any_text_ends_in_a_value_or_a_fault(text: str, pure: bool) -> None:
 def test_any_bytes_end_in_a_value_or_a_fault(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_bytes(data)
-    findings = Findings()
+    findings = FaultCollector()
     assert read(file, findings) is not None or findings.faults()
 
 
@@ -119,26 +119,26 @@ def test_every_value_knows_its_place(pure: bool) -> None:
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("true", Kind.YES_OR_NO),
-        ("'true'", Kind.TEXT),
-        ("yes", Kind.UNSURE),
-        ("Off", Kind.UNSURE),
-        ("~", Kind.NOTHING),
-        ("", Kind.NOTHING),
-        ('""', Kind.TEXT),
-        ("-12", Kind.WHOLE),
-        ("1e3", Kind.NUMBER),
-        (".NaN", Kind.NUMBER),
-        ("-.inf", Kind.NUMBER),
-        ("0x1f", Kind.NUMBER),
-        ("2026-11-18", Kind.TEXT),
-        ("1:30", Kind.TEXT),
-        ("1_000", Kind.TEXT),
-        ("nonesuch", Kind.TEXT),
+        ("true", ScalarKind.YES_OR_NO),
+        ("'true'", ScalarKind.TEXT),
+        ("yes", ScalarKind.UNSURE),
+        ("Off", ScalarKind.UNSURE),
+        ("~", ScalarKind.NOTHING),
+        ("", ScalarKind.NOTHING),
+        ('""', ScalarKind.TEXT),
+        ("-12", ScalarKind.WHOLE),
+        ("1e3", ScalarKind.NUMBER),
+        (".NaN", ScalarKind.NUMBER),
+        ("-.inf", ScalarKind.NUMBER),
+        ("0x1f", ScalarKind.NUMBER),
+        ("2026-11-18", ScalarKind.TEXT),
+        ("1:30", ScalarKind.TEXT),
+        ("1_000", ScalarKind.TEXT),
+        ("nonesuch", ScalarKind.TEXT),
     ],
 )
 @pytest.mark.parametrize("pure", [False, True])
-def test_a_plain_value_means_what_yaml_1_2_says(written: str, meant: Kind, pure: bool) -> None:
+def test_a_plain_value_means_what_yaml_1_2_says(written: str, meant: ScalarKind, pure: bool) -> None:
     node, _ = parsed(f"a: {written}\n", pure)
     assert isinstance(node, Fields)
     leaf = node.fields["a"]
@@ -162,7 +162,7 @@ def test_files_that_are_none_are_refused_and_not_waited_for(tmp_path: Path) -> N
         ("loop", "cannot be read"),
         ("gone", "no such file"),
     ):
-        findings = Findings()
+        findings = FaultCollector()
         assert read(tmp_path / f"{name}.yaml", findings) is None
         assert says in findings.faults()[0].message
         assert findings.faults()[0].line == 0
@@ -171,7 +171,7 @@ def test_files_that_are_none_are_refused_and_not_waited_for(tmp_path: Path) -> N
 def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> None:
     file = tmp_path / "large.yaml"
     file.write_bytes(b"a: b\n#".ljust(LARGEST, b"x"))
-    findings = Findings()
+    findings = FaultCollector()
     assert read(file, findings) is not None
     file.write_bytes(b"a: b\n#".ljust(LARGEST + 1, b"x"))
     assert read(file, findings) is None
@@ -181,7 +181,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     file = tmp_path / "marked.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: b\n")
-    assert plain(read(file, Findings())) == {"a": "b"}
+    assert plain(read(file, FaultCollector())) == {"a": "b"}
 
 
 def test_many_faults_end_in_one_line_that_says_so() -> None:
@@ -191,9 +191,9 @@ def test_many_faults_end_in_one_line_that_says_so() -> None:
 
 
 def test_a_fault_reads_as_one_line_with_its_hint() -> None:
-    fault = Fault("menus/swe.yaml", 14, "tools[2]", "no tool `gerp` is registered", "grep", 5)
+    fault = ConfigFault("menus/swe.yaml", 14, "tools[2]", "no tool `gerp` is registered", "grep", 5)
     assert str(fault) == "menus/swe.yaml:14: tools[2]: no tool `gerp` is registered (did you mean `grep`?)"
-    assert str(Fault("menus", 0, "", "there is no menus folder")) == "menus: there is no menus folder"
+    assert str(ConfigFault("menus", 0, "", "there is no menus folder")) == "menus: there is no menus folder"
 
 
 def test_names_are_shown_short_and_harmless() -> None:

@@ -7,13 +7,13 @@ import pytest
 from mcp_server.model.posture import (
     AXES,
     NARROWEST_FIRST,
-    Change,
-    Choice,
-    Door,
+    ChangeScope,
+    ChangeSource,
     Posture,
+    PostureChange,
+    PostureChoice,
     Profile,
-    Scope,
-    Trial,
+    TemporaryChange,
     WorkMode,
     narrower,
     words_of,
@@ -41,7 +41,7 @@ def test_every_value_has_its_place(axis: str) -> None:
 
 def test_a_claim_narrows_and_never_widens() -> None:
     for work, profile in product(WorkMode, Profile):
-        claimed = Choice(claims={"work_mode": work, "profile": profile})
+        claimed = PostureChoice(claims={"work_mode": work, "profile": profile})
         for usual in (Posture(), Posture(work_mode=WorkMode.PLAN, profile=Profile.TRUSTED)):
             held = claimed.over(usual)
             assert held.work_mode == narrower("work_mode", work, usual.work_mode)
@@ -49,9 +49,9 @@ def test_a_claim_narrows_and_never_widens() -> None:
 
 
 def test_only_a_terminal_tries_something_beyond_a_claim() -> None:
-    for door in Door:
-        change = Change("c", {"profile": Profile.TRUSTED}, Scope.FOR_NEXT_UNIT, door=door)
-        trial = Trial(change, {"profile": None})
-        choice = Choice(axes=change.axes, trials=(trial,), claims={"profile": Profile.RESTRICTED})
-        held = Profile.TRUSTED if door is Door.TERMINAL else Profile.RESTRICTED
+    for door in ChangeSource:
+        change = PostureChange("c", {"profile": Profile.TRUSTED}, ChangeScope.FOR_NEXT_UNIT, door=door)
+        trial = TemporaryChange(change, {"profile": None})
+        choice = PostureChoice(axes=change.axes, trials=(trial,), claims={"profile": Profile.RESTRICTED})
+        held = Profile.TRUSTED if door is ChangeSource.TERMINAL else Profile.RESTRICTED
         assert choice.over(Posture()).profile is held

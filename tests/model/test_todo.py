@@ -14,11 +14,11 @@ from mcp_server.model.results import Problem
 from mcp_server.model.todos import (
     KEPT,
     Criterion,
+    CriterionVerdict,
     Evidence,
     Result,
-    State,
     Todo,
-    Verdict,
+    TodoState,
     accept,
     claim,
     judge,
@@ -32,7 +32,7 @@ OLD, NEW = Evidence("test_result", "1 passed"), Evidence("diff", "+ return []")
 CRITERION = Criterion("file_exists", {"path": "a.py"})
 
 
-def result(verdict: Verdict) -> Result:
+def result(verdict: CriterionVerdict) -> Result:
     return Result("file_exists", verdict, "looked")
 
 
@@ -42,9 +42,9 @@ DOES: dict[str, Callable[[Todo], Todo | Problem]] = {
     "claim again": lambda todo: claim(todo, LONG, [OLD]),
     "claim bare": lambda todo: claim(todo, LONG, []),
     "claim short": lambda todo: claim(todo, " d o n e  n o w , r e a l l y ", [NEW]),
-    "check holds": lambda todo: judge(todo, [result(Verdict.PASSED)]),
-    "check fails": lambda todo: judge(todo, [result(Verdict.PASSED), result(Verdict.FAILED)]),
-    "check unclear": lambda todo: judge(todo, [result(Verdict.UNCLEAR)]),
+    "check holds": lambda todo: judge(todo, [result(CriterionVerdict.PASSED)]),
+    "check fails": lambda todo: judge(todo, [result(CriterionVerdict.PASSED), result(CriterionVerdict.FAILED)]),
+    "check unclear": lambda todo: judge(todo, [result(CriterionVerdict.UNCLEAR)]),
     "check nothing": lambda todo: judge(todo, []),
     "accept": accept,
     "reject": lambda todo: reject(todo, "not yet"),
@@ -63,7 +63,7 @@ def standing(where: str) -> Todo:
         "pending": Todo("Mend the parser", (CRITERION,)),
         "in_progress": begun,
         "claimed": claimed,
-        "claimed, checked": done(judge(claimed, [result(Verdict.FAILED)])),
+        "claimed, checked": done(judge(claimed, [result(CriterionVerdict.FAILED)])),
         "in_progress, sent back": done(reject(claimed, "not yet")),
         "verified": done(accept(claimed)),
     }[where]
@@ -84,7 +84,7 @@ def test_the_reviewed_steps(case: Mapping[str, str]) -> None:
 
 def test_the_table_speaks_about_every_state_and_every_deed() -> None:
     assert {case["does"] for case in TABLE} == set(DOES)
-    assert {case["from"].split(",")[0] for case in TABLE} == set(State)
+    assert {case["from"].split(",")[0] for case in TABLE} == set(TodoState)
 
 
 class Work(RuleBasedStateMachine):
@@ -96,7 +96,7 @@ class Work(RuleBasedStateMachine):
         self.brought: set[str] = set()
         self.claims = 0
         self.why: list[str] = []
-        self.path = [State.PENDING]
+        self.path = [TodoState.PENDING]
 
     def take(self, after: Todo | Problem, deed: str) -> bool:
         if isinstance(after, Problem):
@@ -116,7 +116,7 @@ class Work(RuleBasedStateMachine):
         if self.take(claim(self.todo, words, [Evidence("note", piece) for piece in pieces]), "claim"):
             assert len("".join(words.split())) >= 20
             assert not self.claims or set(pieces) - self.brought, "claimed again with nothing new"
-            assert before.state is State.IN_PROGRESS or before.checked
+            assert before.state is TodoState.IN_PROGRESS or before.checked
             self.brought |= set(pieces)
             self.claims += 1
 
@@ -124,31 +124,31 @@ class Work(RuleBasedStateMachine):
     def claim_well(self, pieces: list[str]) -> None:
         self.claim(LONG, pieces)
 
-    @rule(verdicts=st.lists(st.sampled_from(Verdict), max_size=3))
-    def check(self, verdicts: list[Verdict]) -> None:
+    @rule(verdicts=st.lists(st.sampled_from(CriterionVerdict), max_size=3))
+    def check(self, verdicts: list[CriterionVerdict]) -> None:
         if self.take(judge(self.todo, [result(one) for one in verdicts]), "check"):
-            held = bool(verdicts) and set(verdicts) == {Verdict.PASSED}
-            assert (self.todo.state is State.VERIFIED) == held
+            held = bool(verdicts) and set(verdicts) == {CriterionVerdict.PASSED}
+            assert (self.todo.state is TodoState.VERIFIED) == held
             assert self.todo.by == ("criteria" if held else "")
 
     @precondition(lambda self: self.claims > 1)
     @rule()
     def accept(self) -> None:
         if self.take(accept(self.todo, "seen"), "accept"):
-            assert (self.todo.state, self.todo.by) == (State.VERIFIED, "user")
+            assert (self.todo.state, self.todo.by) == (TodoState.VERIFIED, "user")
 
     @rule()
     def reject(self) -> None:
         if self.take(reject(self.todo, "no"), "reject"):
-            assert self.todo.state is State.IN_PROGRESS
+            assert self.todo.state is TodoState.IN_PROGRESS
 
     @invariant()
     def only_ever_goes_the_way_it_may(self) -> None:
         steps = set(zip(self.path, self.path[1:], strict=False))
-        p, i, c, v = State
+        p, i, c, v = TodoState
         assert steps <= {(p, i), (i, c), (c, c), (c, i), (c, v)}
-        assert (self.todo.state is State.VERIFIED) == (self.todo.by != "")
-        assert self.why[-1:] != ["claim"] or self.todo.state is State.CLAIMED
+        assert (self.todo.state is TodoState.VERIFIED) == (self.todo.by != "")
+        assert self.why[-1:] != ["claim"] or self.todo.state is TodoState.CLAIMED
         assert len(self.todo.claims) == min(self.claims, KEPT)
 
 
@@ -164,7 +164,7 @@ def test_evidence_that_only_looks_other_is_the_same() -> None:
 def test_what_is_remembered_of_old_claims_is_bounded() -> None:
     todo: Any = standing("claimed")
     for turn in range(600):
-        todo = done(judge(todo, [result(Verdict.FAILED)]))
+        todo = done(judge(todo, [result(CriterionVerdict.FAILED)]))
         todo = done(claim(todo, LONG, [Evidence("note", f"run {turn}")]))
     assert len(todo.claims) == KEPT
     assert len(str(todo.body)) < 12_000

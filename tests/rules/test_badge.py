@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from mcp_server.cli.badge import COLOURS
-from mcp_server.model.posture import ModelMode, Posture, Profile, RunControl, Scope, WorkMode, word_of
+from mcp_server.model.posture import ChangeScope, ModelMode, Posture, Profile, RunControl, WorkMode, word_of
 from mcp_server.policy.badge import CODES, badge, title
 from mcp_server.policy.phrases import Unclear, phrase
 
@@ -74,7 +74,7 @@ def test_the_colours_are_those_of_the_table() -> None:
 def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str], scope: str) -> None:
     meant = phrase(typed.split(), axis)
     assert {name: word_of(value) for name, value in meant.axes.items()} == axes
-    assert meant.scope is Scope(scope)
+    assert meant.scope is ChangeScope(scope)
 
 
 @pytest.mark.parametrize(

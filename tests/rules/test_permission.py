@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.phases import REACHABLE, Phase, step_of
-from mcp_server.model.policy import Budget, Call, Decision, Kind, Policy, Rules, Spent, Verdict
+from mcp_server.model.policy import Budget, BudgetUse, Call, Decision, Policy, RuleKind, Rules, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import ACTING, Demand, Tool
@@ -58,7 +58,7 @@ def answer(case: Mapping[str, Any]) -> Decision:
         name,
         arguments,
         case.get("approved", False),
-        Spent(**case.get("spent", {})),
+        BudgetUse(**case.get("spent", {})),
         case.get("within"),
         case.get("led"),
     )
@@ -219,7 +219,7 @@ RULES = st.sampled_from(
 WRITTEN = st.dictionaries(
     st.sampled_from(["block", "deny", "ask", "allow"]), st.lists(RULES, max_size=2, unique=True), max_size=3
 )
-CALLS = st.builds(Call, NAMES, st.none() | ARGUMENTS, st.booleans(), st.builds(Spent, st.integers(0, 9)))
+CALLS = st.builds(Call, NAMES, st.none() | ARGUMENTS, st.booleans(), st.builds(BudgetUse, st.integers(0, 9)))
 WIDTH = {Verdict.DENY: 0, Verdict.ASK: 1, Verdict.ALLOW: 2}
 
 
@@ -268,7 +268,7 @@ def test_an_allow_rule_lifts_questions_only_and_an_approval_no_refusal(
     if with_rules is None:
         return
     tool = tools()[call.tool]
-    without = replace(with_rules, rules=Rules(tuple(r for r in with_rules.rules.every if r.kind is not Kind.ALLOW)))
+    without = replace(with_rules, rules=Rules(tuple(r for r in with_rules.rules.every if r.kind is not RuleKind.ALLOW)))
     first, second = (decide(tool, call, session, posture, one) for one in (without, with_rules))
     assert (first.verdict is Verdict.DENY) == (second.verdict is Verdict.DENY)
     approved = decide(tool, replace(call, approved=True), session, posture, with_rules)

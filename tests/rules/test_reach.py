@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.tools import Subject
+from mcp_server.model.tools import RuleSubject
 from mcp_server.policy.leading import words_of
 from mcp_server.policy.rule_reach import DEEPEST, never
 from mcp_server.policy.rule_syntax import parse
@@ -49,18 +49,18 @@ def test_below_some_depth_anything_is_possible(depth: int, known: bool, wrap: An
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
-        (["src/Deep/a.py"], Subject.PATH, {"src", "deep", "a.py"}),
-        (["a/b", "c"], Subject.PATH, {"a", "b", "c"}),
-        (["a\0b"], Subject.PATH, None),
-        ([7], Subject.PATH, None),
-        (["git push; LS"], Subject.COMMAND, {"git", "ls"}),
-        (["/usr/local/bin/git push"], Subject.COMMAND, {"git"}),
-        (["$X push"], Subject.COMMAND, None),
-        (["ls", "pwd"], Subject.COMMAND, {"ls", "pwd"}),
-        (["echo 'a"], Subject.COMMAND, None),
-        (["a text"], Subject.TEXT, None),
-        ([], Subject.PATH, set[str]()),
+        (["src/Deep/a.py"], RuleSubject.PATH, {"src", "deep", "a.py"}),
+        (["a/b", "c"], RuleSubject.PATH, {"a", "b", "c"}),
+        (["a\0b"], RuleSubject.PATH, None),
+        ([7], RuleSubject.PATH, None),
+        (["git push; LS"], RuleSubject.COMMAND, {"git", "ls"}),
+        (["/usr/local/bin/git push"], RuleSubject.COMMAND, {"git"}),
+        (["$X push"], RuleSubject.COMMAND, None),
+        (["ls", "pwd"], RuleSubject.COMMAND, {"ls", "pwd"}),
+        (["echo 'a"], RuleSubject.COMMAND, None),
+        (["a text"], RuleSubject.TEXT, None),
+        ([], RuleSubject.PATH, set[str]()),
     ],
 )
-def test_the_words_a_call_holds(values: list[object], kind: Subject, words: set[str] | None) -> None:
+def test_the_words_a_call_holds(values: list[object], kind: RuleSubject, words: set[str] | None) -> None:
     assert words_of(values, kind) == words

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.menus import Menus
 from mcp_server.policy import router
-from mcp_server.policy.router import Choice, Confidence, Hit, Miss, confidence, route
+from mcp_server.policy.router import Confidence, NoRoute, Route, RouteChoice, confidence, route
 from tests.rules.world import menus, mode, spoken
 from tests.rules.world import table as read
 
@@ -18,13 +18,13 @@ from tests.rules.world import table as read
 def test_reviewed_cases(case: Mapping[str, Any]) -> None:
     got = route(case["says"], menus())
     if "offers" in case:
-        assert isinstance(got, Choice), got
+        assert isinstance(got, RouteChoice), got
         assert [number for number, _ in got.candidates] == case["offers"]
         assert got.note == case["note"]
     elif case["enters"] is None:
-        assert got == Miss(), got
+        assert got == NoRoute(), got
     else:
-        assert got == Hit(case["enters"], Confidence(case["sure"]))
+        assert got == Route(case["enters"], Confidence(case["sure"]))
 
 
 def made(**modes: Mapping[str, Any]) -> Menus:
@@ -34,23 +34,23 @@ def made(**modes: Mapping[str, Any]) -> Menus:
 def test_two_modes_with_the_same_trigger_are_both_offered() -> None:
     twins = made(one={"triggers": ["Build"]}, two={"triggers": ["build"]}, three={"title": "Building"})
     got = route("BUILD", twins)
-    assert got == Choice(((1, "ONEONE (`one`)"), (2, "TWOTWO (`two`)")), "several modes have that name")
+    assert got == RouteChoice(((1, "ONEONE (`one`)"), (2, "TWOTWO (`two`)")), "several modes have that name")
 
 
 def test_a_name_wins_over_a_trigger_of_the_same_text() -> None:
-    assert route("one", made(two={"triggers": ["one"]}, one={})) == Hit("one", Confidence.EXACT)
+    assert route("one", made(two={"triggers": ["one"]}, one={})) == Route("one", Confidence.EXACT)
 
 
 def test_the_number_is_answered_before_a_name_that_looks_like_one() -> None:
-    assert route("2", made(one={"triggers": ["2"]}, two={})) == Hit("two", Confidence.EXACT)
+    assert route("2", made(one={"triggers": ["2"]}, two={})) == Route("two", Confidence.EXACT)
 
 
 def test_offered_numbers_are_those_of_the_menu_so_answering_with_one_enters_it() -> None:
     got = route("tion", menus())
-    assert isinstance(got, Choice)
+    assert isinstance(got, RouteChoice)
     for number, label in got.candidates:
         hit = route(str(number), menus())
-        assert isinstance(hit, Hit)
+        assert isinstance(hit, Route)
         assert f"`{hit.mode}`" in label
 
 
@@ -69,19 +69,19 @@ def test_similar_means_within_the_published_distance(
 ) -> None:
     monkeypatch.setattr(router, "SIMILAR", similar)
     pair = made(one={"when": "for apples"}, two={"when": "for applesauce"})
-    assert isinstance(route("apples", pair), Choice) is offered
+    assert isinstance(route("apples", pair), RouteChoice) is offered
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(54, True), (55, True), (56, False)])
 def test_the_threshold_is_reached_by_equal_points(threshold: int, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "THRESHOLD", threshold)
-    assert isinstance(route("app", made(one={"when": "for apples"})), Hit) is found
+    assert isinstance(route("app", made(one={"when": "for apples"})), Route) is found
 
 
 def test_nothing_below_the_threshold_is_offered_beside_what_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "SIMILAR", 100)
     pair = made(one={"when": "for apples"}, two={"when": "for pineapples"})
-    assert route("apples", pair) == Hit("one", Confidence.LOW)
+    assert route("apples", pair) == Route("one", Confidence.LOW)
 
 
 def test_the_published_numbers() -> None:
@@ -103,7 +103,7 @@ From 150 points the match counts as high, from 100 as medium, below as low confi
 
 
 def test_without_modes_nothing_answers() -> None:
-    assert [route(text, Menus(())) for text in ("1", "git", "")] == [Miss()] * 3
+    assert [route(text, Menus(())) for text in ("1", "git", "")] == [NoRoute()] * 3
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -111,8 +111,10 @@ def test_without_modes_nothing_answers() -> None:
 def test_any_text_gets_one_and_the_same_answer(text: str) -> None:
     got = route(text, menus())
     assert got == route(text, menus())
-    assert isinstance(got, Miss) or (isinstance(got, Hit) and menus().get(got.mode)) or isinstance(got, Choice)
+    assert (
+        isinstance(got, NoRoute) or (isinstance(got, Route) and menus().get(got.mode)) or isinstance(got, RouteChoice)
+    )
 
 
 def test_a_number_of_a_million_digits_is_out_of_range_at_once() -> None:
-    assert isinstance(route("9" * 1_000_000, menus()), Choice)
+    assert isinstance(route("9" * 1_000_000, menus()), RouteChoice)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.policy import Call, Decision, Policy, Shelter, Verdict
+from mcp_server.model.policy import Call, Decision, Policy, SandboxState, Verdict
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
@@ -14,13 +14,13 @@ from mcp_server.policy.visibility import visible
 from tests.rules import world
 
 
-def policy(shelter: Shelter) -> Policy:
+def policy(shelter: SandboxState) -> Policy:
     made = world.policy()
     tools = {**made.tools, "bash": replace(made.tools["bash"], shut_in=True)}
     return replace(made, tools=tools, shelter=lambda: shelter)
 
 
-def answer(shelter: Shelter, profile: Profile, command: str = "ls") -> Decision:
+def answer(shelter: SandboxState, profile: Profile, command: str = "ls") -> Decision:
     made, session = policy(shelter), Session("s", "me", mode="swe")
     return decide(made.tools["bash"], Call("bash", {"command": command}), session, Posture(profile=profile), made)
 
@@ -28,16 +28,16 @@ def answer(shelter: Shelter, profile: Profile, command: str = "ls") -> Decision:
 @pytest.mark.parametrize(
     ("shelter", "profile", "command", "verdict"),
     [
-        (Shelter.THERE, Profile.NORMAL, "ls", Verdict.ALLOW),
-        (Shelter.MISSING, Profile.NORMAL, "ls", Verdict.DENY),
-        (Shelter.MISSING, Profile.TRUSTED, "ls", Verdict.ALLOW),
-        (Shelter.MISSING, Profile.TRUSTED, "curl x", Verdict.DENY),
-        (Shelter.MISSING, Profile.UNRESTRICTED, "curl x", Verdict.ALLOW),
-        (Shelter.REFUSED, Profile.UNRESTRICTED, "ls", Verdict.DENY),
+        (SandboxState.THERE, Profile.NORMAL, "ls", Verdict.ALLOW),
+        (SandboxState.MISSING, Profile.NORMAL, "ls", Verdict.DENY),
+        (SandboxState.MISSING, Profile.TRUSTED, "ls", Verdict.ALLOW),
+        (SandboxState.MISSING, Profile.TRUSTED, "curl x", Verdict.DENY),
+        (SandboxState.MISSING, Profile.UNRESTRICTED, "curl x", Verdict.ALLOW),
+        (SandboxState.REFUSED, Profile.UNRESTRICTED, "ls", Verdict.DENY),
     ],
 )
 def test_without_a_sandbox_it_asks_for_one_profile_more(
-    shelter: Shelter, profile: Profile, command: str, verdict: Verdict
+    shelter: SandboxState, profile: Profile, command: str, verdict: Verdict
 ) -> None:
     found = answer(shelter, profile, command)
     assert found.verdict is verdict
@@ -49,13 +49,13 @@ def test_without_a_sandbox_it_asks_for_one_profile_more(
 @pytest.mark.parametrize(
     ("shelter", "profile", "seen"),
     [
-        (Shelter.THERE, Profile.NORMAL, True),
-        (Shelter.MISSING, Profile.NORMAL, False),
-        (Shelter.MISSING, Profile.TRUSTED, True),
-        (Shelter.REFUSED, Profile.UNRESTRICTED, False),
+        (SandboxState.THERE, Profile.NORMAL, True),
+        (SandboxState.MISSING, Profile.NORMAL, False),
+        (SandboxState.MISSING, Profile.TRUSTED, True),
+        (SandboxState.REFUSED, Profile.UNRESTRICTED, False),
     ],
 )
-def test_what_would_be_refused_is_hidden(shelter: Shelter, profile: Profile, seen: bool) -> None:
+def test_what_would_be_refused_is_hidden(shelter: SandboxState, profile: Profile, seen: bool) -> None:
     made = policy(shelter)
     assert ("bash" in visible(Session("s", "me", mode="swe"), Posture(profile=profile), made)) is seen
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.config.load import Law, law
+from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import CARRIERS, META_TOOLS
-from mcp_server.model.policy import Budget, Call, Policy, Spent, Verdict
+from mcp_server.model.policy import Budget, BudgetUse, Call, Policy, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import READING, Effect, Tool
 from mcp_server.policy.decision import decide
-from mcp_server.policy.stages import FINAL, Duty, reasons, stage_after, stage_now, stage_policy
+from mcp_server.policy.stages import FINAL, StageDuty, reasons, stage_after, stage_now, stage_policy
 from mcp_server.policy.visibility import visible
 from mcp_server.settings import read
 from tests.rules.world import EFFECTS, example, policy, tools
@@ -49,7 +49,7 @@ def test_the_stages_policy(stage: Stage | None, ai: str, reasoning: bool, effect
     wanted: Mapping[str, frozenset[Effect]] = {"reading": READING, "all": frozenset(Effect), "none": frozenset()}
     assert got.effects == wanted[effects]
     assert got.duty == duty
-    assert (got.duty is not Duty.NONE) == any("reasoning" in key for key in got.prompts)
+    assert (got.duty is not StageDuty.NONE) == any("reasoning" in key for key in got.prompts)
 
 
 def test_no_stage_of_chat_ever_changes_anything() -> None:
@@ -166,7 +166,7 @@ def test_what_a_pause_is_about() -> None:
 
 def test_a_spent_budget_leaves_the_way_out() -> None:
     house = policy(budget=Budget(calls=1))
-    call = Call("Read", example("Read"), spent=Spent(calls=1))
+    call = Call("Read", example("Read"), spent=BudgetUse(calls=1))
     got = decide(tools()["Read"], call, Session("s", "p", "swe"), Posture(), house)
     assert got.code is Code.BUDGET_SPENT
     assert "complete" in got.way_out
@@ -177,9 +177,9 @@ def test_a_spent_budget_leaves_the_way_out() -> None:
 
 
 @pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Law:
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
     found = law(read({"workspace": str(tmp_path_factory.mktemp("work"))}, {}), bare=True)
-    assert isinstance(found, Law)
+    assert isinstance(found, Configuration)
     return found
 
 
@@ -197,7 +197,7 @@ def plain_value(schema: Mapping[str, object]) -> object:
 
 
 @pytest.mark.heavy
-def test_every_registered_tool_is_decided_everywhere(shipped: Law) -> None:
+def test_every_registered_tool_is_decided_everywhere(shipped: Configuration) -> None:
     """Each tool in its mode: 4 profiles, 6 stages, 6 work modes, chat and agent, with and without reasoning, paused and
     not: hidden exactly where its plainest call is refused, and the six always there."""
     house, count = shipped.policy, 0

@@ -11,20 +11,30 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.posture import AXES, Change, Choice, Door, Profile, Scope, Value, WorkMode, word_of
+from mcp_server.model.posture import (
+    AXES,
+    ChangeScope,
+    ChangeSource,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    Value,
+    WorkMode,
+    word_of,
+)
 from mcp_server.policy import posture
 from mcp_server.policy.phrases import NAMES, axis_named, valued
-from mcp_server.policy.posture import LIVES_NS, Turn, Work
+from mcp_server.policy.posture import LIVES_NS, PostureStep, ProcessWork
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
 _numbers = count(1)
 
 
-def after(choice: Choice, turns: Sequence[Turn]) -> Choice:
+def after(choice: PostureChoice, turns: Sequence[PostureStep]) -> PostureChoice:
     return turns[-1].after if turns else choice
 
 
-def happens(choice: Choice, line: str) -> Choice:
+def happens(choice: PostureChoice, line: str) -> PostureChoice:
     """One line of a case."""
     words = line.split()
     match words:
@@ -41,25 +51,29 @@ def happens(choice: Choice, line: str) -> Choice:
         case ["confirm"]:
             ids = [one.id for one in choice.waiting if one.unconfirmed]
             found = posture.confirmable(choice, ids[0] if ids else "", 0)
-            return after(choice, posture.asked(choice, replace(found, unconfirmed=False), Work())) if found else choice
+            return (
+                after(choice, posture.asked(choice, replace(found, unconfirmed=False), ProcessWork()))
+                if found
+                else choice
+            )
         case _:
             raise AssertionError(line)
 
 
-def wish(words: list[str]) -> tuple[Change, Work]:
+def wish(words: list[str]) -> tuple[PostureChange, ProcessWork]:
     axis = axis_named(words[0])
-    scope = next((Scope(word) for word in words if word in list(Scope)), Scope.NOW)
+    scope = next((ChangeScope(word) for word in words if word in list(ChangeScope)), ChangeScope.NOW)
     calls = tuple((int(word), "p") for word in words if word.isdigit())
     session = words[words.index("of") + 1] if "of" in words else ""
-    change = Change(
+    change = PostureChange(
         f"c{next(_numbers)}", {axis: valued(axis, words[1])}, scope, session=session, unconfirmed="unconfirmed" in words
     )
-    return replace(change, unconfirmed="unconfirmed" in words), Work(calls, "unit" in words)
+    return replace(change, unconfirmed="unconfirmed" in words), ProcessWork(calls, "unit" in words)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_what_becomes_of_it(case: dict[str, Any]) -> None:
-    choice = Choice()
+    choice = PostureChoice()
     for line in case["does"]:
         choice = happens(choice, line)
     assert {axis: word_of(value) for axis, value in choice.axes.items()} == case["chosen"]
@@ -76,14 +90,14 @@ SAMPLES: list[dict[str, Value]] = [
 AXES_ASKED = st.sampled_from(SAMPLES)
 
 
-def asking(axes: dict[str, Value], scope: Scope, session: str, unconfirmed: bool) -> Change:
-    return Change(f"c{next(_numbers)}", axes, scope, session=session, unconfirmed=unconfirmed)
+def asking(axes: dict[str, Value], scope: ChangeScope, session: str, unconfirmed: bool) -> PostureChange:
+    return PostureChange(f"c{next(_numbers)}", axes, scope, session=session, unconfirmed=unconfirmed)
 
 
 CHANGES = st.builds(
     asking,
     AXES_ASKED,
-    st.sampled_from(Scope),
+    st.sampled_from(ChangeScope),
     st.sampled_from(["", "s1", "s2"]),
     st.booleans(),
 )
@@ -94,10 +108,10 @@ ENDINGS = st.one_of(
 EVENTS = st.one_of(st.tuples(st.just("ask"), CHANGES, st.booleans()), ENDINGS)
 
 
-def stepped(choice: Choice, event: tuple[Any, ...]) -> list[Turn]:
+def stepped(choice: PostureChoice, event: tuple[Any, ...]) -> list[PostureStep]:
     kind, what, flag = event
     if kind == "ask":
-        return posture.asked(choice, what, Work(((1, "p"), (2, "p")) if flag else (), flag))
+        return posture.asked(choice, what, ProcessWork(((1, "p"), (2, "p")) if flag else (), flag))
     if kind == "unit":
         return posture.unit_over(choice, what, flag)
     return posture.calls_over(choice, lambda seq, _process: seq == what)
@@ -106,7 +120,7 @@ def stepped(choice: Choice, event: tuple[Any, ...]) -> list[Turn]:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(EVENTS, max_size=12))
 def test_only_what_was_asked_for_ever_holds_and_each_axis_waits_once(events: list[tuple[Any, ...]]) -> None:
-    choice, asked = Choice(), {axis: {None} for axis in AXES}
+    choice, asked = PostureChoice(), {axis: {None} for axis in AXES}
     for event in events:
         if event[0] == "ask":
             for axis, value in event[1].axes.items():
@@ -129,10 +143,10 @@ def test_only_what_was_asked_for_ever_holds_and_each_axis_waits_once(events: lis
 def test_nothing_raises_the_profile_over_a_newer_word(
     before: list[tuple[Any, ...]], word: Profile, later: list[tuple[Any, ...]]
 ) -> None:
-    choice = Choice()
+    choice = PostureChoice()
     for event in before:
         choice = after(choice, stepped(choice, event))
-    choice = after(choice, posture.asked(choice, Change("last", {"profile": word}), Work()))
+    choice = after(choice, posture.asked(choice, PostureChange("last", {"profile": word}), ProcessWork()))
     for event in later:
         choice = after(choice, stepped(choice, event))
         held = choice.axes["profile"]
@@ -143,7 +157,7 @@ def test_nothing_raises_the_profile_over_a_newer_word(
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(EVENTS, max_size=10))
 def test_a_trial_is_over_with_the_unit(events: list[tuple[Any, ...]]) -> None:
-    choice = Choice()
+    choice = PostureChoice()
     for event in events:
         choice = after(choice, stepped(choice, event))
     running = {trial.change.id for trial in choice.trials}
@@ -153,21 +167,21 @@ def test_a_trial_is_over_with_the_unit(events: list[tuple[Any, ...]]) -> None:
 
 
 def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
-    for door, lasts in ((Door.PROMPT, False), (Door.DOCTOR, True)):
-        change = Change("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
-        choice = Choice(waiting=(change,))
+    for door, lasts in ((ChangeSource.PROMPT, False), (ChangeSource.DOCTOR, True)):
+        change = PostureChange("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
+        choice = PostureChoice(waiting=(change,))
         assert posture.confirmable(choice, "c", LIVES_NS) is not None
         assert (posture.confirmable(choice, "c", LIVES_NS + 2) is not None) is lasts
         assert posture.confirmable(choice, "d", 1) is None
 
 
 def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
-    word = Change("a", {"work_mode": WorkMode.PLAN}, Scope.NEXT_MILESTONE)
-    doctors = Change("b", {"work_mode": WorkMode.REPAIR}, door=Door.DOCTOR, unconfirmed=True)
-    choice = Choice(waiting=(word, doctors))
+    word = PostureChange("a", {"work_mode": WorkMode.PLAN}, ChangeScope.NEXT_MILESTONE)
+    doctors = PostureChange("b", {"work_mode": WorkMode.REPAIR}, door=ChangeSource.DOCTOR, unconfirmed=True)
+    choice = PostureChoice(waiting=(word, doctors))
     for id in ("c", "d"):
-        wish = Change(id, {"work_mode": WorkMode.BUILD}, door=Door.PROMPT, unconfirmed=True)
-        choice = after(choice, posture.asked(choice, wish, Work()))
+        wish = PostureChange(id, {"work_mode": WorkMode.BUILD}, door=ChangeSource.PROMPT, unconfirmed=True)
+        choice = after(choice, posture.asked(choice, wish, ProcessWork()))
         assert choice.waiting == (word, doctors, wish)
     confirmed = replace(choice.waiting[-1], unconfirmed=False)
-    assert after(choice, posture.asked(choice, confirmed, Work())).waiting == ()
+    assert after(choice, posture.asked(choice, confirmed, ProcessWork())).waiting == ()

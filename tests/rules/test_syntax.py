@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.policy import Kind, Rules, RuleText
+from mcp_server.model.policy import RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile
-from mcp_server.model.tools import Subject, Tool
+from mcp_server.model.tools import RuleSubject, Tool
 from mcp_server.policy import rule_match
 from mcp_server.policy.globs import Impossible, lexical, paths, texts
 from mcp_server.policy.rule_match import condition, words
-from mcp_server.policy.rule_syntax import Malformed, Op, Predicate, Written, parse
-from mcp_server.policy.rules import Fault, compile_rules
+from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse
+from mcp_server.policy.rules import RuleFault, compile_rules
 from mcp_server.policy.shell_reader import read
 from tests.rules.world import spoken, table, tools
 from tests.rules.world import texts as listed
@@ -47,7 +47,7 @@ def known() -> dict[str, Tool]:
 
 
 def compiled(kind: str, text: str) -> Rules:
-    rules = compile_rules([RuleText(Kind(kind), text, "rules.yaml:1")], known(), roots=("/work",))
+    rules = compile_rules([RuleText(RuleKind(kind), text, "rules.yaml:1")], known(), roots=("/work",))
     assert isinstance(rules, Rules), rules
     return rules
 
@@ -55,8 +55,10 @@ def compiled(kind: str, text: str) -> Rules:
 def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
     tool = known()[name]
     arguments: Any = {tool.subject[0]: call} if isinstance(call, str) and tool.subject else call
-    every = [rule for rule in rules.for_tool(name, Kind(kind)) if rule.applies is None or rule.applies(tool, arguments)]
-    found = rules.for_call(name, Kind(kind), words(tool, arguments))
+    every = [
+        rule for rule in rules.for_tool(name, RuleKind(kind)) if rule.applies is None or rule.applies(tool, arguments)
+    ]
+    found = rules.for_call(name, RuleKind(kind), words(tool, arguments))
     assert set(every) <= set(found), "a rule that applies is not found by its word"
     return bool(every)
 
@@ -130,7 +132,7 @@ def test_a_rule_about_tools_of_several_kinds_is_found_by_no_word() -> None:
 
 def test_examples_are_checked() -> None:
     right = RuleText(
-        Kind.DENY,
+        RuleKind.DENY,
         "bash(git push:*)",
         "r:1",
         match=("git push x", {"command": "sudo git push"}),
@@ -138,35 +140,37 @@ def test_examples_are_checked() -> None:
     )
     assert isinstance(compile_rules([right], known()), Rules)
     wrong = RuleText(
-        Kind.DENY, "bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push")
+        RuleKind.DENY, "bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push")
     )
     assert compile_rules([wrong], known()) == (
-        Fault("r:2", "deny rule `bash(git push:*)`: its example `git pull` does not match."),
-        Fault("r:2", "deny rule `bash(git push:*)`: its example `{'command': 'git push'}` matches, and should not."),
-        Fault("r:2", "deny rule `bash(git push:*)`: its example `git push` matches, and should not."),
+        RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git pull` does not match."),
+        RuleFault(
+            "r:2", "deny rule `bash(git push:*)`: its example `{'command': 'git push'}` matches, and should not."
+        ),
+        RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git push` matches, and should not."),
     )
-    names = RuleText(Kind.DENY, "git_*", "r:3", match=("git_log", {}), not_match=("Read",))
+    names = RuleText(RuleKind.DENY, "git_*", "r:3", match=("git_log", {}), not_match=("Read",))
     assert isinstance(compile_rules([names], known()), Rules)
     assert compile_rules([replace(names, match=("Read",))], known()) != ()
 
 
 def test_what_a_text_is_taken_apart_into() -> None:
-    assert parse("server:tool(a.b-c gt -1.5 and d in ['x\\'y', \"\\u00e9\", 2])") == Written(
+    assert parse("server:tool(a.b-c gt -1.5 and d in ['x\\'y', \"\\u00e9\", 2])") == ParsedRule(
         "server:tool",
         None,
-        (Predicate(("a", "b-c"), Op.GT, -1.5), Predicate(("d",), Op.IN, ["x'y", "é", 2])),
+        (Predicate(("a", "b-c"), PredicateOperator.GT, -1.5), Predicate(("d",), PredicateOperator.IN, ["x'y", "é", 2])),
     )
-    assert parse("bash('a eq b')") == Written("bash", "a eq b")
-    assert parse("bash(echo (a))") == Written("bash", "echo (a)")
-    assert parse('bash("a\nb")') == Written("bash", "a\nb")
-    assert parse("mcp__s__t__u") == Written("s:t__u")
+    assert parse("bash('a eq b')") == ParsedRule("bash", "a eq b")
+    assert parse("bash(echo (a))") == ParsedRule("bash", "echo (a)")
+    assert parse('bash("a\nb")') == ParsedRule("bash", "a\nb")
+    assert parse("mcp__s__t__u") == ParsedRule("s:t__u")
 
 
 def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_match, "REGEX_SECONDS", 0.000001)
     text = {"command": "a" * 5_000}
     for cautious in (True, False):
-        holds = condition(parse("bash(command regex '(a|aa)+$x')"), cautious, [Subject.COMMAND])
+        holds = condition(parse("bash(command regex '(a|aa)+$x')"), cautious, [RuleSubject.COMMAND])
         assert holds
         assert holds(tools()["bash"], text) is cautious
 
@@ -174,7 +178,7 @@ def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: p
 def test_what_is_too_long_to_be_read_matches_where_a_rule_narrows() -> None:
     for text in ("bash(git push:*)", "bash(command glob 'git*')"):
         for cautious in (True, False):
-            holds = condition(parse(text), cautious, [Subject.COMMAND])
+            holds = condition(parse(text), cautious, [RuleSubject.COMMAND])
             assert holds
             assert holds(tools()["bash"], {"command": "a" * 70_000}) is cautious
             assert holds(tools()["bash"], {"command": "echo " + "$(" * 20 + ")" * 20}) is (cautious and "push" in text)
@@ -201,7 +205,9 @@ def test_lexical_paths() -> None:
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.text(alphabet="ab(){}[]*?:. /\"'\\,-~!\n eqgtinandexists01", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
-    got = compile_rules([RuleText(Kind.DENY, f"bash({text})", "r:1"), RuleText(Kind.ALLOW, text, "r:2")], known())
+    got = compile_rules(
+        [RuleText(RuleKind.DENY, f"bash({text})", "r:1"), RuleText(RuleKind.ALLOW, text, "r:2")], known()
+    )
     assert isinstance(got, Rules) or all(fault.message for fault in got)
 
 
@@ -210,7 +216,7 @@ def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
 def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix: str) -> None:
     """The careful reading sees whatever the literal one sees, so that the same words deny more than they allow."""
     literal, careful = (
-        condition(parse(f"bash({prefix}:*)"), cautious, [Subject.COMMAND]) for cautious in (False, True)
+        condition(parse(f"bash({prefix}:*)"), cautious, [RuleSubject.COMMAND]) for cautious in (False, True)
     )
     assert literal
     assert careful
@@ -236,11 +242,11 @@ def test_a_path_that_is_allowed_by_a_pattern_is_denied_by_it(pattern: str, path:
     st.sampled_from(["deny", "allow"]),
 )
 def test_a_rule_that_applies_is_found_by_its_word(name: str, specifier: str, text: str, kind: str) -> None:
-    rules = compile_rules([RuleText(Kind(kind), f"{name}({specifier})", "r:1")], known(), roots=("/a",))
+    rules = compile_rules([RuleText(RuleKind(kind), f"{name}({specifier})", "r:1")], known(), roots=("/a",))
     if isinstance(rules, Rules):
         speaks(rules, kind, name, {"files": ["b", text]} if name == "git_add" else text)
 
 
 def test_malformed_text_says_where() -> None:
-    with pytest.raises(Malformed, match="`now` is left over"):
+    with pytest.raises(MalformedRule, match="`now` is left over"):
         parse("bash(timeout gt 1 now)")

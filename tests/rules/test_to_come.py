@@ -1,18 +1,27 @@
 """Is what will happen by itself, or upon a yes, said in words a person reads?"""
 
-from mcp_server.model.posture import Change, Choice, Posture, Profile, Scope, Trial, Value, WorkMode
+from mcp_server.model.posture import (
+    ChangeScope,
+    Posture,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    TemporaryChange,
+    Value,
+    WorkMode,
+)
 from mcp_server.policy.badge import every_axis, to_come
 
 
 def test_what_is_still_to_come_is_said_in_words() -> None:
     plan: dict[str, Value] = {"profile": Profile.NORMAL, "work_mode": WorkMode.PLAN}
     waiting = (
-        Change("c1", plan, Scope.AFTER_CURRENT_TOOL, calls=((7, "p"), (9, "p"))),
-        Change("c2", {"reasoning": True}, Scope.NEXT_MILESTONE, session="s1"),
-        Change("c3", {"profile": Profile.TRUSTED}, Scope.NOW, session="s1", unconfirmed=True),
+        PostureChange("c1", plan, ChangeScope.AFTER_CURRENT_TOOL, calls=((7, "p"), (9, "p"))),
+        PostureChange("c2", {"reasoning": True}, ChangeScope.NEXT_MILESTONE, session="s1"),
+        PostureChange("c3", {"profile": Profile.TRUSTED}, ChangeScope.NOW, session="s1", unconfirmed=True),
     )
-    tried = Change("c4", {"profile": Profile.RESTRICTED}, Scope.FOR_NEXT_UNIT, session="s2")
-    choice = Choice(waiting=waiting, trials=(Trial(tried, {"profile": Profile.NORMAL}),))
+    tried = PostureChange("c4", {"profile": Profile.RESTRICTED}, ChangeScope.FOR_NEXT_UNIT, session="s2")
+    choice = PostureChoice(waiting=waiting, trials=(TemporaryChange(tried, {"profile": Profile.NORMAL}),))
     assert to_come(choice) == [
         (tried, "back to profile normal when the unit ends of session s2"),
         (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),

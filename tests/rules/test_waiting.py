@@ -2,13 +2,15 @@
 
 import pytest
 
-from mcp_server.model.approvals import Answer, Approval, Wanted
+from mcp_server.model.approvals import Approval, ApprovalAnswer, ApprovedCall
 from mcp_server.model.posture import Profile, RunControl
 from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tools import Effect
 from mcp_server.policy.pending import DAY_NS, HOUR_NS, MINUTE_NS, MOST, in_words, paused, since, unanswered
 
-WANTED = Wanted("me", "s1", "r1", 3, None, 0, "fs_delete", Effect.DESTROY_LOCAL, Profile.TRUSTED, "", lasting=False)
+WANTED = ApprovedCall(
+    "me", "s1", "r1", 3, None, 0, "fs_delete", Effect.DESTROY_LOCAL, Profile.TRUSTED, "", lasting=False
+)
 
 
 @pytest.mark.parametrize(
@@ -43,17 +45,17 @@ def test_a_finished_unit_pauses_assisted_alone() -> None:
 @pytest.mark.parametrize(
     ("now", "answer", "used", "waits"),
     [
-        (10, Answer.OPEN, 0, True),
-        (19, Answer.OPEN, 0, True),
-        (20, Answer.OPEN, 0, False),
-        (9, Answer.OPEN, 0, False),
-        (10, Answer.YES, 0, False),
-        (10, Answer.YES, 1, False),
-        (10, Answer.NO, 0, False),
-        (10, Answer.CLOSED, 0, False),
+        (10, ApprovalAnswer.OPEN, 0, True),
+        (19, ApprovalAnswer.OPEN, 0, True),
+        (20, ApprovalAnswer.OPEN, 0, False),
+        (9, ApprovalAnswer.OPEN, 0, False),
+        (10, ApprovalAnswer.YES, 0, False),
+        (10, ApprovalAnswer.YES, 1, False),
+        (10, ApprovalAnswer.NO, 0, False),
+        (10, ApprovalAnswer.CLOSED, 0, False),
     ],
 )
-def test_only_what_can_still_be_answered_waits(now: int, answer: Answer, used: int, waits: bool) -> None:
+def test_only_what_can_still_be_answered_waits(now: int, answer: ApprovalAnswer, used: int, waits: bool) -> None:
     one = Approval("k7f392qa", WANTED, "may it?", 10, 20, answer, used=used)
     assert (unanswered([one], now) == [one]) is waits
 

@@ -7,13 +7,13 @@ import pytest
 from mcp_server.model.posture import (
     AXES,
     AiMode,
-    Change,
-    Choice,
+    ChangeScope,
     ModelMode,
     Posture,
+    PostureChange,
+    PostureChoice,
     Profile,
     RunControl,
-    Scope,
     WorkMode,
     words_of,
 )
@@ -69,15 +69,15 @@ def test_the_narrower_of_two_is_taken_axis_by_axis() -> None:
 @pytest.mark.parametrize(
     ("wish", "scope", "off"),
     [
-        (WorkMode.PLAN, Scope.NOW, False),
-        (WorkMode.PLAN, Scope.NEXT_MILESTONE, True),
-        (WorkMode.PLAN, Scope.FOR_NEXT_UNIT, True),
-        (WorkMode.REVIEW, Scope.AFTER_CURRENT_UNIT, False),
+        (WorkMode.PLAN, ChangeScope.NOW, False),
+        (WorkMode.PLAN, ChangeScope.NEXT_MILESTONE, True),
+        (WorkMode.PLAN, ChangeScope.FOR_NEXT_UNIT, True),
+        (WorkMode.REVIEW, ChangeScope.AFTER_CURRENT_UNIT, False),
     ],
 )
-def test_what_is_to_be_narrowed_is_not_put_off(wish: WorkMode, scope: Scope, off: bool) -> None:
-    coming = Change("a", {"work_mode": WorkMode.PLAN}, Scope.AFTER_CURRENT_UNIT)
-    change = Change("b", {"work_mode": wish}, scope)
-    assert puts_off(Choice(waiting=(coming,)), Posture(), change) is off
-    assert not puts_off(Choice(waiting=(replace(coming, unconfirmed=True),)), Posture(), change)
-    assert not puts_off(Choice(waiting=(coming,)), Posture(WorkMode.PLAN), change), "it would take nothing away"
+def test_what_is_to_be_narrowed_is_not_put_off(wish: WorkMode, scope: ChangeScope, off: bool) -> None:
+    coming = PostureChange("a", {"work_mode": WorkMode.PLAN}, ChangeScope.AFTER_CURRENT_UNIT)
+    change = PostureChange("b", {"work_mode": wish}, scope)
+    assert puts_off(PostureChoice(waiting=(coming,)), Posture(), change) is off
+    assert not puts_off(PostureChoice(waiting=(replace(coming, unconfirmed=True),)), Posture(), change)
+    assert not puts_off(PostureChoice(waiting=(coming,)), Posture(WorkMode.PLAN), change), "it would take nothing away"

@@ -8,10 +8,21 @@ from typing import Any
 import yaml
 
 from mcp_server.model.menus import Menus, Mode
-from mcp_server.model.policy import Budget, Kind, Policy, Rules, RuleText
+from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.results import Done, Ending
-from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    READING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    RuleSubject,
+    Tool,
+)
 from mcp_server.policy.arguments import checks
 from mcp_server.policy.rules import compile_rules
 
@@ -80,7 +91,7 @@ def tool(name: str, row: Mapping[str, Any]) -> Tool:
         meta=not row["modes"],
         demand=demand if cases else None,
         written=row.get("written"),
-        subject=(subject[1], Subject(subject[0])) if subject else None,
+        subject=(subject[1], RuleSubject(subject[0])) if subject else None,
     )
 
 
@@ -122,7 +133,7 @@ def table_example() -> dict[str, Arguments]:
 
 def texts(written: Mapping[str, Sequence[str]], reason: str = "") -> list[RuleText]:
     return [
-        RuleText(Kind(kind), text, f"rules.yaml:{line}", reason=reason)
+        RuleText(RuleKind(kind), text, f"rules.yaml:{line}", reason=reason)
         for kind, several in written.items()
         for line, text in enumerate(several, 1)
     ]

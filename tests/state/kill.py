@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state.engine.rows import Wanted
+from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
 from tests.state.parts import Place, intent
 
@@ -60,7 +60,7 @@ def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
     sessions = {kept.session.id: kept.session for kept in state.sessions()}
     for id in {one["moved"] for one in said if "moved" in one}:
         assert sessions[id].version >= max(one["version"] for one in said if one.get("moved") == id)
-        last = next(iter(state.rows(Wanted(session=id, kinds=("transition",), tail=1))), None)
+        last = next(iter(state.rows(LedgerFilter(session=id, kinds=("transition",), tail=1))), None)
         place = sessions[id]
         # A move to where one already stands is none, so a session that only did that has no transition.
         stands = {name: getattr(place, name) for name in ("mode", "stage", "run", "pinned", "phase")}

@@ -15,7 +15,7 @@ from typing import Any
 
 from mcp_server.model.posture import Posture, Profile, WorkMode
 from mcp_server.model.sessions import Session
-from mcp_server.state.engine.rows import Changed
+from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
 from tests.state.parts import Place, choose_all, intent, outcome, posture_of
 
@@ -55,7 +55,7 @@ async def choose(store: Store, turn: int) -> None:
         before = await posture_of(store, "me") or Posture()
         chosen = replace(before, profile=list(Profile)[turn % 4], work_mode=list(WorkMode)[turn % 6])
         found = await choose_all(store, "me", chosen, f"turn {turn}")
-        if not isinstance(found, Changed):
+        if not isinstance(found, VersionMoved):
             say(chose=found.epoch)
             return
 

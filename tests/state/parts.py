@@ -12,11 +12,11 @@ from typing import Any
 import anyio
 
 from mcp_server.model.policy import Decision, Layer, Verdict
-from mcp_server.model.posture import Change, Choice, Posture
+from mcp_server.model.posture import Posture, PostureChange, PostureChoice
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
 from mcp_server.state import posture_changes
-from mcp_server.state.engine.rows import Changed, Intent, Origin, Outcome, Refused
+from mcp_server.state.engine.rows import IntentRow, Origin, OutcomeRow, RefusalRow, VersionMoved
 from mcp_server.state.reader import Reader
 from mcp_server.state.store import Store
 
@@ -96,32 +96,34 @@ class Hands:
 SESSION = Session("s1", "me", mode="git", run="r1")
 
 
-def intent(tool: str = "Read", session: Session = SESSION, posture: Posture | None = None, about: str = "") -> Intent:
+def intent(
+    tool: str = "Read", session: Session = SESSION, posture: Posture | None = None, about: str = ""
+) -> IntentRow:
     digest = hashlib.sha256(about.encode()).hexdigest()
-    return Intent(
+    return IntentRow(
         session, posture or Posture(), tool, ALLOWED, Origin("c1", "opencode", "stdio"), 36, digest, len(about)
     )
 
 
-def refused(tool: str = "bash", session: Session = SESSION) -> Refused:
-    return Refused(session, Posture(), tool, DENIED, Origin("c1", "opencode", "stdio"), 36, "0" * 64, 2)
+def refused(tool: str = "bash", session: Session = SESSION) -> RefusalRow:
+    return RefusalRow(session, Posture(), tool, DENIED, Origin("c1", "opencode", "stdio"), 36, "0" * 64, 2)
 
 
-def outcome(seq: int, tool: str = "Read", code: Code | None = None, session: str = SESSION.id) -> Outcome:
-    return Outcome(seq, "problem" if code else "done", code, 120, 800, 400, session, tool)
+def outcome(seq: int, tool: str = "Read", code: Code | None = None, session: str = SESSION.id) -> OutcomeRow:
+    return OutcomeRow(seq, "problem" if code else "done", code, 120, 800, 400, session, tool)
 
 
-async def intended(store: Store, one: Intent) -> int:
+async def intended(store: Store, one: IntentRow) -> int:
     seq = await store.intend(one)
     assert isinstance(seq, int)
     return seq
 
 
-async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | Changed:
+async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | VersionMoved:
     """Every axis at once, if `wanted.epoch` is where the choice still stands."""
-    change = Change("c1", Choice.whole(wanted).axes, reason=reason, **about)
+    change = PostureChange("c1", PostureChoice.whole(wanted).axes, reason=reason, **about)
     found = await store.write(partial(posture_changes.steer, principal=who, change=change, epoch=wanted.epoch))
-    return found if isinstance(found, Changed) else found.over(Posture())
+    return found if isinstance(found, VersionMoved) else found.over(Posture())
 
 
 async def posture_of(store: Store, who: str) -> Posture | None:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from mcp_server.state.engine import disk
-from mcp_server.state.engine.sqlite import Link
+from mcp_server.state.engine.sqlite import Database
 from mcp_server.state.writer import BUSY_COMMITS
 from tests.doors.pipe import pipe
 from tests.state.parts import Hands, Place, intent
@@ -18,14 +18,14 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def opened(path: Path) -> Link:
-    link = Link(path)
+def opened(path: Path) -> Database:
+    link = Database(path)
     link.durable()
     link.cursor.execute("CREATE TABLE IF NOT EXISTS ledger (seq INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
     return link
 
 
-def append(link: Link, seq: int) -> None:
+def append(link: Database, seq: int) -> None:
     link.begin()
     link.insert([(seq, "x" * 1000, "y")])
     link.commit()

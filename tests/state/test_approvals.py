@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.approvals import Answer, Approval, Scope, Wanted, Way, read
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall, read
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tools import Demand, Effect
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import approval_questions, approvals, runs
-from mcp_server.state.engine.rows import Asked, Lapsed, Paused, RowKind
-from mcp_server.state.engine.rows import Wanted as Rows
+from mcp_server.state.engine.rows import ApprovalLapsed, QuestionRow, RowKind, RunPaused
+from mcp_server.state.engine.rows import LedgerFilter as Rows
 from mcp_server.state.store import Store
 from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
 
@@ -31,34 +31,38 @@ READING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 DIGEST = intent(about="x").arguments_sha256
 
 
-def wanted(demand: Demand = DESTROYING) -> Wanted:
-    return Wanted.by(SESSION, Posture(), "Read", demand, DIGEST)
+def wanted(demand: Demand = DESTROYING) -> ApprovedCall:
+    return ApprovedCall.by(SESSION, Posture(), "Read", demand, DIGEST)
 
 
-async def asked(store: Store, place: Place, call: Wanted, id: str = "q1") -> Approval:
+async def asked(store: Store, place: Place, call: ApprovedCall, id: str = "q1") -> Approval:
     now = place.clock.now_ns()
     draft = Approval(id, call, "may it?", now, now + HOUR)
-    judged = Asked(SESSION, Posture(), call.tool, ALLOWED)
+    judged = QuestionRow(SESSION, Posture(), call.tool, ALLOWED)
     return await store.write(lambda tx: approvals.ask(tx, draft, judged))
 
 
 async def say(
-    store: Store, id: str, answer: Answer, way: Way = Way.PERSON, scope: Scope = Scope.ONCE
+    store: Store,
+    id: str,
+    answer: ApprovalAnswer,
+    way: AnsweredBy = AnsweredBy.PERSON,
+    scope: ApprovalScope = ApprovalScope.ONCE,
 ) -> Approval | None:
-    return await store.write(lambda tx: approvals.answer(tx, approvals.Reply(id, answer, way, scope)))
+    return await store.write(lambda tx: approvals.answer(tx, approvals.QuestionReply(id, answer, way, scope)))
 
 
-async def begin(store: Store, call: Wanted, id: str = "q1") -> Any:
-    return await store.intend(intent(about="x"), approvals.Terms(id, call))
+async def begin(store: Store, call: ApprovedCall, id: str = "q1") -> Any:
+    return await store.intend(intent(about="x"), approvals.QuestionTerms(id, call))
 
 
 async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    assert isinstance(await begin(store, wanted()), Lapsed), "nobody answered yet"
-    await say(store, "q1", Answer.YES)
+    assert isinstance(await begin(store, wanted()), ApprovalLapsed), "nobody answered yet"
+    await say(store, "q1", ApprovalAnswer.YES)
     first = await begin(store, wanted())
     assert isinstance(first, int)
-    assert await begin(store, wanted()) == Lapsed("it was used already")
+    assert await begin(store, wanted()) == ApprovalLapsed("it was used already")
     await store.close()
     with place.reader() as state:
         kinds = [RowKind.QUESTION, RowKind.ANSWER, RowKind.INTENT, RowKind.REDEEMED]
@@ -71,29 +75,29 @@ async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: S
 
 async def test_of_many_that_come_at_once_one_runs(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", Answer.YES)
+    await say(store, "q1", ApprovalAnswer.YES)
     found = await asyncio.gather(*(begin(store, wanted()) for _ in range(20)))
     assert len([one for one in found if isinstance(one, int)]) == 1
 
 
-@pytest.mark.parametrize("answer", [Answer.NO, Answer.CLOSED, Answer.OPEN])
-async def test_whatever_is_not_a_yes_lets_nothing_through(place: Place, store: Store, answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [ApprovalAnswer.NO, ApprovalAnswer.CLOSED, ApprovalAnswer.OPEN])
+async def test_whatever_is_not_a_yes_lets_nothing_through(place: Place, store: Store, answer: ApprovalAnswer) -> None:
     await asked(store, place, wanted())
-    if answer is not Answer.OPEN:
+    if answer is not ApprovalAnswer.OPEN:
         await say(store, "q1", answer)
-    assert isinstance(await begin(store, wanted()), Lapsed)
+    assert isinstance(await begin(store, wanted()), ApprovalLapsed)
 
 
 async def test_a_client_does_not_take_an_answer_back_and_the_person_may(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", Answer.NO, Way.CLIENT)
-    kept = await say(store, "q1", Answer.YES, Way.CLIENT)
+    await say(store, "q1", ApprovalAnswer.NO, AnsweredBy.CLIENT)
+    kept = await say(store, "q1", ApprovalAnswer.YES, AnsweredBy.CLIENT)
     assert kept is not None
-    assert kept.answer is Answer.NO
-    assert isinstance(await begin(store, wanted()), Lapsed)
-    await say(store, "q1", Answer.YES, Way.PERSON)
+    assert kept.answer is ApprovalAnswer.NO
+    assert isinstance(await begin(store, wanted()), ApprovalLapsed)
+    await say(store, "q1", ApprovalAnswer.YES, AnsweredBy.PERSON)
     assert isinstance(await begin(store, wanted()), int)
-    assert await say(store, "q1", Answer.YES) is None, "a used one is over"
+    assert await say(store, "q1", ApprovalAnswer.YES) is None, "a used one is over"
 
 
 async def test_what_is_no_answer_leaves_it_open_and_is_counted(place: Place, store: Store) -> None:
@@ -104,39 +108,39 @@ async def test_what_is_no_answer_leaves_it_open_and_is_counted(place: Place, sto
 
     for tries, so_far in ((1, 1), (3, 4)):
         found = await left(tries)
-        assert (found.answer, found.tries) == (Answer.OPEN, so_far)
+        assert (found.answer, found.tries) == (ApprovalAnswer.OPEN, so_far)
     assert (await asked(store, place, wanted(), "q2")).id == "q1"
-    await say(store, "q1", Answer.YES)
+    await say(store, "q1", ApprovalAnswer.YES)
     found = await left(1)
-    assert (found.answer, found.tries) == (Answer.YES, 4), "what the person said stands"
+    assert (found.answer, found.tries) == (ApprovalAnswer.YES, 4), "what the person said stands"
     assert isinstance(await begin(store, wanted()), int)
     assert await left(1) is None
 
 
 async def test_a_yes_expires_also_by_a_clock_that_is_set_back(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", Answer.YES)
+    await say(store, "q1", ApprovalAnswer.YES)
     for moved in (HOUR + SECOND, -2 * HOUR):
         place.clock.now += moved
-        assert await begin(store, wanted()) == Lapsed("it has expired")
-        assert await say(store, "q1", Answer.YES) is None
+        assert await begin(store, wanted()) == ApprovalLapsed("it has expired")
+        assert await say(store, "q1", ApprovalAnswer.YES) is None
         place.clock.now -= moved
     assert isinstance(await begin(store, wanted()), int)
 
 
 async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", Answer.YES)
+    await say(store, "q1", ApprovalAnswer.YES)
     settled = await choose_all(store, "me", Posture(), "changed")
     assert isinstance(settled, Posture)
     moved = await begin(store, wanted())
     assert not isinstance(moved, int)
     now = replace(wanted(), epoch=settled.epoch)
-    again = await store.intend(intent(posture=settled, about="x"), approvals.Terms("q1", now))
-    assert again == Lapsed("the posture was changed since it was asked")
+    again = await store.intend(intent(posture=settled, about="x"), approvals.QuestionTerms("q1", now))
+    assert again == ApprovalLapsed("the posture was changed since it was asked")
 
 
-CHANGES: list[Callable[[Wanted], Wanted]] = [
+CHANGES: list[Callable[[ApprovedCall], ApprovedCall]] = [
     partial(replace, principal="you"),
     partial(replace, session="s2"),
     partial(replace, run="r2"),
@@ -150,16 +154,16 @@ CHANGES: list[Callable[[Wanted], Wanted]] = [
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change.keywords)))
 async def test_a_yes_to_one_call_is_none_to_another(place: Place, store: Store, change: Any) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", Answer.YES)
-    assert isinstance(await begin(store, change(wanted())), Lapsed)
+    await say(store, "q1", ApprovalAnswer.YES)
+    assert isinstance(await begin(store, change(wanted())), ApprovalLapsed)
     assert isinstance(await begin(store, wanted()), int)
 
 
 async def test_for_the_session_covers_other_arguments_and_no_greater_effect(place: Place, store: Store) -> None:
     await asked(store, place, wanted(READING))
-    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    settled = await say(store, "q1", ApprovalAnswer.YES, scope=ApprovalScope.SESSION)
     assert settled is not None
-    assert settled.scope is Scope.SESSION
+    assert settled.scope is ApprovalScope.SESSION
     other = replace(wanted(READING), arguments_sha256="1" * 64)
     for call in (wanted(READING), other, other):
         assert isinstance(await begin(store, call), int)
@@ -170,13 +174,13 @@ async def test_for_the_session_covers_other_arguments_and_no_greater_effect(plac
         replace(other, session="s2"),
         replace(other, run="r2"),
     ):
-        assert isinstance(await begin(store, greater), Lapsed)
+        assert isinstance(await begin(store, greater), ApprovalLapsed)
 
 
 async def test_for_the_session_covers_of_what_runs_commands_this_one_alone(place: Place, store: Store) -> None:
     call = replace(wanted(READING), exact=True)
     await asked(store, place, call)
-    await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    await say(store, "q1", ApprovalAnswer.YES, scope=ApprovalScope.SESSION)
     for _ in range(2):
         assert isinstance(await begin(store, call), int)
     for other in (
@@ -186,25 +190,27 @@ async def test_for_the_session_covers_of_what_runs_commands_this_one_alone(place
         replace(call, profile=Profile.TRUSTED),
         replace(call, lasting=False),
     ):
-        assert isinstance(await begin(store, other), Lapsed)
+        assert isinstance(await begin(store, other), ApprovalLapsed)
 
 
-@pytest.mark.parametrize("way", Way)
-async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(place: Place, store: Store, way: Way) -> None:
+@pytest.mark.parametrize("way", AnsweredBy)
+async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(
+    place: Place, store: Store, way: AnsweredBy
+) -> None:
     now = place.clock.now_ns()
     draft = Approval("q1", wanted(), "too long", now, now + HOUR, whole="rm " + "a" * 5000)
-    await store.write(lambda tx: approvals.ask(tx, draft, Asked(SESSION, Posture(), "Read", ALLOWED)))
-    assert await say(store, "q1", Answer.YES, way) is None
-    assert isinstance(await begin(store, wanted()), Lapsed)
+    await store.write(lambda tx: approvals.ask(tx, draft, QuestionRow(SESSION, Posture(), "Read", ALLOWED)))
+    assert await say(store, "q1", ApprovalAnswer.YES, way) is None
+    assert isinstance(await begin(store, wanted()), ApprovalLapsed)
     await store.write(lambda tx: approvals.mark_shown(tx, "q1"))
-    assert await say(store, "q1", Answer.YES, way) is not None
+    assert await say(store, "q1", ApprovalAnswer.YES, way) is not None
     assert isinstance(await begin(store, wanted()), int)
 
 
 async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
     module = sys.modules[approvals.ask.__module__]
     now, most = place.clock.now_ns(), vars(module)["MOST_LONG"]
-    judged = Asked(SESSION, Posture(), "Read", ALLOWED)
+    judged = QuestionRow(SESSION, Posture(), "Read", ALLOWED)
     for number in range(most + 3):
         call = replace(wanted(), arguments_sha256=f"{number:064}")
         draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000)
@@ -218,7 +224,7 @@ async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) 
 async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_more(place: Place, store: Store) -> None:
     """It knew neither `exact` nor long questions, and a yes of its for the session was one to every command."""
     await asked(store, place, wanted(READING))
-    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    settled = await say(store, "q1", ApprovalAnswer.YES, scope=ApprovalScope.SESSION)
     assert settled is not None
     fields = settled.as_fields()
     for name in ("whole", "shown"):
@@ -235,9 +241,9 @@ async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_mor
 
 async def test_what_destroys_is_never_for_the_session(place: Place, store: Store) -> None:
     await asked(store, place, wanted())
-    settled = await say(store, "q1", Answer.YES, scope=Scope.SESSION)
+    settled = await say(store, "q1", ApprovalAnswer.YES, scope=ApprovalScope.SESSION)
     assert settled is not None
-    assert settled.scope is Scope.ONCE
+    assert settled.scope is ApprovalScope.ONCE
 
 
 async def test_the_same_open_question_is_not_put_twice(place: Place, store: Store) -> None:
@@ -260,7 +266,7 @@ async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monke
 async def test_a_yes_written_into_the_file_by_hand_is_none(place: Place, store: Store, tampering: str) -> None:
     await asked(store, place, wanted())
     if tampering != "answer":
-        await say(store, "q1", Answer.YES)
+        await say(store, "q1", ApprovalAnswer.YES)
     await store.close()
     connection = sqlite3.connect(place.file)
     body, mac = connection.execute("SELECT body, mac FROM approvals").fetchone()
@@ -287,7 +293,7 @@ async def test_a_yes_written_into_the_file_by_hand_is_none(place: Place, store: 
     try:
         id = "q2" if tampering == "id" else "q1"
         call = replace(wanted(), arguments_sha256="0" * 64) if tampering == "arguments_sha256" else wanted()
-        assert await begin(again, call, id) == Lapsed("it is not known here")
+        assert await begin(again, call, id) == ApprovalLapsed("it is not known here")
     finally:
         await again.close()
 
@@ -312,14 +318,16 @@ BOUND = ("principal", "session", "run", "stage", "epoch", "tool")
 
 
 @settings(max_examples=500, deadline=None, derandomize=True)
-@given(FIELDS, FIELDS, st.sampled_from(Scope), st.booleans())
-def test_what_an_approval_covers(one: dict[str, Any], other: dict[str, Any], scope: Scope, carried: bool) -> None:
-    approval = Approval("q", Wanted(**one), "", 0, 10, Answer.YES, scope)
-    if not approval.covers(Wanted(**other), carried):
+@given(FIELDS, FIELDS, st.sampled_from(ApprovalScope), st.booleans())
+def test_what_an_approval_covers(
+    one: dict[str, Any], other: dict[str, Any], scope: ApprovalScope, carried: bool
+) -> None:
+    approval = Approval("q", ApprovedCall(**one), "", 0, 10, ApprovalAnswer.YES, scope)
+    if not approval.covers(ApprovedCall(**other), carried):
         return
     free = {"session", "run"} if carried and one["session"] != other["session"] else set[str]()
     assert all(one[name] == other[name] for name in BOUND if name not in free)
-    if scope is Scope.ONCE:
+    if scope is ApprovalScope.ONCE:
         assert one["arguments_sha256"] == other["arguments_sha256"]
     else:
         assert other["lasting"]
@@ -334,11 +342,11 @@ def test_what_an_approval_covers(one: dict[str, Any], other: dict[str, Any], sco
 
 async def test_a_unit_is_taken_once(store: Store) -> None:
     def unit() -> Any:
-        return store.intend(intent(), approvals.Terms(unit=SESSION.id))
+        return store.intend(intent(), approvals.QuestionTerms(unit=SESSION.id))
 
     found = await asyncio.gather(*(unit() for _ in range(5)))
     assert len([one for one in found if isinstance(one, int)]) == 1
-    assert all(isinstance(one, Paused) and one.hold.by is Holder.UNIT for one in found if not isinstance(one, int))
+    assert all(isinstance(one, RunPaused) and one.hold.by is Holder.UNIT for one in found if not isinstance(one, int))
     await store.write(lambda tx: runs.go_on(tx, "me", None, 3))
     assert [isinstance(await unit(), int) for _ in range(4)] == [True, True, True, False]
 

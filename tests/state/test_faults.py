@@ -19,7 +19,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import open as state_open
-from mcp_server.state.engine.rows import Moved
+from mcp_server.state.engine.rows import PostureMoved
 from mcp_server.state.engine.sqlite import network_share
 from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View
 from mcp_server.state.store import Store
@@ -211,7 +211,9 @@ async def test_two_processes_agree_on_the_new_file_after_one_set_the_old_aside(p
     one, other = await hands.open(place), await hands.open(place)
     for file in place.state.glob("state.db*"):
         file.rename(file.with_name("elsewhere-" + file.name))
-    assert isinstance(await one.intend(intent()), Moved), "decided under what somebody chose in the file that is gone"
+    assert isinstance(await one.intend(intent()), PostureMoved), (
+        "decided under what somebody chose in the file that is gone"
+    )
     seqs = [await intended(store, intent(posture=LEAST)) for store in (one, other, one)]
     with place.reader() as state:
         assert [row.seq for row in state.rows() if row.kind == "intent"] == seqs

@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcp_server.model.posture import Choice, Posture, Profile, WorkMode
+from mcp_server.model.posture import Posture, PostureChoice, Profile, WorkMode
 from mcp_server.model.sessions import Session
-from mcp_server.state.engine.rows import Changed, Moved
+from mcp_server.state.engine.rows import PostureMoved, VersionMoved
 from mcp_server.state.store import Store
 from tests.state.parts import Place, choose_all, intent
 
@@ -52,7 +52,7 @@ class Journeys(RuleBasedStateMachine):
     @rule(process=which, id=where, behind=st.integers(1, 3))
     def moves_from_an_old_place(self, process: int, id: str, behind: int) -> None:
         old = replace(self.sessions[id], version=self.sessions[id].version - behind)
-        assert self.loop.run(self.stores[process].move(old, old, "late")) == Changed(self.sessions[id])
+        assert self.loop.run(self.stores[process].move(old, old, "late")) == VersionMoved(self.sessions[id])
 
     @rule(process=which, principal=who, profile=st.sampled_from(Profile), work=st.sampled_from(WorkMode))
     def chooses(self, process: int, principal: str, profile: Profile, work: WorkMode) -> None:
@@ -68,7 +68,7 @@ class Journeys(RuleBasedStateMachine):
         call = intent(session=Session("a", principal), posture=replace(current, epoch=current.epoch + ahead))
         found = self.loop.run(self.stores[process].intend(call))
         if ahead:
-            assert found == Moved(current.epoch)
+            assert found == PostureMoved(current.epoch)
         else:
             assert isinstance(found, int)
             self.acknowledged.append(found)
@@ -87,7 +87,7 @@ class Journeys(RuleBasedStateMachine):
             self.loop.run(store.close())
         with self.place.reader() as state:
             assert {kept.session.id: kept.session for kept in state.sessions()} == self.sessions
-            assert state.choices() == {who: Choice.whole(one) for who, one in self.postures.items()}
+            assert state.choices() == {who: PostureChoice.whole(one) for who, one in self.postures.items()}
             rows = list(state.rows())
             assert [row.seq for row in rows if row.kind == "intent"] == self.acknowledged
             for id, session in self.sessions.items():

@@ -12,7 +12,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, canonical, chained
-from mcp_server.state.engine.rows import Asked, Moved, RowKind, Wanted
+from mcp_server.state.engine.rows import LedgerFilter, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.store import Store
 from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
 
@@ -45,7 +45,7 @@ async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Stor
     seq = await intended(store, intent(about='{"path": "a"}'))
     store.conclude(outcome(seq, code=Code.NOT_FOUND))
     no = await store.record(refused())
-    asked = await store.record(Asked(SESSION, Posture(), "bash", ALLOWED, question="q1"))
+    asked = await store.record(QuestionRow(SESSION, Posture(), "bash", ALLOWED, question="q1"))
     await store.close()
     with place.reader() as state:
         rows = {row.seq: row for row in state.rows()}
@@ -105,12 +105,12 @@ async def test_callers_that_come_together_share_a_commit(store: Store) -> None:
 async def test_a_decision_made_under_an_older_posture_writes_nothing(place: Place, store: Store) -> None:
     settled = await choose_all(store, "me", Posture(profile=Profile.RESTRICTED), "be careful")
     assert isinstance(settled, Posture)
-    assert await store.intend(intent(posture=Posture())) == Moved(1)
+    assert await store.intend(intent(posture=Posture())) == PostureMoved(1)
     assert isinstance(await store.intend(intent(posture=settled)), int)
     assert isinstance(await store.intend(intent(session=Session("s2", "somebody else"))), int)
     await store.close()
     with place.reader() as state:
-        assert len(list(state.rows(Wanted(kinds=("intent",))))) == 2
+        assert len(list(state.rows(LedgerFilter(kinds=("intent",))))) == 2
 
 
 async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> None:
@@ -150,17 +150,17 @@ async def test_rows_are_found_by_what_one_knows_of_them(place: Place, store: Sto
     await store.close()
     with place.reader() as state:
 
-        def found(wanted: Wanted) -> list[tuple[str, Any]]:
+        def found(wanted: LedgerFilter) -> list[tuple[str, Any]]:
             return [(row.kind, row.fields.get("tool")) for row in state.rows(wanted)]
 
-        assert found(Wanted(session="s2")) == [("intent", "grep")]
-        assert found(Wanted(tool="Read")) == [("intent", "Read"), ("outcome", "Read")]
-        assert found(Wanted(code="NOT_FOUND")) == [("outcome", "Read")]
-        assert found(Wanted(since_ns=since)) == [("refusal", "bash"), ("stop", None)]
-        assert found(Wanted(kinds=("refusal", "outcome"))) == [("outcome", "Read"), ("refusal", "bash")]
-        assert found(Wanted(tail=2)) == [("refusal", "bash"), ("stop", None)]
-        assert found(Wanted(session="s1", tail=1)) == [("refusal", "bash")]
-        assert found(Wanted(session="' OR 1=1 --")) == []
+        assert found(LedgerFilter(session="s2")) == [("intent", "grep")]
+        assert found(LedgerFilter(tool="Read")) == [("intent", "Read"), ("outcome", "Read")]
+        assert found(LedgerFilter(code="NOT_FOUND")) == [("outcome", "Read")]
+        assert found(LedgerFilter(since_ns=since)) == [("refusal", "bash"), ("stop", None)]
+        assert found(LedgerFilter(kinds=("refusal", "outcome"))) == [("outcome", "Read"), ("refusal", "bash")]
+        assert found(LedgerFilter(tail=2)) == [("refusal", "bash"), ("stop", None)]
+        assert found(LedgerFilter(session="s1", tail=1)) == [("refusal", "bash")]
+        assert found(LedgerFilter(session="' OR 1=1 --")) == []
         assert [row.seq for row in state.rows(after=last)] == [last + 1]
 
 
@@ -178,7 +178,7 @@ async def test_following_gives_each_row_once(place: Place, store: Store) -> None
 
     def follow() -> list[int]:
         with place.reader() as state:
-            return [row.seq for row in state.follow(Wanted(tail=2, kinds=("intent",)), pause)]
+            return [row.seq for row in state.follow(LedgerFilter(tail=2, kinds=("intent",)), pause)]
 
     loop = asyncio.get_running_loop()
     assert await asyncio.to_thread(follow) == [3, 4, 5, 6, 7, 8]

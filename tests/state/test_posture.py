@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.posture import AiMode, Choice, Posture, Profile, RunControl, Scope, WorkMode
-from mcp_server.state.engine.rows import Changed
+from mcp_server.model.posture import AiMode, ChangeScope, Posture, PostureChoice, Profile, RunControl, WorkMode
+from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
 from tests.state.parts import Hands, Place, choose_all, heard, posture_of
 
@@ -18,7 +18,7 @@ LEAST = Posture.most_restricted()
 async def test_a_choice_is_kept_and_on_record(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     assert await posture_of(store, "me") is None
-    settled = await choose_all(store, "me", CHOSEN, "a repair", scope=Scope.AFTER_CURRENT_UNIT, session="s1")
+    settled = await choose_all(store, "me", CHOSEN, "a repair", scope=ChangeScope.AFTER_CURRENT_UNIT, session="s1")
     assert settled == replace(CHOSEN, epoch=1)
     assert await posture_of(store, "me") == settled
     assert await posture_of(store, "somebody else") is None
@@ -31,18 +31,18 @@ async def test_a_choice_is_kept_and_on_record(place: Place, hands: Hands) -> Non
         assert row.fields["to"]["reasoning"] is True
         assert (row.fields["scope"], row.fields["session"]) == ("after-current-unit", "s1")
         assert isinstance(settled, Posture)
-        assert state.choices() == {"me": Choice.whole(settled)}
+        assert state.choices() == {"me": PostureChoice.whole(settled)}
 
 
 async def test_of_two_choices_made_at_once_one_wins(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     found = await asyncio.gather(choose_all(one, "me", CHOSEN, "one"), choose_all(other, "me", Posture(), "other"))
     winners = [answer for answer in found if isinstance(answer, Posture)]
-    losers = [answer for answer in found if isinstance(answer, Changed)]
+    losers = [answer for answer in found if isinstance(answer, VersionMoved)]
     assert len(winners) == len(losers) == 1
     assert isinstance(winners[0], Posture)
     assert isinstance(winners[0], Posture)
-    assert losers[0].current == Choice.whole(winners[0])
+    assert losers[0].current == PostureChoice.whole(winners[0])
 
 
 async def test_a_choice_made_in_another_process_is_told_and_holds(place: Place, hands: Hands) -> None:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from mcp_server.model import documents
-from mcp_server.model.documents import Document, Overtaken, Tally, Why
+from mcp_server.model.documents import Document, DocumentCause, Overtaken, Tally
 from mcp_server.state import documents as state_documents
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.store import Store
@@ -16,12 +16,13 @@ from tests.state.parts import HOUR, Hands, Place
 
 pytestmark = pytest.mark.anyio
 OWNER = state_documents.of_session("s1")
+MADE = DocumentCause("made")
 ACTOR = {"principal": "me", "session": "s1", "run": "r1", "tool": "TodoCreate"}
 
 
-async def put(store: Store, document: Document, owner: str = OWNER, why: Why = Why("made")) -> object:  # noqa: B008  # frozen
+async def put(store: Store, document: Document, owner: str = OWNER, why: DocumentCause = MADE) -> object:
     return await store.write(
-        partial(state_documents.put_document, writing=state_documents.Writing(owner, document, why, ACTOR))
+        partial(state_documents.put_document, writing=state_documents.DocumentWrite(owner, document, why, ACTOR))
     )
 
 
@@ -110,7 +111,7 @@ async def test_every_change_is_on_record_and_nothing_of_what_it_says(place: Plac
     secret = "correct horse battery staple"  # made up
     made = await put(store, Document("todo", "a", {"content": secret}, "pending"))
     assert isinstance(made, Document)
-    await put(store, replace(made, mark="claimed"), why=Why("claimed", {"evidence": ["diff"]}))
+    await put(store, replace(made, mark="claimed"), why=DocumentCause("claimed", {"evidence": ["diff"]}))
     await store.close()
     with place.reader() as state:
         first, second = (row for row in state.rows() if row.kind == "record")
@@ -130,7 +131,7 @@ async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("mcp_server.state.documents.MOST_DOCUMENTS", 3)
     for id in "abc":
         assert isinstance(await put(store, Document("todo", id, {}, "pending")), Document)
-    assert isinstance(await put(store, Document("todo", "d", {}, "pending")), state_documents.Full)
+    assert isinstance(await put(store, Document("todo", "d", {}, "pending")), state_documents.TooManyDocuments)
     assert isinstance(await put(store, Document("phases", "d", {}, "fix")), Document), "of another kind there is room"
     kept = await get(store, "a")
     assert kept is not None

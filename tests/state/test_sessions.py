@@ -6,7 +6,7 @@ import pytest
 from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import Session
-from mcp_server.state.engine.rows import Changed
+from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
 from tests.state.parts import HOUR, MINUTE, Hands, Place, heard, intended, intent
 
@@ -35,20 +35,20 @@ async def test_of_two_that_move_at_once_one_wins_and_the_other_hears_where_it_st
         store.move(ROOT, GIT, "first"), store.move(ROOT, replace(ROOT, mode="swe"), "second")
     )
     assert one == replace(GIT, version=1)
-    assert other == Changed(replace(GIT, version=1))
+    assert other == VersionMoved(replace(GIT, version=1))
 
 
 async def test_a_session_nobody_put_is_put_by_its_first_move(store: Store) -> None:
     assert await store.session("s1") is None
     moved = await store.move(ROOT, GIT, "menu_enter")
     assert await store.session("s1") == moved
-    assert await store.move(Session("s9", "me", version=3), GIT, "menu_enter") == Changed(None)
+    assert await store.move(Session("s9", "me", version=3), GIT, "menu_enter") == VersionMoved(None)
 
 
 async def test_somebody_elses_session_cannot_be_moved(store: Store) -> None:
     await store.put_session(ROOT)
     stranger = replace(ROOT, principal="stranger")
-    assert isinstance(await store.move(stranger, replace(stranger, mode="git"), "menu_enter"), Changed)
+    assert isinstance(await store.move(stranger, replace(stranger, mode="git"), "menu_enter"), VersionMoved)
     assert await store.session("s1") == ROOT
 
 

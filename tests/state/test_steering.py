@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mcp_server.model.posture import Change, Choice, Door, Posture, Profile, Scope, WorkMode
+from mcp_server.model.posture import ChangeScope, ChangeSource, Posture, PostureChange, PostureChoice, Profile, WorkMode
 from mcp_server.model.sessions import Session
 from mcp_server.state import approvals, ledger, posture_changes
 from mcp_server.state import posture as state_posture
-from mcp_server.state.engine.rows import Changed, Moved, Outcome, Row
+from mcp_server.state.engine.rows import OutcomeRow, PostureMoved, Row, VersionMoved
 from mcp_server.state.store import Store
 from tests.state.parts import HOUR, SESSION, Hands, Place, heard, intended, intent, outcome
 
@@ -22,17 +22,17 @@ pytestmark = pytest.mark.anyio
 OTHER = Session("s2", "me", mode="git", run="r9")
 
 
-async def ask(store: Store, scope: Scope, who: str = "me", **about: Any) -> Choice:
+async def ask(store: Store, scope: ChangeScope, who: str = "me", **about: Any) -> PostureChoice:
     axes = about.pop("axes", {"profile": Profile.TRUSTED})
-    change = Change(about.pop("id", "c1"), axes, scope, "for a test", **about)
+    change = PostureChange(about.pop("id", "c1"), axes, scope, "for a test", **about)
     found = await store.write(partial(posture_changes.steer, principal=who, change=change))
-    assert isinstance(found, Choice)
+    assert isinstance(found, PostureChoice)
     return found
 
 
-async def deeds_of(store: Store, who: str = "me") -> Choice:
+async def deeds_of(store: Store, who: str = "me") -> PostureChoice:
     """What is in the file now, whatever this process remembers."""
-    return await store.read(partial(state_posture.choice, principal=who)) or Choice()
+    return await store.read(partial(state_posture.choice, principal=who)) or PostureChoice()
 
 
 async def profile(store: Store, who: str = "me") -> str:
@@ -45,7 +45,7 @@ async def completed(store: Store, session: Session = SESSION) -> None:
     while not isinstance(seq, int):
         posture = (await deeds_of(store, session.principal)).over(Posture())
         seq = await store.intend(intent("complete", session, posture))
-    store.conclude(Outcome(seq, "done", session=session.id, tool="complete"))
+    store.conclude(OutcomeRow(seq, "done", session=session.id, tool="complete"))
     await store.write(lambda _tx: None)
 
 
@@ -57,7 +57,7 @@ def transitions(place: Place) -> list[Row]:
 async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     running = [await intended(store, intent()) for _ in range(2)]
-    waiting = await ask(store, Scope.AFTER_CURRENT_TOOL)
+    waiting = await ask(store, ChangeScope.AFTER_CURRENT_TOOL)
     assert waiting.waiting[0].calls and waiting.axes == {}
     later = await intended(store, intent(posture=replace(Posture(), epoch=waiting.epoch)))
     for seq in (later, running[0]):
@@ -72,13 +72,13 @@ async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place:
 async def test_a_call_that_begins_in_the_same_batch_is_waited_for(place: Place, hands: Hands) -> None:
     """What a batch has put on record itself is there for who looks in the same one."""
     store = await hands.open(place)
-    change = Change("c1", {"profile": Profile.TRUSTED}, Scope.AFTER_CURRENT_TOOL, "for a test")
+    change = PostureChange("c1", {"profile": Profile.TRUSTED}, ChangeScope.AFTER_CURRENT_TOOL, "for a test")
     asked = (
         store.write(partial(ledger.intend, intent=intent())),
         store.write(partial(posture_changes.steer, principal="me", change=change)),
     )
     seq, choice = await asyncio.gather(*asked)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, PostureChoice)
     assert [number for number, _process in choice.waiting[0].calls] == [seq]
 
 
@@ -86,16 +86,16 @@ async def test_no_call_comes_between_the_end_and_the_change(place: Place, hands:
     """The outcome and the change are one transaction, so whoever decided before decides again."""
     store = await hands.open(place)
     running = await intended(store, intent())
-    waiting = await ask(store, Scope.AFTER_CURRENT_TOOL)
+    waiting = await ask(store, ChangeScope.AFTER_CURRENT_TOOL)
     before = replace(Posture(), epoch=waiting.epoch)
     store.conclude(outcome(running))
-    assert isinstance(await store.intend(intent(posture=before)), Moved)
+    assert isinstance(await store.intend(intent(posture=before)), PostureMoved)
 
 
 async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     seq = await intended(store, intent())
-    waiting = await ask(store, Scope.AFTER_CURRENT_UNIT)
+    waiting = await ask(store, ChangeScope.AFTER_CURRENT_UNIT)
     assert waiting.waiting
     store.conclude(outcome(seq))
     await store.write(lambda _tx: None)
@@ -107,20 +107,20 @@ async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands
 @pytest.mark.parametrize("end", ["problem", "cancelled"])
 async def test_a_complete_that_failed_completes_nothing(place: Place, hands: Hands, end: str) -> None:
     store = await hands.open(place)
-    waiting = await ask(store, Scope.NEXT_MILESTONE)
+    waiting = await ask(store, ChangeScope.NEXT_MILESTONE)
     seq = await intended(store, intent("complete", posture=replace(Posture(), epoch=waiting.epoch)))
-    store.conclude(Outcome(seq, end, session=SESSION.id, tool="complete"))
+    store.conclude(OutcomeRow(seq, end, session=SESSION.id, tool="complete"))
     await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
 
 
 async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    assisted = await ask(store, Scope.NOW, axes={"run_control": "assisted"}, id="c0")
+    assisted = await ask(store, ChangeScope.NOW, axes={"run_control": "assisted"}, id="c0")
     posture = assisted.over(Posture())
-    seq = await store.intend(intent("Write", posture=posture), approvals.Terms(unit=SESSION.id))
+    seq = await store.intend(intent("Write", posture=posture), approvals.QuestionTerms(unit=SESSION.id))
     assert isinstance(seq, int)
-    trial = await ask(store, Scope.FOR_NEXT_UNIT)
+    trial = await ask(store, ChangeScope.FOR_NEXT_UNIT)
     assert trial.waiting
     store.conclude(outcome(seq, "Write"))
     await store.write(lambda _tx: None)
@@ -130,7 +130,7 @@ async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Plac
 
 async def test_where_calls_share_no_session_each_is_a_unit(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.FOR_NEXT_UNIT)
+    await ask(store, ChangeScope.FOR_NEXT_UNIT)
     assert await profile(store) == "trusted"
     one = intent(posture=(await deeds_of(store)).over(Posture()))
     seq = await intended(store, replace(one, origin=replace(one.origin, passing=True)))
@@ -142,7 +142,7 @@ async def test_where_calls_share_no_session_each_is_a_unit(place: Place, hands: 
 async def test_for_the_next_unit_and_back_again(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await intended(store, intent())
-    assert (await ask(store, Scope.FOR_NEXT_UNIT)).waiting
+    assert (await ask(store, ChangeScope.FOR_NEXT_UNIT)).waiting
     await completed(store)
     assert await profile(store) == "trusted"
     await completed(store)
@@ -152,7 +152,7 @@ async def test_for_the_next_unit_and_back_again(place: Place, hands: Hands) -> N
 
 async def test_only_the_session_that_is_named_counts(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NEXT_MILESTONE, session=OTHER.id)
+    await ask(store, ChangeScope.NEXT_MILESTONE, session=OTHER.id)
     await completed(store)
     assert await profile(store) == "usual"
     await completed(store, OTHER)
@@ -161,7 +161,7 @@ async def test_only_the_session_that_is_named_counts(place: Place, hands: Hands)
 
 async def test_one_persons_run_is_no_moment_of_anothers(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NEXT_MILESTONE, who="you")
+    await ask(store, ChangeScope.NEXT_MILESTONE, who="you")
     await completed(store)
     assert await profile(store, "you") == "usual"
 
@@ -169,7 +169,7 @@ async def test_one_persons_run_is_no_moment_of_anothers(place: Place, hands: Han
 async def test_what_waits_outlives_every_process(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await intended(store, intent())
-    await ask(store, Scope.NEXT_MILESTONE)
+    await ask(store, ChangeScope.NEXT_MILESTONE)
     await hands.close()
     store = await hands.open(place)
     assert (await deeds_of(store)).waiting
@@ -180,7 +180,7 @@ async def test_what_waits_outlives_every_process(place: Place, hands: Hands) -> 
 async def test_two_processes_see_the_moment_and_one_of_them_acts(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     for round in range(5):
-        await ask(one, Scope.NEXT_MILESTONE, id=f"c{round}", axes={"work_mode": list(WorkMode)[round]})
+        await ask(one, ChangeScope.NEXT_MILESTONE, id=f"c{round}", axes={"work_mode": list(WorkMode)[round]})
         await asyncio.gather(completed(one), completed(other, OTHER))
     in_force = [row for row in transitions(place) if row.fields["event"] == "in force"]
     assert [row.fields["change"] for row in in_force] == [f"c{round}" for round in range(5)]
@@ -189,7 +189,7 @@ async def test_two_processes_see_the_moment_and_one_of_them_acts(place: Place, h
 
 async def test_a_change_made_in_another_process_is_told_at_its_moment(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
-    await ask(other, Scope.NEXT_MILESTONE)
+    await ask(other, ChangeScope.NEXT_MILESTONE)
     told: list[int] = []
     one.on_change(lambda: told.append(1))
     await completed(other)
@@ -200,7 +200,7 @@ async def test_a_change_made_in_another_process_is_told_at_its_moment(place: Pla
 async def test_a_process_that_ends_lets_go_of_what_it_ran(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     await intended(one, intent())
-    assert (await ask(other, Scope.AFTER_CURRENT_TOOL)).waiting
+    assert (await ask(other, ChangeScope.AFTER_CURRENT_TOOL)).waiting
     await one.close()
     hands.held.remove(one)
     assert await profile(other) == "trusted"
@@ -226,7 +226,7 @@ async def test_a_call_of_a_process_that_was_killed_is_over_with_the_next_start(p
     assert process.stdout is not None
     assert int(await process.stdout.readline())
     store = await hands.open(place)
-    assert (await ask(store, Scope.AFTER_CURRENT_TOOL)).waiting
+    assert (await ask(store, ChangeScope.AFTER_CURRENT_TOOL)).waiting
     os.kill(process.pid, signal.SIGKILL)
     await process.wait()
     assert (await deeds_of(store)).waiting
@@ -236,22 +236,22 @@ async def test_a_call_of_a_process_that_was_killed_is_over_with_the_next_start(p
 
 async def test_an_epoch_that_passed_is_no_ground_to_ask_on(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NOW)
-    late = Change("c2", {"profile": Profile.UNRESTRICTED})
+    await ask(store, ChangeScope.NOW)
+    late = PostureChange("c2", {"profile": Profile.UNRESTRICTED})
     found = await store.write(partial(posture_changes.steer, principal="me", change=late, epoch=0))
-    assert isinstance(found, Changed)
+    assert isinstance(found, VersionMoved)
     assert await profile(store) == "trusted"
 
 
 async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT)
+    await ask(store, ChangeScope.NOW, unconfirmed=True, door=ChangeSource.PROMPT)
     assert await profile(store) == "usual"
     place.clock.now += 2 * HOUR
     assert await store.write(partial(posture_changes.confirm, principal="me", id="c1")) is None
-    await ask(store, Scope.NOW, unconfirmed=True, door=Door.PROMPT, id="c2")
+    await ask(store, ChangeScope.NOW, unconfirmed=True, door=ChangeSource.PROMPT, id="c2")
     assert await store.write(partial(posture_changes.confirm, principal="you", id="c2")) is None
-    assert isinstance(await store.write(partial(posture_changes.confirm, principal="me", id="c2")), Choice)
+    assert isinstance(await store.write(partial(posture_changes.confirm, principal="me", id="c2")), PostureChoice)
     assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
     assert await profile(store) == "trusted"
 
@@ -267,18 +267,18 @@ async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) ->
 )
 async def test_what_waits_is_believed_from_nobody_without_the_key(place: Place, hands: Hands, statement: str) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NOW, axes={"profile": Profile.RESTRICTED})
-    await ask(store, Scope.NEXT_MILESTONE, unconfirmed=True, id="c2")
+    await ask(store, ChangeScope.NOW, axes={"profile": Profile.RESTRICTED})
+    await ask(store, ChangeScope.NEXT_MILESTONE, unconfirmed=True, id="c2")
     await hands.close()
     place.sql(statement)
     store = await hands.open(place)
-    assert await deeds_of(store) == Choice.least((await deeds_of(store)).epoch)
+    assert await deeds_of(store) == PostureChoice.least((await deeds_of(store)).epoch)
     assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
 
 
 async def test_every_step_is_on_record_with_its_reason_scope_and_door(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
-    await ask(store, Scope.NEXT_MILESTONE, door=Door.PROMPT, session="s1")
+    await ask(store, ChangeScope.NEXT_MILESTONE, door=ChangeSource.PROMPT, session="s1")
     await completed(store)
     asked, done = (row.fields for row in transitions(place))
     assert asked["to"] == {"epoch": 1, "waiting": ["profile trusted, next-milestone"]}

@@ -12,10 +12,10 @@ import pytest
 
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
-from mcp_server.guards.search.search import Finder
+from mcp_server.guards.search.search import FileSearch
 from mcp_server.guards.spill import Spill
 from mcp_server.model.context import Context
-from mcp_server.model.files import Found, Search
+from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Done, Refusal
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect
@@ -111,8 +111,10 @@ def test_names(root: Path) -> None:
 class Slow:
     """A search that was stopped."""
 
-    def grep(self, search: Search) -> Found:
-        return Found(("a",), 1, False, True, files=1) if search.pattern == "x" else Found((), 0, False, True)
+    def grep(self, search: Search) -> SearchResult:
+        return (
+            SearchResult(("a",), 1, False, True, files=1) if search.pattern == "x" else SearchResult((), 0, False, True)
+        )
 
     glob = grep
 
@@ -173,7 +175,7 @@ def test_names_of_arguments_models_know() -> None:
 def test_the_rest_of_a_long_result_can_be_searched(root: Path) -> None:
     bench = Workbench(root)
     kept = Spill(root / ".menugate" / "spill").keep("one\nneedle\n", "bash")
-    files = replace(bench.files, finder=Finder(bench.files.jail, (root / ".menugate",), find_ripgrep()))
+    files = replace(bench.files, finder=FileSearch(bench.files.jail, (root / ".menugate",), find_ripgrep()))
     found = files.grep(Search("needle", path=str(kept), want="content"))
     assert found.lines == (".menugate/spill/bash.txt:2:needle",)
     assert files.grep(Search("needle")).total == 0

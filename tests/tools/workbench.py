@@ -13,7 +13,7 @@ from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.openat import Resolve, chosen
 from mcp_server.model.context import Context
-from mcp_server.model.files import Files, Found, Search, Stamp
+from mcp_server.model.files import Files, Search, SearchResult, Stamp
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.tools import Demand, Tool
 from tests.tools.packs import tools_of
@@ -36,7 +36,7 @@ class Memory:
 class Nowhere:
     """None of these tools searches."""
 
-    def grep(self, search: Search) -> Found:
+    def grep(self, search: Search) -> SearchResult:
         raise AssertionError(search)
 
     glob = grep

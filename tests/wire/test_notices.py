@@ -7,18 +7,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.app import House
+from mcp_server.app import App
 from mcp_server.model.menus import Listing
 from mcp_server.wire import notifications
-from mcp_server.wire.notifications import Watch
+from mcp_server.wire.notifications import ClientList
 from tests.doors import within
 
 pytestmark = pytest.mark.anyio
 Tell = Callable[[str, str], Awaitable[None]]
 
 
-def watching(house: House, client: str, tell: Tell) -> Watch:
-    watch = Watch(client, "me", house.sessions.sit("me"), Listing.CARRIED, tell)
+def watching(house: App, client: str, tell: Tell) -> ClientList:
+    watch = ClientList(client, "me", house.sessions.sit("me"), Listing.CARRIED, tell)
     return house.notices.watch(watch)
 
 

@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.types import Message, Scope
 
 from mcp_server.wire.encoding import leave, replacing
-from mcp_server.wire.listings import Prepared
+from mcp_server.wire.listings import EncodedTools
 
-TOOLS = Prepared([{"name": "one"}, {"name": "two"}])
+TOOLS = EncodedTools([{"name": "one"}, {"name": "two"}])
 READY = {"tools": TOOLS, "ttlMs": 0}
 JSON = [(b"content-type", b"application/json"), (b"content-length", b"12")]
 

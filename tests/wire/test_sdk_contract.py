@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.types import JSONRPCMessage, JSONRPCResponse, ListToolsResult, methods
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from mcp_server.app import House
+from mcp_server.app import App
 from mcp_server.model.context import Context as ToolContext
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw, Refusal
@@ -21,7 +21,7 @@ from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.wire import http as transport
 from mcp_server.wire.caller import Context, connection
 from mcp_server.wire.encoding import encoded
-from mcp_server.wire.listings import Prepared
+from mcp_server.wire.listings import EncodedTools
 from mcp_server.wire.translate import listed, prepared
 from tests.doors import within
 from tests.doors.clients import MODERN, held, over_sse
@@ -96,7 +96,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
     folder = tmp_path_factory.mktemp("contract")
     for name in ("work", "home", "menus"):
         (folder / name).mkdir()
@@ -130,7 +130,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def answered(house: House, version: str) -> list[Any]:
+async def answered(house: App, version: str) -> list[Any]:
     """The answers to everything, as they are on the wire."""
     async with within.Wire(house.server, version).open() as wire:
         asked = [await wire.ask("tools/list")]
@@ -141,7 +141,7 @@ async def answered(house: House, version: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
-async def test_our_answers_are_those_of_the_sdk(house: House, version: str) -> None:
+async def test_our_answers_are_those_of_the_sdk(house: App, version: str) -> None:
     ours = await answered(house, version)
     kept = list(house.server.middleware)
     house.server.middleware.clear()
@@ -154,11 +154,11 @@ async def test_our_answers_are_those_of_the_sdk(house: House, version: str) -> N
         assert plain(mine) == plain(their), asked
         # And as we write it onto a pipe.
         assert json.loads(encoded(mine)) == plain(their), asked
-    assert isinstance(ours[0].result["tools"], Prepared), "the list was not taken from what is prepared"
+    assert isinstance(ours[0].result["tools"], EncodedTools), "the list was not taken from what is prepared"
 
 
 @pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
-async def test_every_tool_can_be_shown_in_every_revision(house: House, version: str) -> None:
+async def test_every_tool_can_be_shown_in_every_revision(house: App, version: str) -> None:
     menus = house.law.policy.menus
     tools = list(house.law.policy.tools.values())
     whole = ListToolsResult.model_validate({"tools": [listed(tool, menus) for tool in tools]})
@@ -172,13 +172,13 @@ async def test_every_tool_can_be_shown_in_every_revision(house: House, version: 
         assert ("outputSchema" in shown) is (tool.result is not None)
 
 
-async def test_every_revision_the_sdk_serves_is_served(house: House) -> None:
+async def test_every_revision_the_sdk_serves_is_served(house: App) -> None:
     assert [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS] == list(KNOWN_PROTOCOL_VERSIONS)
     assert MODERN_PROTOCOL_VERSIONS == (MODERN,)
 
 
 @pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
-async def test_what_bursts_inside_leaks_nothing(house: House, version: str) -> None:
+async def test_what_bursts_inside_leaks_nothing(house: App, version: str) -> None:
     async with within.Wire(house.server, version).open() as wire:
         said = (await wire.ask("tools/call", {"name": "end_bursting", "arguments": {}})).model_dump_json()
     assert "INTERNAL" in said
@@ -217,7 +217,7 @@ class Probe:
 
 
 @pytest.fixture
-async def probe(house: House) -> AsyncGenerator[Probe]:
+async def probe(house: App) -> AsyncGenerator[Probe]:
     probe = Probe()
     house.server.middleware.insert(0, probe)
     yield probe
@@ -225,7 +225,7 @@ async def probe(house: House) -> AsyncGenerator[Probe]:
 
 
 @pytest.fixture
-def left(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def left(house: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose seats were given up."""
     gone: list[str] = []
     stand_up = house.sessions.stand_up
@@ -238,7 +238,7 @@ def left(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return gone
 
 
-async def test_a_pipe_that_is_closed_ends_its_connection(house: House, probe: Probe, left: list[str]) -> None:
+async def test_a_pipe_that_is_closed_ends_its_connection(house: App, probe: Probe, left: list[str]) -> None:
     async with within.Wire(house.server, "2025-11-25").open() as wire:
         await wire.ask("tools/list")
         await wire.ask("tools/call", {"name": "menu_list"})
@@ -248,7 +248,7 @@ async def test_a_pipe_that_is_closed_ends_its_connection(house: House, probe: Pr
     assert len(left) == 1
 
 
-async def test_in_the_modern_era_every_request_is_a_connection(house: House, probe: Probe, left: list[str]) -> None:
+async def test_in_the_modern_era_every_request_is_a_connection(house: App, probe: Probe, left: list[str]) -> None:
     async with within.Wire(house.server, MODERN).open() as wire:
         for number in (1, 2):
             await wire.ask("tools/list")
@@ -260,7 +260,7 @@ async def threaded(what: Any, *args: Any) -> Any:
     return await anyio.to_thread.run_sync(partial(what, *args), abandon_on_cancel=True)
 
 
-async def test_a_session_that_is_deleted_ends_its_connection(house: House, probe: Probe, left: list[str]) -> None:
+async def test_a_session_that_is_deleted_ends_its_connection(house: App, probe: Probe, left: list[str]) -> None:
     async with within.over_http(house) as here:
         one = await threaded(Http(here).hello)
         await threaded(one.names)
@@ -271,7 +271,7 @@ async def test_a_session_that_is_deleted_ends_its_connection(house: House, probe
 
 
 async def test_a_session_nobody_uses_ends_its_connection(
-    house: House, probe: Probe, left: list[str], monkeypatch: pytest.MonkeyPatch
+    house: App, probe: Probe, left: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "IDLE_SECONDS", 0.3)
     async with within.over_http(house) as here:
@@ -287,7 +287,7 @@ async def test_a_session_nobody_uses_ends_its_connection(
 
 
 async def test_a_stream_of_the_older_transport_that_is_left_ends_its_connection(
-    house: House, probe: Probe, left: list[str]
+    house: App, probe: Probe, left: list[str]
 ) -> None:
     async with within.over_http(house) as here:
         async with held(over_sse(here), "legacy") as one:
@@ -297,7 +297,7 @@ async def test_a_stream_of_the_older_transport_that_is_left_ends_its_connection(
         assert len(left) == 1
 
 
-async def test_a_modern_call_over_http_does_not_make_the_list_first(house: House, probe: Probe) -> None:
+async def test_a_modern_call_over_http_does_not_make_the_list_first(house: App, probe: Probe) -> None:
     async with within.over_http(house) as here:
         one = Http(here, era=MODERN)
         result = await threaded(partial(one.call, "Read", file_path="notes.md"))
@@ -309,7 +309,7 @@ async def test_a_modern_call_over_http_does_not_make_the_list_first(house: House
         one.close()
 
 
-async def test_a_schema_is_looked_up_only_where_headers_repeat_arguments(house: House) -> None:
+async def test_a_schema_is_looked_up_only_where_headers_repeat_arguments(house: App) -> None:
     look_up = house.server.get_tool_input_schema
     assert look_up is not None
     asking = {name for name in house.law.policy.tools if look_up(name) is not None}
@@ -317,7 +317,7 @@ async def test_a_schema_is_looked_up_only_where_headers_repeat_arguments(house: 
     assert look_up("nothing_of_the_kind") is None
 
 
-async def test_the_first_of_the_middleware_is_the_outermost(house: House) -> None:
+async def test_the_first_of_the_middleware_is_the_outermost(house: App) -> None:
     order: list[str] = []
 
     def named(name: str) -> Any:

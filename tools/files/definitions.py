@@ -5,7 +5,18 @@ from typing import Annotated, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    LazyFunction,
+    RuleSubject,
+    Tool,
+)
 
 LINES = 2000
 LARGE_PAGE_CHARS = 400_000
@@ -38,9 +49,9 @@ READ = Tool(
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.files.read:read"),
+    run=LazyFunction("tools.files.read:read"),
     demand=demand_reading,
-    subject=("file_path", Subject.PATH),
+    subject=("file_path", RuleSubject.PATH),
     max_result_chars=LARGE_PAGE_CHARS + 4_000,
     large=True,
 )
@@ -72,9 +83,9 @@ EDIT = Tool(
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
     stages=ACTING,
-    run=Later("tools.files.edit:edit"),
+    run=LazyFunction("tools.files.edit:edit"),
     demand=demand_changing,
-    subject=("file_path", Subject.PATH),
+    subject=("file_path", RuleSubject.PATH),
 )
 
 
@@ -97,7 +108,7 @@ WRITE = Tool(
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.files.write:write"),
+    run=LazyFunction("tools.files.write:write"),
     demand=demand_changing,
-    subject=("file_path", Subject.PATH),
+    subject=("file_path", RuleSubject.PATH),
 )

@@ -15,7 +15,7 @@ SIMILAR_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextDiff:
     added: int
     removed: int
     diff: str
@@ -25,7 +25,7 @@ class Change:
     """The lines of the new text that are new, from 1; `last` before `first` where lines were only taken away."""
 
 
-def compare(path: str, before: str, after: str) -> Change:
+def compare(path: str, before: str, after: str) -> TextDiff:
     old, new = before.split("\n"), after.split("\n")
     if not before or not after:
         # What is empty has no line; split, it would be one empty line, taken away where a file is made.
@@ -35,14 +35,14 @@ def compare(path: str, before: str, after: str) -> Change:
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
     first, last = head + 1, head + len(come)
     if max(len(gone), len(come)) > COMPARED:
-        return Change(len(come), len(gone), "[too much changed for a diff]", first, last)
+        return TextDiff(len(come), len(gone), "[too much changed for a diff]", first, last)
     start = max(0, head - CONTEXT)
     hunks = _unified(
         old[start : len(old) - max(0, tail - CONTEXT)], new[start : len(new) - max(0, tail - CONTEXT)], start
     )
     lines = [line for line in hunks if not line.startswith("@")]
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return Change(added, removed, _bounded([f"--- a/{path}", f"+++ b/{path}", *hunks]) if hunks else "", first, last)
+    return TextDiff(added, removed, _bounded([f"--- a/{path}", f"+++ b/{path}", *hunks]) if hunks else "", first, last)
 
 
 def _same(one: list[str], other: list[str]) -> int:

@@ -5,13 +5,13 @@ from hashlib import sha256
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import Entry, Files, Snapshot, Stamp
+from mcp_server.model.files import DirectoryEntry, Files, Snapshot, Stamp
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.files.definitions import EditArguments
 from tools.files.diff import nearest, told
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
 from tools.files.read import picture, with_neighbours
-from tools.files.replacing import Matches, carries_numbers, matches, replaced
+from tools.files.replacing import TextMatches, carries_numbers, matches, replaced
 
 MOST_NAMED = 20
 """How many places are named one by one where a string is in a file too often."""
@@ -79,7 +79,7 @@ def _missing(path: str, text: str, old: str) -> Problem:
     return Problem(Code.NO_MATCH, f"{message} What comes closest:\n{numbered(text, *near)}", EXACTLY)
 
 
-def _several(path: str, found: Matches) -> Problem:
+def _several(path: str, found: TextMatches) -> Problem:
     lines = [str(line) for line in dict.fromkeys(found.lines)]
     places = ", ".join(lines[:MOST_NAMED]) + (f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else "")
     return Problem(
@@ -134,5 +134,5 @@ def store(files: Files, snapshot: Snapshot, data: bytes) -> None:
     _remember(files, files.write(snapshot.path, data, snapshot.stamp), data)
 
 
-def _remember(files: Files, entry: Entry, data: bytes) -> None:
+def _remember(files: Files, entry: DirectoryEntry, data: bytes) -> None:
     files.remember(entry.path, Stamp(len(data), entry.mtime_ns, sha256(data).hexdigest()))

@@ -46,7 +46,7 @@ def not_text(data: bytes) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LinePage:
     """Some lines of a text, numbered, ready to be shown."""
 
     text: str
@@ -65,7 +65,7 @@ def count(data: bytes) -> int:
     return data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
 
 
-def page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> Page:
+def page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> LinePage:
     """From that line on, until the lines or the characters are used up; at least one line."""
     start = _start(data, first)
     shown: list[str] = []
@@ -80,7 +80,9 @@ def page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHAR
         changed, cut, size = changed or visible(text) != text, cut + short, size + len(line) + 1
         shown.append(line + (f"… [this line has {stop - end:,} bytes]" if short else ""))
         end = stop + 1
-    return Page("\n".join(shown), first, first + len(shown) - 1, count(data), min(end, len(data)) - start, cut, changed)
+    return LinePage(
+        "\n".join(shown), first, first + len(shown) - 1, count(data), min(end, len(data)) - start, cut, changed
+    )
 
 
 def _start(data: bytes, first: int) -> int:

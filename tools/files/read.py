@@ -7,7 +7,7 @@ from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
 from tools.files import notebook
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
-from tools.files.lines import BOM, MOST_BYTES, PAGE_CHARS, Page, count, encoded, not_text, page, visible
+from tools.files.lines import BOM, MOST_BYTES, PAGE_CHARS, LinePage, count, encoded, not_text, page, visible
 
 MOST_PICTURE_BYTES = 3_750_000
 """What becomes 5 MB on its way to a model, which is where the large hosts stop."""
@@ -100,7 +100,7 @@ def _text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     return Done(head + found.text + _notes(found, args["file_path"], len(data)), verbatim=True)
 
 
-def _notes(found: Page, path: str, size: int) -> str:
+def _notes(found: LinePage, path: str, size: int) -> str:
     notes: list[str] = []
     if found.last < found.total:
         notes.append(

@@ -12,7 +12,7 @@ NUMBERED = re.compile(r"\s*\d+\t")
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class TextMatches:
     starts: tuple[int, ...]
     lines: tuple[int, ...]
     """The line each one starts in, from 1."""
@@ -22,7 +22,7 @@ def pattern_of(wanted: str) -> str:
     return LINE_END.join(re.escape(line) for line in wanted.replace("\r\n", "\n").split("\n"))
 
 
-def matches(text: str, wanted: str) -> Matches:
+def matches(text: str, wanted: str) -> TextMatches:
     """Every place, overlapping ones too: `aa` is in `aaa` twice, and which one was meant is not for us to guess."""
     starts = tuple(match.start() for match in re.finditer(f"(?={pattern_of(wanted)})", text))
     lines: list[int] = []
@@ -31,7 +31,7 @@ def matches(text: str, wanted: str) -> Matches:
         line += text.count("\n", at, start)
         at = start
         lines.append(line)
-    return Matches(starts, tuple(lines))
+    return TextMatches(starts, tuple(lines))
 
 
 def replaced(text: str, wanted: str, by: str) -> str:

@@ -5,7 +5,18 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    LazyFunction,
+    RuleSubject,
+    Tool,
+)
 
 PAGE = 100_000
 """Bytes of text in one answer, and of base64."""
@@ -16,7 +27,7 @@ READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_wo
 EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 
-class ReadFileArguments(TypedDict):
+class FsReadFileArguments(TypedDict):
     path: PathOf
     encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "How to give the bytes", Is(default="utf-8")]]
     head: NotRequired[Annotated[int, "Only the first so many lines (bytes with base64)", Is(at_least=1)]]
@@ -36,20 +47,20 @@ READ_FILE = Tool(
         "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes come at once, and "
         "a longer file says which call gives the next part. To edit source code use Read."
     ),
-    arguments=schema_of(ReadFileArguments),
+    arguments=schema_of(FsReadFileArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.fs.read:read_file"),
+    run=LazyFunction("tools.fs.read:read_file"),
     demand=demand_reading,
-    subject=("path", Subject.PATH),
+    subject=("path", RuleSubject.PATH),
     max_result_chars=PAGE + 2_000,
     large=True,
 )
 
 
-class WriteFileArguments(TypedDict):
+class FsWriteFileArguments(TypedDict):
     path: PathOf
     content: Annotated[str, "The whole content, as text or as base64"]
     encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "What `content` is", Is(default="utf-8")]]
@@ -67,18 +78,18 @@ WRITE_FILE = Tool(
         "Missing folders are made; an existing file is replaced in one step, keeps its mode, and need not have been "
         "read. To change source code use Edit."
     ),
-    arguments=schema_of(WriteFileArguments),
+    arguments=schema_of(FsWriteFileArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.fs.write:write_file"),
+    run=LazyFunction("tools.fs.write:write_file"),
     demand=demand_writing,
-    subject=("path", Subject.PATH),
+    subject=("path", RuleSubject.PATH),
 )
 
 
-class ListArguments(TypedDict):
+class FsListArguments(TypedDict):
     path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".", shortest=1)]]
     depth: NotRequired[Annotated[int, "How many levels down to list", Is(default=1, at_least=1, at_most=20)]]
     limit: NotRequired[Annotated[int, "How many entries to show", Is(default=LISTED, at_least=1, at_most=1000)]]
@@ -92,19 +103,19 @@ LIST_DIRECTORY = Tool(
         "List the files and folders in a directory (ls, tree), sorted by path, with sizes. Folders end in a slash; "
         "links are named and not followed. depth goes further down; limit and offset page through long lists."
     ),
-    arguments=schema_of(ListArguments),
+    arguments=schema_of(FsListArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.fs.read:list_directory"),
-    subject=("path", Subject.PATH),
+    run=LazyFunction("tools.fs.read:list_directory"),
+    subject=("path", RuleSubject.PATH),
     max_result_chars=PAGE,
     large=True,
 )
 
 
-class CreateArguments(TypedDict):
+class FsCreateArguments(TypedDict):
     path: PathOf
 
 
@@ -112,18 +123,18 @@ CREATE_DIRECTORY = Tool(
     name="fs_create_directory",
     title="Make a folder",
     description="Create a directory (mkdir -p) with the folders above it. One that is there already is left as it is.",
-    arguments=schema_of(CreateArguments),
+    arguments=schema_of(FsCreateArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.fs.write:create_directory"),
+    run=LazyFunction("tools.fs.write:create_directory"),
     demand=demand_writing,
-    subject=("path", Subject.PATH),
+    subject=("path", RuleSubject.PATH),
 )
 
 
-class DeleteArguments(TypedDict):
+class FsDeleteArguments(TypedDict):
     path: PathOf
     permanent: NotRequired[
         Annotated[bool, "Delete for good and not into the trash; only for an unrestricted profile", Is(default=False)]
@@ -145,15 +156,15 @@ DELETE = Tool(
         "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the person can have it "
         "back, unless permanent is set. A folder that is not empty is refused. The person is asked first."
     ),
-    arguments=schema_of(DeleteArguments),
+    arguments=schema_of(FsDeleteArguments),
     profile=Profile.TRUSTED,
     effect=Effect.DESTROY_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.fs.write:delete"),
+    run=LazyFunction("tools.fs.write:delete"),
     demand=demand_deleting,
-    stands_on=Later("tools.fs.targets:of_deleted"),
-    subject=("path", Subject.PATH),
+    stands_on=LazyFunction("tools.fs.targets:of_deleted"),
+    subject=("path", RuleSubject.PATH),
     tree="path",
 )
 
@@ -162,7 +173,7 @@ READERS = ("Read", "fs_read_file")
 WRITERS = ("Write", "Edit", "fs_write_file")
 
 
-class MoveArguments(TypedDict):
+class FsMoveArguments(TypedDict):
     source: Annotated[str, "What to move, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
     destination: Annotated[str, "Its new path, where nothing may be yet", Is(shortest=1, longest=4096)]
 
@@ -179,15 +190,15 @@ MOVE = Tool(
         "Move or rename a file, folder or link (mv) inside the workspace. The destination is the new path itself, and "
         "nothing may be there yet: nothing is ever overwritten. Missing folders above it are made."
     ),
-    arguments=schema_of(MoveArguments),
+    arguments=schema_of(FsMoveArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
     stages=ACTING,
-    run=Later("tools.fs.write:move"),
+    run=LazyFunction("tools.fs.write:move"),
     demand=demand_moving,
-    stands_on=Later("tools.fs.targets:of_moved"),
-    subject=("source", Subject.PATH),
+    stands_on=LazyFunction("tools.fs.targets:of_moved"),
+    subject=("source", RuleSubject.PATH),
     paths=("source", "destination"),
     tree="source",
     tree_to="destination",
@@ -195,7 +206,7 @@ MOVE = Tool(
 )
 
 
-class InfoArguments(TypedDict):
+class FsInfoArguments(TypedDict):
     path: PathOf
 
 
@@ -206,7 +217,7 @@ FILE_INFO = Tool(
         "Get a file's or folder's metadata (stat): kind (file, directory, link, other), size in bytes, time of the "
         "last change in UTC, and mode. A link is described itself, not what it leads to."
     ),
-    arguments=schema_of(InfoArguments),
+    arguments=schema_of(FsInfoArguments),
     result={
         "type": "object",
         "properties": {
@@ -222,6 +233,6 @@ FILE_INFO = Tool(
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.fs.read:file_info"),
-    subject=("path", Subject.PATH),
+    run=LazyFunction("tools.fs.read:file_info"),
+    subject=("path", RuleSubject.PATH),
 )

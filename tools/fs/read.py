@@ -8,17 +8,17 @@ from typing import Any
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import LEFT_OUT_BY_RULE, Entry, Files
+from mcp_server.model.files import LEFT_OUT_BY_RULE, DirectoryEntry, Files
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.files.lines import not_text, visible
-from tools.fs.definitions import LISTED, PAGE, InfoArguments, ListArguments, ReadFileArguments
+from tools.fs.definitions import LISTED, PAGE, FsInfoArguments, FsListArguments, FsReadFileArguments
 
 
-async def read_file(ctx: Context, args: ReadFileArguments) -> Ending:
+async def read_file(ctx: Context, args: FsReadFileArguments) -> Ending:
     return await to_thread.run_sync(_read_file, ctx.files, args)
 
 
-def _read_file(files: Files, args: ReadFileArguments) -> Ending:
+def _read_file(files: Files, args: FsReadFileArguments) -> Ending:
     head, tail, offset = args.get("head"), args.get("tail"), args.get("offset", 0)
     if tail is not None and (head is not None or offset):
         return Problem(Code.INVALID_ARGUMENTS, "`tail` goes with neither `head` nor `offset`.", "Give one of them.")
@@ -106,11 +106,11 @@ def _more(path: str, end: int, size: int, more: str = "") -> str:
     return f"\n[{end:,} of {size:,} bytes shown. Next: {call}]"
 
 
-async def list_directory(ctx: Context, args: ListArguments) -> Ending:
+async def list_directory(ctx: Context, args: FsListArguments) -> Ending:
     return await to_thread.run_sync(_list, ctx.files, ctx.hides, args)
 
 
-def _list(files: Files, hides: Callable[[str], bool] | None, args: ListArguments) -> Ending:
+def _list(files: Files, hides: Callable[[str], bool] | None, args: FsListArguments) -> Ending:
     path, offset, limit = args.get("path", "."), args.get("offset", 0), args.get("limit", LISTED)
     entries = [one for one in files.entries(path, args.get("depth", 1)) if hides is None or not hides(one.path)]
     name, total, kept_out = visible(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
@@ -124,7 +124,7 @@ def _list(files: Files, hides: Callable[[str], bool] | None, args: ListArguments
     return Done("\n".join(map(_line, shown)) + _rest(args, name, offset + len(shown), entries) + kept_out)
 
 
-def _rest(args: ListArguments, name: str, end: int, entries: Sequence[Entry]) -> str:
+def _rest(args: FsListArguments, name: str, end: int, entries: Sequence[DirectoryEntry]) -> str:
     if end >= len(entries):
         return (
             f"\n[{len(entries):,} entries.]" if not args.get("offset") else f"\n[The last of {len(entries):,} entries.]"
@@ -134,14 +134,14 @@ def _rest(args: ListArguments, name: str, end: int, entries: Sequence[Entry]) ->
     return f"\n[Entries {args.get('offset', 0) + 1}-{end} of {len(entries):,}. Next: {call}]"
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: DirectoryEntry) -> str:
     name = visible(entry.path)
     if entry.kind == "directory":
         return f"{name}/"
     return f"{name}\t{entry.size:,} bytes" if entry.kind == "file" else f"{name}\t{entry.kind}"
 
 
-async def file_info(ctx: Context, args: InfoArguments) -> Ending:
+async def file_info(ctx: Context, args: FsInfoArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.info, args["path"])
     data: dict[str, Any] = {
         "path": visible(entry.path),

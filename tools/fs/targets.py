@@ -6,7 +6,7 @@ from hashlib import sha256
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import Entry, Files, secret
+from mcp_server.model.files import DirectoryEntry, Files, secret
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.files.lines import visible
@@ -70,7 +70,7 @@ def moved(files: Files, path: str, name: str = "") -> Mapping[str, str]:
     return {**facts, **_content(files, entry)}
 
 
-def _content(files: Files, entry: Entry) -> Mapping[str, str]:
+def _content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
     found = files.read(entry.path, 4 * MOST_SHOWN)
     try:
         text = found.data.decode()
@@ -81,7 +81,7 @@ def _content(files: Files, entry: Entry) -> Mapping[str, str]:
     return {f"its content, of which this is the beginning ({BEGINNING:,} characters)": text[:BEGINNING]}
 
 
-def _told(files: Files, entry: Entry) -> str:
+def _told(files: Files, entry: DirectoryEntry) -> str:
     """In few words, and so that nothing else fits them."""
     if entry.kind == "directory":
         entries = files.entries(entry.path, DEEPEST)
@@ -92,7 +92,7 @@ def _told(files: Files, entry: Entry) -> str:
     return f"a {entry.kind}, last changed at {entry.mtime_ns} ns"
 
 
-def _digest(files: Files, entries: Sequence[Entry], top: str = "") -> str:
+def _digest(files: Files, entries: Sequence[DirectoryEntry], top: str = "") -> str:
     """Of one file its own, as anybody may compute it; of several, of all that is known of them."""
     whole, left = sha256(), MOST_HASHED
     alone = len(entries) == 1 and entries[0].kind == "file"
@@ -112,6 +112,6 @@ def _digest(files: Files, entries: Sequence[Entry], top: str = "") -> str:
     return whole.hexdigest()
 
 
-def _pieces(files: Files, entry: Entry) -> Iterator[bytes]:
+def _pieces(files: Files, entry: DirectoryEntry) -> Iterator[bytes]:
     for start in range(0, entry.size + 1, PIECE):
         yield files.read(entry.path, PIECE, start).data

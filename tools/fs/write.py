@@ -9,15 +9,15 @@ from mcp_server.model.files import Files
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.files.edit import halves
 from tools.files.lines import visible
-from tools.fs.definitions import CreateArguments, DeleteArguments, MoveArguments, WriteFileArguments
+from tools.fs.definitions import FsCreateArguments, FsDeleteArguments, FsMoveArguments, FsWriteFileArguments
 from tools.fs.targets import deleted, moved, still
 
 
-async def write_file(ctx: Context, args: WriteFileArguments) -> Ending:
+async def write_file(ctx: Context, args: FsWriteFileArguments) -> Ending:
     return await to_thread.run_sync(_write, ctx.files, args)
 
 
-def _write(files: Files, args: WriteFileArguments) -> Ending:
+def _write(files: Files, args: FsWriteFileArguments) -> Ending:
     if problem := halves(args["content"]):
         return problem
     try:
@@ -38,18 +38,18 @@ def _write(files: Files, args: WriteFileArguments) -> Ending:
     return Done(f"Overwrote `{visible(entry.path)}`: {entry.size:,} bytes, {before.stamp.size:,} before.")
 
 
-async def create_directory(ctx: Context, args: CreateArguments) -> Ending:
+async def create_directory(ctx: Context, args: FsCreateArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.make_folder, args["path"])
     return Done(f"The folder `{visible(entry.path)}` is there.")
 
 
-async def move(ctx: Context, args: MoveArguments) -> Ending:
+async def move(ctx: Context, args: FsMoveArguments) -> Ending:
     approved = await to_thread.run_sync(still, ctx, moved, args["source"])
     entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], approved)
     return Done(f"Moved `{visible(args['source'])}` to `{visible(entry.path)}`.")
 
 
-async def delete(ctx: Context, args: DeleteArguments) -> Ending:
+async def delete(ctx: Context, args: FsDeleteArguments) -> Ending:
     path = visible(args["path"])
     approved = await to_thread.run_sync(still, ctx, deleted, args["path"])
     if args.get("permanent"):

@@ -11,8 +11,8 @@ from mcp_server.model.files import protected
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.git import escape, porcelain
 from tools.git.diff import source
-from tools.git.porcelain import Status
-from tools.git.program import Git, opened
+from tools.git.porcelain import GitStatus
+from tools.git.program import GitProgram, opened
 from tools.git.revisions import branch, commit, head, nearest, tip
 
 FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket committerdate:iso-strict contents:subject"
@@ -113,7 +113,7 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
 
 
-def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
+def _none_elsewhere(git: GitProgram, changed: Sequence[str]) -> None:
     """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
     for path in changed:
         try:
@@ -123,7 +123,7 @@ def _none_elsewhere(git: Git, changed: Sequence[str]) -> None:
                 raise
 
 
-def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:
+def _moved(now: GitStatus, name: str, target: str, files: int) -> dict[str, Any]:
     return {
         "from": {"branch": escape.inline(now.branch) if now.branch else None, "sha": now.commit},
         "to": {"branch": escape.inline(name), "sha": target},
@@ -131,7 +131,7 @@ def _moved(now: Status, name: str, target: str, files: int) -> dict[str, Any]:
     }
 
 
-async def _differing(git: Git, start: str | None, target: str) -> list[str]:
+async def _differing(git: GitProgram, start: str | None, target: str) -> list[str]:
     """Every file that is another one there."""
     ends = (start, target) if start else (target,)
     root = () if start else ("--root",)
@@ -142,7 +142,7 @@ async def _differing(git: Git, start: str | None, target: str) -> list[str]:
     return [path.decode("utf-8", "surrogateescape") for path in ran.out.split(b"\0")[:-1]]
 
 
-def _dirty(now: Status) -> Problem:
+def _dirty(now: GitStatus) -> Problem:
     names = ", ".join(f"`{escape.inline(one.path)}`" for one in now.entries[:5]) + (
         ", ..." if len(now.entries) > 5 else ""
     )
@@ -164,7 +164,7 @@ def _asking(obeyed: Sequence[str]) -> Problem:
     )
 
 
-async def _no_branch(git: Git, name: str) -> Refusal:
+async def _no_branch(git: GitProgram, name: str) -> Refusal:
     near = await nearest(git, name)
     return Refusal(
         Problem(

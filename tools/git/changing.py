@@ -5,11 +5,11 @@ from typing import Annotated, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import ACTING, Arguments, Demand, Effect, Hints, LazyFunction, RuleSubject, Tool
 from tools.git.definitions import RepoPath
 
 
-class CommitArguments(TypedDict):
+class GitCommitArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     message: Annotated[
         str, "The commit message: one line, or a first line, an empty one and more", Is(shortest=1, longest=20_000)
@@ -36,21 +36,21 @@ COMMIT = Tool(
         "Record the staged changes as a commit (git commit); says its number and files. Refused where nothing is "
         "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
     ),
-    arguments=schema_of(CommitArguments),
+    arguments=schema_of(GitCommitArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
-    run=Later("tools.git.commit:commit"),
+    run=LazyFunction("tools.git.commit:commit"),
     demand=demand_committing,
-    stands_on=Later("tools.git.preview:of_commit"),
-    subject=("message", Subject.TEXT),
+    stands_on=LazyFunction("tools.git.preview:of_commit"),
+    subject=("message", RuleSubject.TEXT),
     paths=("repo_path",),
     shut_in=True,
 )
 
 
-class AddArguments(TypedDict):
+class GitAddArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     files: Annotated[
         list[Annotated[str, Is(shortest=1, longest=4096)]],
@@ -73,21 +73,21 @@ ADD = Tool(
         "Stage files for the next commit (git add) and say which ones entered the index. Ignored files are refused. "
         'Example: {"files": ["src/a.py", "docs"]}'
     ),
-    arguments=schema_of(AddArguments),
+    arguments=schema_of(GitAddArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.git.staging:add"),
+    run=LazyFunction("tools.git.staging:add"),
     demand=demand_adding,
-    subject=("files", Subject.PATH),
+    subject=("files", RuleSubject.PATH),
     paths=("files", "repo_path"),
     base="repo_path",
     shut_in=True,
 )
 
 
-class ResetArguments(TypedDict):
+class GitResetArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
 
 
@@ -98,18 +98,18 @@ RESET = Tool(
         "Take all staged changes out of the index again (git reset) and say which ones left it. Never touches the "
         "files themselves nor the history."
     ),
-    arguments=schema_of(ResetArguments),
+    arguments=schema_of(GitResetArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.git.staging:reset"),
-    subject=("repo_path", Subject.PATH),
+    run=LazyFunction("tools.git.staging:reset"),
+    subject=("repo_path", RuleSubject.PATH),
     shut_in=True,
 )
 
 
-class CreateArguments(TypedDict):
+class GitCreateBranchArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     branch_name: Annotated[str, "The new branch's name", Is(shortest=1, longest=250)]
     base_branch: NotRequired[
@@ -121,19 +121,19 @@ CREATE_BRANCH = Tool(
     name="git_create_branch",
     title="Make a branch",
     description="Make a new branch at a branch, tag or commit, by default here (git branch), without going to it.",
-    arguments=schema_of(CreateArguments),
+    arguments=schema_of(GitCreateBranchArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
-    run=Later("tools.git.branches:create_branch"),
-    subject=("branch_name", Subject.TEXT),
+    run=LazyFunction("tools.git.branches:create_branch"),
+    subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
     shut_in=True,
 )
 
 
-class CheckoutArguments(TypedDict):
+class GitCheckoutArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     branch_name: Annotated[str, "The branch to go to", Is(shortest=1, longest=250)]
     keep_changes: NotRequired[
@@ -160,15 +160,15 @@ CHECKOUT = Tool(
         "Switch to another local branch (git switch, git checkout) and say from where to where. Refused while there "
         "are uncommitted changes, unless keep_changes takes them along."
     ),
-    arguments=schema_of(CheckoutArguments),
+    arguments=schema_of(GitCheckoutArguments),
     profile=Profile.TRUSTED,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.git.branches:checkout"),
+    run=LazyFunction("tools.git.branches:checkout"),
     demand=demand_checkout,
-    stands_on=Later("tools.git.preview:of_checkout"),
-    subject=("branch_name", Subject.TEXT),
+    stands_on=LazyFunction("tools.git.preview:of_checkout"),
+    subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
     shut_in=True,
 )

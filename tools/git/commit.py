@@ -11,8 +11,8 @@ from tools.git.contents import details
 from tools.git.diff import source
 from tools.git.hooks import Hooks, describe_hooks, find_hooks
 from tools.git.patch import MOST_FILES, MOST_LISTED, said, summary, told
-from tools.git.porcelain import Change
-from tools.git.program import Git, opened
+from tools.git.porcelain import FileChange
+from tools.git.program import GitProgram, opened
 from tools.git.requirements import NO_MESSAGE, STATUS, signer, unready
 from tools.git.revisions import head
 
@@ -37,7 +37,7 @@ async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return await _done(git, lying, asked)
 
 
-async def _record(git: Git, message: str, who: Mapping[str, str]) -> None:
+async def _record(git: GitProgram, message: str, who: Mapping[str, str]) -> None:
     await git.change(
         *("commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--no-status", "--file=-"),
         stdin=message.encode(),
@@ -45,7 +45,7 @@ async def _record(git: Git, message: str, who: Mapping[str, str]) -> None:
     )
 
 
-async def _done(git: Git, lying: Hooks, asked: bool) -> Ending:
+async def _done(git: GitProgram, lying: Hooks, asked: bool) -> Ending:
     sha = await head(git) or ""
     branch = porcelain.status(await git.read(*STATUS)).branch
     one = ("show", "--no-notes", "--format=", "--no-ext-diff", "--no-textconv", "-m", "--first-parent")
@@ -70,14 +70,14 @@ async def _done(git: Git, lying: Hooks, asked: bool) -> Ending:
     return Done("\n".join(lines), data, outside=source(git), meta={"files": len(changes)})
 
 
-async def _files(git: Git, changes: Sequence[Change]) -> list[str]:
+async def _files(git: GitProgram, changes: Sequence[FileChange]) -> list[str]:
     more_of = await details(git, changes[:MOST_LISTED])
     more = len(changes) - MOST_LISTED
     tail = [f"... and {escape.count(more, 'more file', 'more files')}"] if more > 0 else []
     return [*(f"  {told(change, more_of.get(change.path, ''))}" for change in changes[:MOST_LISTED]), *tail]
 
 
-def _notes(git: Git, lying: Hooks, asked: bool) -> list[str]:
+def _notes(git: GitProgram, lying: Hooks, asked: bool) -> list[str]:
     if asked:
         return ["[The repository's hooks were allowed to run.]"]
     if lying.outside:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from tools.git import escape
-from tools.git.porcelain import Change
-from tools.git.program import Git
+from tools.git.porcelain import FileChange
+from tools.git.program import GitProgram
 
 MOST_TARGET = 4096
 
 
-async def details(git: Git, changes: Sequence[Change]) -> Mapping[bytes, str]:
+async def details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
     """By path, as the end of a line; of what is no longer there nothing."""
     there = [one for one in changes if one.blob.strip("0") and not one.submodule]
     links = [one for one in there if one.link]
@@ -24,7 +24,7 @@ async def details(git: Git, changes: Sequence[Change]) -> Mapping[bytes, str]:
     return {**found, **(await _targets(git, short) if short else {})}
 
 
-async def _targets(git: Git, links: Sequence[tuple[Change, int]]) -> Mapping[bytes, str]:
+async def _targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> Mapping[bytes, str]:
     names = "".join(f"{one.blob}\n" for one, _ in links).encode()
     said = await git.read("cat-file", "--batch=%(objectsize)", stdin=names)
     found: dict[bytes, str] = {}

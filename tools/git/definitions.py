@@ -5,7 +5,18 @@ from typing import Annotated, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    LazyFunction,
+    RuleSubject,
+    Tool,
+)
 
 PAGE = 48_000
 """Characters of a patch in one answer."""
@@ -31,7 +42,7 @@ Paths = Annotated[
 Offset = Annotated[int, "Line of the patch to start at, from 1", Is(default=1, at_least=1)]
 
 
-class StatusArguments(TypedDict):
+class GitStatusArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
 
@@ -43,25 +54,25 @@ STATUS = Tool(
         "Show the branch, how it stands to its upstream, and which files are staged, changed, in conflict or new "
         "(git status). Folders of new files are named as one."
     ),
-    arguments=schema_of(StatusArguments),
+    arguments=schema_of(GitStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.status:status"),
-    subject=("repo_path", Subject.PATH),
+    run=LazyFunction("tools.git.status:status"),
+    subject=("repo_path", RuleSubject.PATH),
     shut_in=True,
 )
 
 
-class DiffArguments(TypedDict):
+class GitDiffArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     context_lines: NotRequired[ContextLines]
     paths: NotRequired[Paths]
     offset: NotRequired[Offset]
 
 
-class TargetArguments(TypedDict):
+class GitDiffTargetArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     target: Annotated[
         str, "Commit, branch or tag to compare the files with, or `A..B`, `A...B`", Is(shortest=1, longest=1000)
@@ -85,14 +96,14 @@ DIFF_UNSTAGED = Tool(
         "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files git does not "
         "know are in git_status. Long patches come in pages; the answer names the call that goes on."
     ),
-    arguments=schema_of(DiffArguments),
+    arguments=schema_of(GitDiffArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.diff:diff_unstaged"),
+    run=LazyFunction("tools.git.diff:diff_unstaged"),
     demand=demand_reading,
-    subject=("repo_path", Subject.PATH),
+    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
     shut_in=True,
@@ -107,14 +118,14 @@ DIFF_STAGED = Tool(
         "Show what is staged, which is what the next commit will hold (git diff --cached), as a patch. Long patches "
         "come in pages; the answer names the call that goes on."
     ),
-    arguments=schema_of(DiffArguments),
+    arguments=schema_of(GitDiffArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.diff:diff_staged"),
+    run=LazyFunction("tools.git.diff:diff_staged"),
     demand=demand_reading,
-    subject=("repo_path", Subject.PATH),
+    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
     shut_in=True,
@@ -129,14 +140,14 @@ DIFF = Tool(
         "Compare the working tree with a branch, tag or commit, or two of them with each other (git diff): "
         '{"target": "main"}, {"target": "main...feature"}. Shows a patch, in pages where it is long.'
     ),
-    arguments=schema_of(TargetArguments),
+    arguments=schema_of(GitDiffTargetArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.diff:diff"),
+    run=LazyFunction("tools.git.diff:diff"),
     demand=demand_reading,
-    subject=("repo_path", Subject.PATH),
+    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
     shut_in=True,
@@ -150,7 +161,7 @@ When = Annotated[
 ]
 
 
-class LogArguments(TypedDict):
+class GitLogArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     max_count: NotRequired[Annotated[int, "How many commits", Is(default=10, at_least=1, at_most=MOST_COUNT)]]
     start_timestamp: NotRequired[Annotated[When, "Only commits after this time"]]
@@ -167,13 +178,13 @@ LOG = Tool(
         "Show the commit log (git log), newest first: 12 digits of the commit, date, author, first line of the "
         "message; optionally only between two times, of some files, or of another branch."
     ),
-    arguments=schema_of(LogArguments),
+    arguments=schema_of(GitLogArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.history:log"),
-    subject=("repo_path", Subject.PATH),
+    run=LazyFunction("tools.git.history:log"),
+    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
     shut_in=True,
@@ -181,7 +192,7 @@ LOG = Tool(
 )
 
 
-class ShowArguments(TypedDict):
+class GitShowArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     revision: Annotated[str, "Commit, branch or tag, such as `HEAD~1` or `v1.2`", Is(shortest=1, longest=1000)]
     context_lines: NotRequired[ContextLines]
@@ -196,14 +207,14 @@ SHOW = Tool(
         "Show a commit: author, date, message, and what it changed as a patch (git show). Of a merge, only the lines "
         "that differ from both sides. Long patches come in pages."
     ),
-    arguments=schema_of(ShowArguments),
+    arguments=schema_of(GitShowArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.history:show"),
+    run=LazyFunction("tools.git.history:show"),
     demand=demand_reading,
-    subject=("repo_path", Subject.PATH),
+    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
     shut_in=True,
@@ -212,7 +223,7 @@ SHOW = Tool(
 )
 
 
-class ListArguments(TypedDict):
+class GitBranchListArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     show_remote: NotRequired[
         Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]
@@ -227,12 +238,12 @@ BRANCH_LIST = Tool(
         "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
         "those of remotes as last fetched. Nothing is fetched."
     ),
-    arguments=schema_of(ListArguments),
+    arguments=schema_of(GitBranchListArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=Later("tools.git.branches:branch_list"),
-    subject=("repo_path", Subject.PATH),
+    run=LazyFunction("tools.git.branches:branch_list"),
+    subject=("repo_path", RuleSubject.PATH),
     shut_in=True,
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Done, Ending
-from tools.git.patch import Asked, Shown, shown
-from tools.git.program import Git, opened
+from tools.git.patch import PatchRequest, ShownPatch, shown
+from tools.git.program import GitProgram, opened
 from tools.git.revisions import compared
 
 
@@ -28,17 +28,17 @@ async def diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return ended(git, await _shown(git, "git_diff", args, *ends), f"No difference to `{args['target']}`.")
 
 
-async def _shown(git: Git, tool: str, args: Mapping[str, Any], *ends: str) -> Shown:
+async def _shown(git: GitProgram, tool: str, args: Mapping[str, Any], *ends: str) -> ShownPatch:
     around = f"--unified={args.get('context_lines', 3)}"
-    return await shown(git, Asked(tool, args, ("diff", *ends), ("diff", around, *ends)))
+    return await shown(git, PatchRequest(tool, args, ("diff", *ends), ("diff", around, *ends)))
 
 
-def ended(git: Git, found: Shown, nothing: str) -> Ending:
+def ended(git: GitProgram, found: ShownPatch, nothing: str) -> Ending:
     if not found.total:
         return Done(nothing, found.data, meta={"files": 0})
     return Done(found.text, found.data, outside=source(git), meta={"files": found.total})
 
 
-def source(git: Git) -> str:
+def source(git: GitProgram) -> str:
     """Where the text comes from: whoever wrote the files and the commits."""
     return f"the git repository in {git.repository.name}"

@@ -11,9 +11,9 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.git import escape, porcelain
 from tools.git.diff import source
-from tools.git.patch import Asked, shown
+from tools.git.patch import PatchRequest, shown
 from tools.git.paths import located
-from tools.git.program import Git, opened
+from tools.git.program import GitProgram, opened
 from tools.git.revisions import commit, head
 
 MOST_COUNTED = 10_000
@@ -46,7 +46,7 @@ async def log(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return _shown(git, args, found, total)
 
 
-def _shown(git: Git, args: Mapping[str, Any], found: Sequence[Mapping[str, Any]], total: int) -> Ending:
+def _shown(git: GitProgram, args: Mapping[str, Any], found: Sequence[Mapping[str, Any]], total: int) -> Ending:
     offset = args.get("offset", 0)
     end = offset + len(found)
     onward = dict(args) | {"offset": end} if found and end < total else None
@@ -106,7 +106,7 @@ async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
     one = ("show", "--no-notes", "--format=")
     # Of a merge, the files as they are told apart from its first parent, and the lines that neither parent had.
     around = f"--unified={args.get('context_lines', 3)}"
-    asked = Asked("git_show", args, (*one, "-m", "--first-parent", sha), (*one, "--cc", around, sha))
+    asked = PatchRequest("git_show", args, (*one, "-m", "--first-parent", sha), (*one, "--cc", around, sha))
     told = await shown(git, asked, tuple(_head(found)) if args.get("offset", 1) == 1 else ())
     return Done(told.text, {"commit": found, **told.data}, outside=source(git), meta={"files": told.total})
 

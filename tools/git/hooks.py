@@ -10,7 +10,7 @@ from anyio import to_thread
 from mcp_server.model.files import Files
 from mcp_server.model.results import Refusal
 from tools.git import escape
-from tools.git.program import Git
+from tools.git.program import GitProgram
 from tools.git.repository import hooks
 
 NOWHERE = "/dev/null"
@@ -30,7 +30,7 @@ class Hooks:
     """They would run where a call asks for it: what only the person's own configuration names never does."""
 
 
-async def find_hooks(git: Git) -> Hooks:
+async def find_hooks(git: GitProgram) -> Hooks:
     """Wherever the repository's configuration, or else the person's, has them."""
     # Asked with hooks on, or the answer would be ours.
     told = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
@@ -51,7 +51,7 @@ async def find_hooks(git: Git) -> Hooks:
         return Hooks(folder, outside=True, run=run)
 
 
-async def describe_hooks(git: Git, found: Hooks, asked: bool) -> Mapping[str, str]:
+async def describe_hooks(git: GitProgram, found: Hooks, asked: bool) -> Mapping[str, str]:
     """For a question about a commit that lets them run: which they are, and what is in them just now."""
     if not (asked and found.run):
         return {}

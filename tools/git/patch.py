@@ -12,8 +12,8 @@ from mcp_server.model.results import Code, Problem, Refusal
 from tools.git import escape, porcelain
 from tools.git.definitions import PAGE
 from tools.git.paths import guarded, located
-from tools.git.porcelain import Change
-from tools.git.program import Git
+from tools.git.porcelain import FileChange
+from tools.git.program import GitProgram
 
 MOST_LISTED = 100
 MOST_FILES = 300
@@ -25,7 +25,7 @@ FORMAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PatchRequest:
     """One comparison, as a tool was asked for it."""
 
     tool: str
@@ -37,14 +37,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPatch:
     text: str
     data: Mapping[str, Any]
     total: int
     """How many files are different."""
 
 
-async def shown(git: Git, asked: Asked, least: tuple[str, ...] = ()) -> Shown:
+async def shown(git: GitProgram, asked: PatchRequest, least: tuple[str, ...] = ()) -> ShownPatch:
     """The files and a page of the patch; `least` are lines to begin with."""
     named = asked.arguments.get("paths") or ()
     files, repository = git.ctx.files, git.repository
@@ -55,10 +55,10 @@ async def shown(git: Git, asked: Asked, least: tuple[str, ...] = ()) -> Shown:
     spoken = await to_thread.run_sync(located, files, repository, [path for path in named if secret(path)])
     hidden = guarded(_names(changes), spoken)
     first = asked.arguments.get("offset", 1)
-    page = await _patch(git, asked, paths, hidden, first) if changes else Page(b"", 0, 0, False)
+    page = await _patch(git, asked, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
     head = (*least, *_overview(git, changes, listed.cut, first), *_unshown(hidden))
     onward = dict(asked.arguments) | {"offset": page.first + page.lines} if page.more else None
-    return Shown(
+    return ShownPatch(
         "\n".join(part for part in ("\n".join(head), page.text, _rest(asked, page, onward)) if part),
         {
             "files": [said(change) for change in changes[:MOST_FILES]],
@@ -72,7 +72,7 @@ async def shown(git: Git, asked: Asked, least: tuple[str, ...] = ()) -> Shown:
     )
 
 
-def said(change: Change) -> dict[str, Any]:
+def said(change: FileChange) -> dict[str, Any]:
     """A change for programs."""
     told: dict[str, Any] = {"path": escape.path(change.path), "status": change.word}
     if change.old is not None:
@@ -84,7 +84,7 @@ def said(change: Change) -> dict[str, Any]:
     return told
 
 
-def told(change: Change, more: str = "") -> str:
+def told(change: FileChange, more: str = "") -> str:
     """A change in one line; `more` is what there is to be said besides."""
     path = escape.path(change.path)
     if change.old is not None:
@@ -95,18 +95,18 @@ def told(change: Change, more: str = "") -> str:
     return f"{change.word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
 
 
-def summary(changes: Sequence[Change], cut: bool = False) -> str:
+def summary(changes: Sequence[FileChange], cut: bool = False) -> str:
     added, removed = sum(one.added or 0 for one in changes), sum(one.removed or 0 for one in changes)
     least = "At least " if cut else ""
     return f"{least}{escape.count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
 
 
-def _names(changes: Sequence[Change]) -> list[str]:
+def _names(changes: Sequence[FileChange]) -> list[str]:
     paths = [path for change in changes for path in (change.path, change.old) if path is not None]
     return [path.decode("utf-8", "surrogateescape") for path in paths]
 
 
-def _overview(git: Git, changes: Sequence[Change], cut: bool, first: int) -> list[str]:
+def _overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, first: int) -> list[str]:
     if not changes or first > 1:
         return []
     top = git.repository.top
@@ -127,7 +127,7 @@ def _unshown(hidden: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PatchPage:
     """Some lines of a patch, from `first` on."""
 
     data: bytes
@@ -143,9 +143,11 @@ class Page:
         return "\n".join(map(escape.line, self.data.split(b"\n"))) if self.lines else ""
 
 
-async def _patch(git: Git, asked: Asked, paths: Sequence[str], hidden: Sequence[str], first: int) -> Page:
+async def _patch(
+    git: GitProgram, asked: PatchRequest, paths: Sequence[str], hidden: Sequence[str], first: int
+) -> PatchPage:
     if len(hidden) > MOST_HIDDEN:
-        return Page(b"", 1, 0, False)
+        return PatchPage(b"", 1, 0, False)
     wanted = list(paths)
     if hidden:
         wanted = [f":(top,literal){path}" for path in paths]
@@ -163,14 +165,14 @@ async def _patch(git: Git, asked: Asked, paths: Sequence[str], hidden: Sequence[
     return page
 
 
-def paged(data: bytes, first: int, cut: bool) -> Page:
+def paged(data: bytes, first: int, cut: bool) -> PatchPage:
     """From that line on, until a page is full; at least one line."""
     total = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
     start = 0
     for _ in range(first - 1):
         start = data.find(b"\n", start) + 1
         if start == 0:
-            return Page(b"", first, 0, cut, total)
+            return PatchPage(b"", first, 0, cut, total)
     end, lines, size = start, 0, 0
     while end < len(data):
         stop = data.find(b"\n", end)
@@ -179,10 +181,10 @@ def paged(data: bytes, first: int, cut: bool) -> Page:
         if lines and size > PAGE:
             break
         end, lines = stop + 1, lines + 1
-    return Page(data[start : end - 1] if lines else b"", first, lines, cut, total, end < len(data))
+    return PatchPage(data[start : end - 1] if lines else b"", first, lines, cut, total, end < len(data))
 
 
-def _rest(asked: Asked, page: Page, onward: Mapping[str, Any] | None) -> str:
+def _rest(asked: PatchRequest, page: PatchPage, onward: Mapping[str, Any] | None) -> str:
     last = page.first + page.lines - 1
     least = "at least " if page.cut else ""
     if onward is not None:

@@ -26,7 +26,7 @@ SUBMODULE, LINK, PROGRAM = "160000", "120000", "100755"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file in a comparison."""
 
     status: str
@@ -64,10 +64,10 @@ class Change:
         return "no longer executable" if self.old_mode == PROGRAM and self.new_mode.strip("0") else ""
 
 
-def changes(said: bytes) -> list[Change]:
+def changes(said: bytes) -> list[FileChange]:
     """Of `--raw --numstat -z`; a last record that was cut short is left out."""
     fields = said.split(b"\0")[:-1][::-1]
-    raw: dict[bytes, Change] = {}
+    raw: dict[bytes, FileChange] = {}
     counted: dict[bytes, tuple[int | None, int | None]] = {}
     while fields:
         field = fields.pop()
@@ -81,13 +81,13 @@ def changes(said: bytes) -> list[Change]:
     return [_with(change, counted.get(change.path)) for change in raw.values()]
 
 
-def _change(field: bytes, rest: list[bytes]) -> Change | None:
+def _change(field: bytes, rest: list[bytes]) -> FileChange | None:
     old_mode, new_mode, _, blob, status = field[1:].decode("ascii").split(" ")
     paths = 2 if status[0] in "RC" else 1
     if len(rest) < paths:
         return None
     old = rest.pop() if paths == 2 else None
-    return Change(status[0], rest.pop(), old, None, None, old_mode, new_mode, blob)
+    return FileChange(status[0], rest.pop(), old, None, None, old_mode, new_mode, blob)
 
 
 def _count(field: bytes, rest: list[bytes], into: dict[bytes, tuple[int | None, int | None]]) -> None:
@@ -107,13 +107,15 @@ def _number(field: bytes) -> int | None:
     return None if field == b"-" else int(field)
 
 
-def _with(change: Change, counts: tuple[int | None, int | None] | None) -> Change:
+def _with(change: FileChange, counts: tuple[int | None, int | None] | None) -> FileChange:
     added, removed = counts or (None, None)
-    return Change(change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob)
+    return FileChange(
+        change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StatusEntry:
     """One file in a status: what stands between its last commit, the index and the worktree."""
 
     staged: str
@@ -129,7 +131,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class GitStatus:
     commit: str | None
     """None before the first."""
     branch: str | None
@@ -137,14 +139,14 @@ class Status:
     upstream: str | None
     ahead: int | None
     behind: int | None
-    entries: tuple[Entry, ...]
+    entries: tuple[StatusEntry, ...]
 
 
-def status(said: bytes) -> Status:
+def status(said: bytes) -> GitStatus:
     """Of `status --porcelain=v2 --branch -z`."""
     fields = said.split(b"\0")[:-1][::-1]
     heads: dict[str, str] = {}
-    entries: list[Entry] = []
+    entries: list[StatusEntry] = []
     while fields:
         field = fields.pop()
         if field.startswith(b"# "):
@@ -154,7 +156,7 @@ def status(said: bytes) -> Status:
             entries.append(entry)
     ahead, _, behind = heads.get("branch.ab", "").partition(" ")
     commit, branch = heads.get("branch.oid", ""), heads.get("branch.head", "")
-    return Status(
+    return GitStatus(
         None if commit in ("", "(initial)") else commit,
         None if branch in ("", "(detached)") else branch,
         heads.get("branch.upstream"),
@@ -164,20 +166,20 @@ def status(said: bytes) -> Status:
     )
 
 
-def _entry(field: bytes, rest: list[bytes]) -> Entry | None:
+def _entry(field: bytes, rest: list[bytes]) -> StatusEntry | None:
     kind, _, tail = field.partition(b" ")
     if kind == b"?":
-        return Entry("", "", tail, untracked=True)
+        return StatusEntry("", "", tail, untracked=True)
     if kind == b"u":
         parts = tail.split(b" ", 9)
-        return Entry("", "", parts[9], conflict=parts[0].decode("ascii")) if len(parts) == 10 else None
+        return StatusEntry("", "", parts[9], conflict=parts[0].decode("ascii")) if len(parts) == 10 else None
     if kind not in (b"1", b"2"):
         return None
     parts = tail.split(b" ", 7 if kind == b"1" else 8)
     old = rest.pop() if kind == b"2" and rest else None
     codes, submodule = parts[0].decode("ascii"), parts[1].decode("ascii")
     staged, unstaged = (code.replace(".", "") for code in codes)
-    return Entry(staged, unstaged, parts[-1], old, submodule=submodule[1:].replace(".", ""))
+    return StatusEntry(staged, unstaged, parts[-1], old, submodule=submodule[1:].replace(".", ""))
 
 
 def rows(said: bytes, width: int) -> Iterator[list[bytes]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.processes import Command, Processes, Ran
+from mcp_server.model.processes import Command, CommandResult, Processes
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.git.escape import plain
 from tools.git.filters import harmless
@@ -90,7 +90,7 @@ ENVIRONMENT: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Git:
+class GitProgram:
     """The program, for one call about one repository."""
 
     ctx: Context
@@ -113,16 +113,16 @@ class Git:
         """What it answers, from a git that can write nowhere."""
         return (await self.asked(*arguments, magic=magic, stdin=stdin)).out
 
-    async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> Ran:
+    async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> CommandResult:
         """The same, with whether there was more."""
         return _fine(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
 
-    async def test(self, *arguments: str, no: int = 1) -> Ran:
+    async def test(self, *arguments: str, no: int = 1) -> CommandResult:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
         ran = await self._shut(self._command(arguments))
         return ran if ran.code == no and not ran.timed_out else _fine(ran, arguments[0])
 
-    async def _shut(self, command: Command) -> Ran:
+    async def _shut(self, command: Command) -> CommandResult:
         try:
             return await self.ctx.processes.run(replace(command, read_only=True, no_more=True))
         except Refusal as refusal:
@@ -135,7 +135,9 @@ class Git:
             replace(command, no_more=True, argv=_not_looking_into_submodules(command.argv))
         )
 
-    async def change(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
+    async def change(
+        self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> CommandResult:
         """From a git that may write in its own folder, and in the worktree as the grant says."""
         if self.ctx.processes.sandbox not in (*HOLDING, WANTED_NONE):
             await self._harmless()
@@ -188,7 +190,7 @@ class Git:
         )
 
 
-async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
+async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> GitProgram:
     """Git for the repository of this folder.
 
     What no option switches off are the filters that a repository's configuration names. They run shut in; and where
@@ -200,10 +202,10 @@ async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> Git:
         raise Refusal(
             Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
         )
-    return Git(ctx, repository, binary, run_hooks)
+    return GitProgram(ctx, repository, binary, run_hooks)
 
 
-async def as_the_person_ignores(git: Git) -> Git:
+async def as_the_person_ignores(git: GitProgram) -> GitProgram:
     """It also passes over what the person's own git does, unless the repository names a file for that."""
     own = await git.ctx.person.ignored(git.place)
     if not own or (await git.test("config", "--get", "core.excludesFile")).code == 0:
@@ -220,7 +222,7 @@ def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _fine(ran: Ran, verb: str, door: Processes | None = None) -> Ran:
+def _fine(ran: CommandResult, verb: str, door: Processes | None = None) -> CommandResult:
     """`door` is where a git that changes something was started."""
     if ran.timed_out:
         raise Refusal(
@@ -236,7 +238,7 @@ def _fine(ran: Ran, verb: str, door: Processes | None = None) -> Ran:
     raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", held or _unshared(ran, door)))
 
 
-def _unshared(ran: Ran, door: Processes | None) -> str:
+def _unshared(ran: CommandResult, door: Processes | None) -> str:
     if door is None or UNSHARED not in ran.err or os.geteuid() != 0:
         return ""
     return (
@@ -247,7 +249,7 @@ def _unshared(ran: Ran, door: Processes | None) -> str:
     )
 
 
-def _held(ran: Ran, door: Processes) -> str:
+def _held(ran: CommandResult, door: Processes) -> str:
     """What git could not know of a place that it was not let change."""
     if not any(words in ran.err for words in HELD) or not door.fixed:
         return ""
@@ -258,7 +260,7 @@ def _held(ran: Ran, door: Processes) -> str:
     )
 
 
-def said(ran: Ran) -> str:
+def said(ran: CommandResult) -> str:
     """What git complained about, as the end of a sentence."""
     words = plain(ran.err[-MOST_SAID:]).strip()
     lines = [line for line in words.split("\n") if line.strip() and not line.startswith("hint:")]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mcp_server.model.files import Entry, Files
+from mcp_server.model.files import DirectoryEntry, Files
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.git.escape import inline
 
@@ -150,7 +150,7 @@ def _objects_inside(files: Files, objects: str, depth: int) -> None:
         _objects_inside(files, _elsewhere(files, objects, name, listed), depth - 1)
 
 
-def there(files: Files, path: str) -> Entry | None:
+def there(files: Files, path: str) -> DirectoryEntry | None:
     try:
         return files.info(path)
     except Refusal as refusal:
@@ -208,7 +208,7 @@ def hooks(files: Files, folder: str) -> list[str]:
     return [name for name in COMMITTING.split() if name in names and _ready(files, names[name])]
 
 
-def _ready(files: Files, entry: Entry) -> bool:
+def _ready(files: Files, entry: DirectoryEntry) -> bool:
     if entry.kind != "link":
         return entry.kind == "file" and bool(entry.mode & 0o111)
     try:

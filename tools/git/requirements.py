@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from mcp_server.model.results import Code, Problem
 from tools.git import escape, porcelain
-from tools.git.program import Git
+from tools.git.program import GitProgram
 from tools.git.repository import operation, there
 
 STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
@@ -15,7 +15,7 @@ REF, MOST_HEAD = "ref: ", 4096
 NO_MESSAGE = Problem(Code.INVALID_ARGUMENTS, "The message is empty; nothing was committed.", "Say what changed.")
 
 
-async def unready(git: Git) -> Problem | None:
+async def unready(git: GitProgram) -> Problem | None:
     """Why there is nothing that could be committed."""
     if problem := await to_thread.run_sync(_locked, git):
         return problem
@@ -39,7 +39,7 @@ async def unready(git: Git) -> Problem | None:
     )
 
 
-def _locked(git: Git) -> Problem | None:
+def _locked(git: GitProgram) -> Problem | None:
     """Git would find the same out by failing, after somebody was asked."""
     files, here = git.ctx.files, git.repository
     head = files.read(f"{here.folder}/HEAD", MOST_HEAD).data.decode("utf-8", "surrogateescape").strip()
@@ -56,7 +56,7 @@ def _locked(git: Git) -> Problem | None:
     return None
 
 
-async def signer(git: Git) -> Mapping[str, str] | Problem:
+async def signer(git: GitProgram) -> Mapping[str, str] | Problem:
     """Who commits: as the person's own git says in this repository."""
     signature = await git.ctx.person.signature(git.place)
     if signature is None:

@@ -5,14 +5,14 @@ from difflib import get_close_matches
 
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.git.escape import inline
-from tools.git.program import Git
+from tools.git.program import GitProgram
 
 RANGE = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)
 UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f]")
 MOST_NEAR = 3
 
 
-async def commit(git: Git, name: str) -> str:
+async def commit(git: GitProgram, name: str) -> str:
     """The commit's whole name."""
     found = await _resolved(git, f"{_sayable(name)}^{{commit}}")
     if found is None:
@@ -20,12 +20,12 @@ async def commit(git: Git, name: str) -> str:
     return found
 
 
-async def head(git: Git) -> str | None:
+async def head(git: GitProgram) -> str | None:
     """The commit that is checked out, None before the first."""
     return await _resolved(git, "HEAD^{commit}")
 
 
-async def compared(git: Git, target: str) -> tuple[str, ...]:
+async def compared(git: GitProgram, target: str) -> tuple[str, ...]:
     """One commit to compare the files with, or the two ends of `A..B` and `A...B` as git takes them."""
     parts = RANGE.fullmatch(target)
     if parts is None:
@@ -35,7 +35,7 @@ async def compared(git: Git, target: str) -> tuple[str, ...]:
     return (dots.join(ends),)
 
 
-async def branch(git: Git, name: str) -> str:
+async def branch(git: GitProgram, name: str) -> str:
     """The name, if a branch can have it."""
     ran = await git.test("check-ref-format", "--branch", _sayable(name), no=128)
     # `@{-1}` is a way of saying a branch, and none of the names a branch can have.
@@ -50,12 +50,12 @@ async def branch(git: Git, name: str) -> str:
     return name
 
 
-async def tip(git: Git, name: str, under: str = "refs/heads/") -> str | None:
+async def tip(git: GitProgram, name: str, under: str = "refs/heads/") -> str | None:
     """The commit at the end of the branch of that name, None where there is no such branch."""
     return await _resolved(git, f"{under}{name}^{{commit}}")
 
 
-async def nearest(git: Git, name: str) -> str:
+async def nearest(git: GitProgram, name: str) -> str:
     """Branches and tags that may have been meant, as the end of a sentence."""
     listed = await git.read("for-each-ref", "--format=%(refname:short)", "--count=2000")
     known = listed.decode("utf-8", "surrogateescape").split("\n")[:-1]
@@ -64,12 +64,12 @@ async def nearest(git: Git, name: str) -> str:
     return f" Did you mean {', '.join(f'`{inline(one)}`' for one in near[:MOST_NEAR])}?" if near else ""
 
 
-async def _resolved(git: Git, wanted: str) -> str | None:
+async def _resolved(git: GitProgram, wanted: str) -> str | None:
     ran = await git.test("rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
     return ran.out.decode().strip() or None if ran.code == 0 else None
 
 
-async def _unknown(git: Git, name: str) -> Refusal:
+async def _unknown(git: GitProgram, name: str) -> Refusal:
     near = await nearest(git, name)
     return Refusal(
         Problem(

@@ -12,7 +12,7 @@ from mcp_server.model.tools import Arguments
 from tools.git import escape, porcelain
 from tools.git.contents import details
 from tools.git.patch import summary, told
-from tools.git.program import Git
+from tools.git.program import GitProgram
 from tools.git.repository import operation
 from tools.git.revisions import head
 
@@ -24,7 +24,7 @@ STAGED = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--find-renames"
 WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--no-abbrev")
 
 
-async def facts(git: Git, who: Mapping[str, str]) -> Mapping[str, str]:
+async def facts(git: GitProgram, who: Mapping[str, str]) -> Mapping[str, str]:
     """What a commit from this index would be, where, and by whom; `who` also says which hooks have a part in it."""
     listed = await git.asked(*STAGED, "--no-abbrev", ALL)
     changes = porcelain.changes(listed.out)
@@ -50,7 +50,7 @@ def _people(who: Mapping[str, str]) -> Mapping[str, str]:
     return {"as": author} | ({"committed by": committer} if committer != author else {}) | hooks
 
 
-async def place(git: Git) -> Mapping[str, str]:
+async def place(git: GitProgram) -> Mapping[str, str]:
     named = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
     on = escape.inline(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
     begun = await to_thread.run_sync(operation, git.ctx.files, git.repository)
@@ -60,7 +60,7 @@ async def place(git: Git) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def of_index(git: Git, shown: Arguments, who: Mapping[str, str]) -> AsyncGenerator[Git, None]:
+async def of_index(git: GitProgram, shown: Arguments, who: Mapping[str, str]) -> AsyncGenerator[GitProgram, None]:
     """The same git with a copy of the index that is as it was shown, for one commit; `Refusal` where it is not, or
     where the commit went elsewhere."""
     with git.ctx.files.scratch(git.repository.folder) as folder:
@@ -78,12 +78,12 @@ async def of_index(git: Git, shown: Arguments, who: Mapping[str, str]) -> AsyncG
             await _take_over(git, tree)
 
 
-async def _ref(git: Git) -> str:
+async def _ref(git: GitProgram) -> str:
     named = await git.test("symbolic-ref", "--quiet", "HEAD")
     return named.out.decode("utf-8", "surrogateescape").rstrip("\n") if named.code == 0 else "HEAD"
 
 
-async def _landed(git: Git, ref: str, before: str | None, tree: str) -> None:
+async def _landed(git: GitProgram, ref: str, before: str | None, tree: str) -> None:
     """Another branch may have been checked out after the last look, and got the commit: there it is taken back."""
     if await _made(git, ref, tree) == (before or ""):
         return
@@ -95,7 +95,7 @@ async def _landed(git: Git, ref: str, before: str | None, tree: str) -> None:
     raise _changed()
 
 
-async def _made(git: Git, ref: str, tree: str) -> str | None:
+async def _made(git: GitProgram, ref: str, tree: str) -> str | None:
     """The commit below the newest one, where that one is what was to be committed. What a hook adds, the person let
     it add."""
     ran = await git.test("log", "-1", "--format=%T %P", ref, "--", no=128)
@@ -103,7 +103,7 @@ async def _made(git: Git, ref: str, tree: str) -> str | None:
     return below.split(" ")[0] if held == tree or (held and git.run_hooks) else None
 
 
-async def _take_over(git: Git, tree: str) -> None:
+async def _take_over(git: GitProgram, tree: str) -> None:
     """What a hook staged went into the commit, and is no more than that in the repository's own index either."""
     names = ("--no-renames", "--name-only", "-z")
     added = (await git.read("diff", "--no-ext-diff", *names, tree, "HEAD")).split(b"\0")[:-1]

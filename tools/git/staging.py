@@ -13,8 +13,8 @@ from tools.git import escape, porcelain
 from tools.git.diff import source
 from tools.git.patch import MOST_FILES, MOST_LISTED, said, told
 from tools.git.paths import guarded, located
-from tools.git.porcelain import Change
-from tools.git.program import Git, as_the_person_ignores, opened
+from tools.git.porcelain import FileChange
+from tools.git.program import GitProgram, as_the_person_ignores, opened
 
 MISSING = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
 UNFILTERED = ("unspecified", "unset", "set", "")
@@ -54,7 +54,7 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return Done("\n".join(lines), _data(entered, len(after)), outside=source(git), meta={"files": len(entered)})
 
 
-async def _stage(git: Git, paths: Sequence[str]) -> None:
+async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
     try:
         await git.change("add", "--", *paths)
     except Refusal as refusal:
@@ -67,7 +67,7 @@ async def _stage(git: Git, paths: Sequence[str]) -> None:
         raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
 
 
-async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str]) -> None:
+async def _nothing_unasked(git: GitProgram, words: Sequence[str], paths: Sequence[str]) -> None:
     """What usually holds secrets enters a history only by its own name, about which the person was asked."""
     ran = await git.asked("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
     if ran.cut:
@@ -90,7 +90,7 @@ async def _nothing_unasked(git: Git, words: Sequence[str], paths: Sequence[str])
         )
 
 
-async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
+async def _nothing_unfiltered(git: GitProgram, names: Sequence[str]) -> None:
     """What the repository keeps through a filter that is not set up would enter the history as it is, whole."""
     if not names:
         return
@@ -108,23 +108,23 @@ async def _nothing_unfiltered(git: Git, names: Sequence[str]) -> None:
             )
 
 
-async def _set_up(git: Git, value: str) -> bool:
+async def _set_up(git: GitProgram, value: str) -> bool:
     found = [await git.test("config", "--get", f"filter.{value}.{name}") for name in ("clean", "process")]
     return any(one.code == 0 for one in found)
 
 
-async def staged(git: Git) -> dict[bytes, Change]:
+async def staged(git: GitProgram) -> dict[bytes, FileChange]:
     """What the next commit would change, by path."""
     return {change.path: change for change in porcelain.changes(await git.read(*STAGED))}
 
 
-def _listed(changes: Sequence[Change]) -> list[str]:
+def _listed(changes: Sequence[FileChange]) -> list[str]:
     more = len(changes) - MOST_LISTED
     tail = [f"... and {escape.count(more, 'more file', 'more files')}"] if more > 0 else []
     return [*(f"  {told(change)}" for change in changes[:MOST_LISTED]), *tail]
 
 
-def _data(changes: Sequence[Change], left: int) -> dict[str, Any]:
+def _data(changes: Sequence[FileChange], left: int) -> dict[str, Any]:
     return {
         "files": [said(change) for change in changes[:MOST_FILES]],
         "total": len(changes),

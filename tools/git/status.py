@@ -10,8 +10,8 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.git import escape, porcelain
 from tools.git.diff import source
-from tools.git.porcelain import CONFLICTS, WORDS, Entry, Status
-from tools.git.program import Git, as_the_person_ignores, opened
+from tools.git.porcelain import CONFLICTS, WORDS, GitStatus, StatusEntry
+from tools.git.program import GitProgram, as_the_person_ignores, opened
 from tools.git.repository import operation
 
 PAGE = 300
@@ -50,7 +50,7 @@ async def status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return Done("\n".join(lines), data, outside=source(git), meta={"entries": len(entries)})
 
 
-def standing(git: Git, found: Status, begun: str | None) -> list[str]:
+def standing(git: GitProgram, found: GitStatus, begun: str | None) -> list[str]:
     """On which branch, from which commit, in the middle of what."""
     commit = found.commit[:12] if found.commit else "no commit yet"
     here = f"On branch {escape.inline(found.branch)}" if found.branch else "On no branch (detached HEAD)"
@@ -60,7 +60,7 @@ def standing(git: Git, found: Status, begun: str | None) -> list[str]:
     return [f"{line}.", *([f"A {begun} is under way and not finished."] if begun else [])]
 
 
-def _beside(found: Status) -> str:
+def _beside(found: GitStatus) -> str:
     if found.upstream is None:
         return ""
     name = escape.inline(found.upstream)
@@ -70,9 +70,9 @@ def _beside(found: Status) -> str:
     return f", {' and '.join(steps)} {name}" if steps else f", level with {name}"
 
 
-def listed(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+def listed(entries: Sequence[StatusEntry]) -> list[tuple[str, StatusEntry]]:
     """Every entry under the part it belongs to, in the order of PARTS; one that is in two stands in both."""
-    parts: dict[str, list[Entry]] = {name: [] for name in PARTS}
+    parts: dict[str, list[StatusEntry]] = {name: [] for name in PARTS}
     for entry in entries:
         if entry.conflict:
             parts["conflict"].append(entry)
@@ -85,18 +85,18 @@ def listed(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     return [(name, entry) for name, found in parts.items() for entry in found]
 
 
-def _word(kind: str, entry: Entry) -> str:
+def _word(kind: str, entry: StatusEntry) -> str:
     if kind == "conflict":
         return CONFLICTS.get(entry.conflict, entry.conflict)
     code = entry.staged if kind == "staged" else entry.unstaged
     return "new" if kind == "untracked" else WORDS.get(code, code)
 
 
-def _moved(kind: str, entry: Entry) -> bool:
+def _moved(kind: str, entry: StatusEntry) -> bool:
     return entry.old is not None and (entry.staged if kind == "staged" else entry.unstaged) in ("R", "C")
 
 
-def _lines(part: Sequence[tuple[str, Entry]]) -> list[str]:
+def _lines(part: Sequence[tuple[str, StatusEntry]]) -> list[str]:
     lines: list[str] = []
     so_far = ""
     for kind, entry in part:
@@ -111,7 +111,7 @@ def _lines(part: Sequence[tuple[str, Entry]]) -> list[str]:
     return lines
 
 
-def _said(kind: str, entry: Entry) -> dict[str, Any]:
+def _said(kind: str, entry: StatusEntry) -> dict[str, Any]:
     told: dict[str, Any] = {"part": kind, "status": _word(kind, entry), "path": escape.path(entry.path)}
     if entry.old is not None and _moved(kind, entry):
         told["from"] = escape.path(entry.old)
@@ -120,7 +120,7 @@ def _said(kind: str, entry: Entry) -> dict[str, Any]:
     return told
 
 
-def _data(found: Status, begun: str | None) -> dict[str, Any]:
+def _data(found: GitStatus, begun: str | None) -> dict[str, Any]:
     return {
         "branch": escape.inline(found.branch) if found.branch else None,
         "commit": found.commit,

@@ -5,8 +5,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Ending, Problem
 from tools.files.lines import visible
 from tools.lsp.definitions import LspArguments
-from tools.lsp.lsp import Choice, ask
-from tools.lsp.servers import LANGUAGES, Language, Server, language_of
+from tools.lsp.lsp import ServerChoice, ask
+from tools.lsp.servers import LANGUAGES, Language, LanguageServer, language_of
 
 
 async def lsp(ctx: Context, args: LspArguments) -> Ending:
@@ -24,7 +24,7 @@ async def lsp(ctx: Context, args: LspArguments) -> Ending:
     return choice if isinstance(choice, Problem) else await ask(ctx, choice, args)
 
 
-def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Problem:
+def chosen(ctx: Context, language: Language, wanted: str | None) -> ServerChoice | Problem:
     """The best that is installed, of those that this call may start."""
     fitting = [server for server in language.servers if wanted in (None, server.name)]
     if not fitting:
@@ -36,7 +36,7 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Pro
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)
     for server, found in there:
         if server.inert or trusted:
-            return Choice(server, found, language)
+            return ServerChoice(server, found, language)
     if there:
         return forward(there[0][0], language)
     ways = "; ".join(f"`{server.name}` ({server.install})" for server in fitting)
@@ -47,7 +47,7 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> Choice | Pro
     )
 
 
-def forward(server: Server, language: Language) -> Problem:
+def forward(server: LanguageServer, language: Language) -> Problem:
     """A server that may run what the project tells it to is only started by a call that was judged as such."""
     inert = " or ".join(f"`{one.name}` ({one.install})" for one in language.servers if one.inert)
     return Problem(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from tools.lsp.frames import Broken, Frames, framed
+from tools.lsp.frames import BrokenFrame, FrameReader, framed
 from tools.lsp.protocol import fields, several, words
 
 METHOD_NOT_FOUND = -32601
@@ -23,7 +23,7 @@ OVER = "over"
 """What is heard last, once nothing more can be."""
 
 
-class Stream(Protocol):
+class LspStream(Protocol):
     """The two ends of the pipe to a server."""
 
     def output(self) -> AsyncIterator[bytes]: ...
@@ -31,15 +31,15 @@ class Stream(Protocol):
     async def write(self, data: bytes) -> None: ...
 
 
-class Gone(Exception):
+class ServerGone(Exception):
     """The server is no longer there, or makes no sense; the message says which."""
 
 
-class Silent(Exception):
+class ServerSilent(Exception):
     """No answer within the time there was."""
 
 
-class Declined(Exception):
+class RequestDeclined(Exception):
     """The server answered with an error of its own; the message is the server's."""
 
     def __init__(self, code: object, message: str) -> None:
@@ -47,11 +47,15 @@ class Declined(Exception):
         self.code = code
 
 
-class Conversation:
+class LspConnection:
     """`settings` answers what the server asks about its settings, by section; `heard` is told what it announces."""
 
     def __init__(
-        self, stream: Stream, folder: Mapping[str, str], settings: Mapping[str, Any], heard: Callable[[str, Any], None]
+        self,
+        stream: LspStream,
+        folder: Mapping[str, str],
+        settings: Mapping[str, Any],
+        heard: Callable[[str, Any], None],
     ) -> None:
         self._stream, self._folder, self._settings, self._heard = stream, folder, settings, heard
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -68,7 +72,7 @@ class Conversation:
         for turn in range(1, TRIES + 1):
             try:
                 return await self._request(method, params, seconds)
-            except Declined as declined:
+            except RequestDeclined as declined:
                 if declined.code not in TRY_AGAIN or turn == TRIES:
                     raise
                 await anyio.sleep(SHORTLY)
@@ -82,7 +86,7 @@ class Conversation:
                 await self._send({"id": number, "method": method, "params": params})
                 return await answer
         except TimeoutError:
-            raise Silent(method) from None
+            raise ServerSilent(method) from None
         except asyncio.CancelledError:
             # Nobody waits for the answer any more, and the server may save itself the work.
             task = asyncio.get_running_loop().create_task(self._forget(number))
@@ -95,7 +99,7 @@ class Conversation:
                 answer.cancel()
 
     async def _forget(self, number: int) -> None:
-        with suppress(Gone, Silent):
+        with suppress(ServerGone, ServerSilent):
             await self.notify("$/cancelRequest", {"id": number})
 
     async def notify(self, method: str, params: Any, seconds: float = 10.0) -> None:
@@ -103,7 +107,7 @@ class Conversation:
             with anyio.fail_after(seconds):
                 await self._send({"method": method, "params": params})
         except TimeoutError:
-            raise Silent(method) from None
+            raise ServerSilent(method) from None
 
     async def close(self) -> None:
         for task in (self._listening, *self._forgetting):
@@ -114,7 +118,7 @@ class Conversation:
     async def _send(self, message: Mapping[str, Any]) -> None:
         async with self._writing:
             if self.end is not None:
-                raise Gone(self.end)
+                raise ServerGone(self.end)
             try:
                 await self._stream.write(framed({"jsonrpc": "2.0", **message}))
             except BaseException:
@@ -123,20 +127,20 @@ class Conversation:
                 raise
 
     async def _listen(self) -> None:
-        frames, end = Frames(), "it ended"
+        frames, end = FrameReader(), "it ended"
         try:
             async for piece in self._stream.output():
                 for message in frames.feed(piece):
                     await self._take(message)
-        except Broken as broken:
+        except BrokenFrame as broken:
             end = f"it sent {broken}"
-        except (OSError, Gone):
+        except (OSError, ServerGone):
             end = "it ended"
         finally:
             self.end = self.end or end
             for answer in self._waiting.values():
                 if not answer.done():
-                    answer.set_exception(Gone(self.end))
+                    answer.set_exception(ServerGone(self.end))
             self._heard(OVER, None)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
@@ -155,7 +159,7 @@ class Conversation:
             return
         if "error" in message:
             error = fields(message["error"])
-            answer.set_exception(Declined(error.get("code"), words(error.get("message")) or "it said no"))
+            answer.set_exception(RequestDeclined(error.get("code"), words(error.get("message")) or "it said no"))
         else:
             answer.set_result(message.get("result"))
 

@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, RuleSubject, Tool
 
 COMMANDS = (
     *("goto_definition", "goto_references", "hover_symbol", "file_diagnostics"),
@@ -58,8 +58,8 @@ LSP = Tool(
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.lsp.choosing:lsp"),
-    demand=Later("tools.lsp.servers:demand"),
-    subject=("path", Subject.PATH),
+    run=LazyFunction("tools.lsp.choosing:lsp"),
+    demand=LazyFunction("tools.lsp.servers:demand"),
+    subject=("path", RuleSubject.PATH),
     timeout=90.0,
 )

@@ -8,10 +8,10 @@ from anyio import to_thread
 from mcp_server.model.files import Files, Search
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.files.lines import BOM, MOST_BYTES, not_text, visible
-from tools.lsp.connection import Conversation
+from tools.lsp.connection import LspConnection
 from tools.lsp.locations import address
 from tools.lsp.servers import Language, language_id
-from tools.lsp.text import Text
+from tools.lsp.text import DocumentText
 
 MOST_OPEN = 8
 MOST_WATCHED = 20_000
@@ -20,7 +20,7 @@ CREATED, CHANGED, DELETED = 1, 2, 3
 
 
 @dataclass
-class Opened:
+class OpenDocument:
     digest: str
     version: int
     moment: int
@@ -28,7 +28,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class DocumentSight:
     """The language's files at one moment: every name, and the newest time among them."""
 
     names: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class Sight:
     complete: bool = False
 
 
-def sight(files: Files, language: Language, since: int = 0) -> tuple[Sight, list[str]]:
+def sight(files: Files, language: Language, since: int = 0) -> tuple[DocumentSight, list[str]]:
     """What is there, and which of it is newer than that time."""
     found = files.glob(Search(language.glob, limit=MOST_WATCHED, timeout=SECONDS))
     newest, newer = since, list[str]()
@@ -51,16 +51,16 @@ def sight(files: Files, language: Language, since: int = 0) -> tuple[Sight, list
             break
         newer.append(path)
     complete = found.complete and found.total <= MOST_WATCHED
-    return Sight(frozenset(found.lines), newest, complete), newer
+    return DocumentSight(frozenset(found.lines), newest, complete), newer
 
 
 @dataclass
-class Mirror:
+class OpenDocuments:
     root: str
     language: Language
-    conversation: Conversation
-    seen: Sight
-    opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
+    conversation: LspConnection
+    seen: DocumentSight
+    opened: dict[str, OpenDocument] = field(default_factory=dict[str, OpenDocument])
     """By path, the one used last at the end."""
 
     async def follow(self, files: Files) -> bool:
@@ -76,7 +76,7 @@ class Mirror:
             await self.conversation.notify("workspace/didChangeWatchedFiles", {"changes": told})
         return bool(changes)
 
-    async def open(self, files: Files, path: str) -> Text:
+    async def open(self, files: Files, path: str) -> DocumentText:
         """The file as it is now, with the server knowing it so; and the others it has open, too."""
         for other in [one for one in self.opened if one != path]:
             try:
@@ -88,13 +88,13 @@ class Mirror:
         self.opened[path] = self.opened.pop(path)
         if len(self.opened) > MOST_OPEN:
             await self._close(next(iter(self.opened)))
-        return Text(text)
+        return DocumentText(text)
 
     async def _renew(self, path: str, text: str, digest: str) -> None:
         known = self.opened.get(path)
         if known is not None and known.digest == digest:
             return
-        fresh = Opened(digest, known.version + 1 if known else 1, self.conversation.said)
+        fresh = OpenDocument(digest, known.version + 1 if known else 1, self.conversation.said)
         document: dict[str, Any] = {"uri": address(self.root, path), "version": fresh.version}
         if known is None:
             document |= {"languageId": language_id(self.language, path), "text": text}

@@ -9,7 +9,7 @@ MOST_FRAME = 32 << 20
 """More than any answer has use for; a server that announces more is not believed and not waited for."""
 
 
-class Broken(Exception):
+class BrokenFrame(Exception):
     """What the server sent is not the protocol; the message says how. There is no going on after it."""
 
 
@@ -18,7 +18,7 @@ def framed(message: Mapping[str, Any]) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-class Frames:
+class FrameReader:
     """The messages in a stream of bytes that comes in pieces of any size."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Frames:
         if self._awaited is None:
             end = self._held.find(b"\r\n\r\n")
             if end > MOST_HEAD or (end < 0 and len(self._held) > MOST_HEAD):
-                raise Broken(f"a message head of more than {MOST_HEAD:,} bytes")
+                raise BrokenFrame(f"a message head of more than {MOST_HEAD:,} bytes")
             if end < 0:
                 return None
             self._awaited = _length(bytes(self._held[:end]))
@@ -54,18 +54,18 @@ def _length(head: bytes) -> int:
         if name.strip().lower() == b"content-length":
             # Not int(): it also reads signs, underscores and the digits of other scripts.
             if not value.strip().isdigit() or len(value.strip()) > 12:
-                raise Broken("a message of no readable length")
+                raise BrokenFrame("a message of no readable length")
             if int(value) > MOST_FRAME:
-                raise Broken(f"a message of {int(value):,} bytes, and more than {MOST_FRAME:,} are not taken")
+                raise BrokenFrame(f"a message of {int(value):,} bytes, and more than {MOST_FRAME:,} are not taken")
             return int(value)
-    raise Broken("a message without its length")
+    raise BrokenFrame("a message without its length")
 
 
 def _message(body: bytes) -> dict[str, Any]:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        raise Broken("a message that is no JSON") from None
+        raise BrokenFrame("a message that is no JSON") from None
     if not isinstance(message, dict):
-        raise Broken("a message that is no JSON object")
+        raise BrokenFrame("a message that is no JSON object")
     return cast(dict[str, Any], message)

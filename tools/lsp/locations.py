@@ -9,8 +9,8 @@ from urllib.parse import quote, unquote, urlsplit
 from mcp_server.model.files import Files, secret
 from mcp_server.model.results import Refusal
 from tools.files.lines import BOM, MOST_BYTES, not_text, visible
-from tools.lsp.protocol import Range
-from tools.lsp.text import Text, shown
+from tools.lsp.protocol import LspRange
+from tools.lsp.text import DocumentText, shown
 
 MOST_NAMED = 3
 
@@ -45,31 +45,31 @@ class Shelf:
     asked: str
     """The file the question was about, which was read with the person's leave where it needed one."""
     encoding: str
-    texts: dict[str, Text | None] = field(default_factory=dict[str, Text | None])
+    texts: dict[str, DocumentText | None] = field(default_factory=dict[str, DocumentText | None])
 
-    def text(self, path: str) -> Text | None:
+    def text(self, path: str) -> DocumentText | None:
         """None where it is not to be shown: no text, a secret, or a link to where nobody may look."""
         if path not in self.texts:
             self.texts[path] = None if secret(path) and path != self.asked else self._read(path)
         return self.texts[path]
 
-    def _read(self, path: str) -> Text | None:
+    def _read(self, path: str) -> DocumentText | None:
         try:
             snapshot = self.files.read(path, MOST_BYTES)
         except Refusal:
             return None
         if not snapshot.whole or not_text(snapshot.data):
             return None
-        return Text(snapshot.data.decode("utf-8", "replace").removeprefix(BOM))
+        return DocumentText(snapshot.data.decode("utf-8", "replace").removeprefix(BOM))
 
-    def offsets(self, place: Range, path: str) -> tuple[int, int] | None:
+    def offsets(self, place: LspRange, path: str) -> tuple[int, int] | None:
         text = self.text(path)
         if text is None:
             return None
         start, end = text.offset(place.start, self.encoding), text.offset(place.end, self.encoding)
         return None if start is None else (start, max(start, end if end is not None else start))
 
-    def line(self, place: Range, path: str, instead: str | None = None) -> str | None:
+    def line(self, place: LspRange, path: str, instead: str | None = None) -> str | None:
         """`path:line:col<TAB>line text`, or with something else behind it; None where it is not to be shown."""
         text, at = self.text(path), self.offsets(place, path)
         if text is None or at is None:
@@ -87,7 +87,7 @@ class Sorted:
     outside: tuple[str, ...]
 
 
-def by_file(root: str, asked: str, places: Sequence[tuple[Range, str]]) -> Sorted:
+def by_file(root: str, asked: str, places: Sequence[tuple[LspRange, str]]) -> Sorted:
     """The file asked about first, then the others by their path; in each from top to bottom. Every place is there
     once, or once for each thing that is said of it."""
     found: dict[tuple[str, tuple[int, int], str], int] = {}

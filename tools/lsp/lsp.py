@@ -9,27 +9,27 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Ending, Problem
 from tools.files.lines import visible
-from tools.lsp.connection import Declined, Gone, Silent
+from tools.lsp.connection import RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.locations import Shelf
-from tools.lsp.pool import Patience, Warm
-from tools.lsp.position import Subject
+from tools.lsp.pool import Patience, ServerPool
+from tools.lsp.position import SymbolPosition
 from tools.lsp.queries import COMMANDS
-from tools.lsp.render import Question, listed, told
-from tools.lsp.servers import Language, Server
+from tools.lsp.render import LspQuestion, listed, told
+from tools.lsp.servers import Language, LanguageServer
 
 PATIENCE = Patience()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ServerChoice:
     """The server that is asked, and where its program is."""
 
-    server: Server
+    server: LanguageServer
     program: str
     language: Language
 
 
-async def ask(ctx: Context, choice: Choice, args: Mapping[str, Any]) -> Ending:
+async def ask(ctx: Context, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
     while True:
         warm = kept(ctx, choice)
         async with warm.lock:
@@ -38,32 +38,32 @@ async def ask(ctx: Context, choice: Choice, args: Mapping[str, Any]) -> Ending:
                 return await held(ctx, warm, choice, args)
 
 
-def kept(ctx: Context, choice: Choice) -> Warm:
+def kept(ctx: Context, choice: ServerChoice) -> ServerPool:
     """The session's own server, running or not."""
     name = f"language server {choice.server.name}"
-    warm: Warm | None = ctx.belongings.get(name)
+    warm: ServerPool | None = ctx.belongings.get(name)
     if warm is None or warm.closed:
-        warm = Warm(choice.server, choice.language, PATIENCE)
+        warm = ServerPool(choice.server, choice.language, PATIENCE)
         ctx.belongings.keep(name, warm, warm.close, PATIENCE.idle)
     return warm
 
 
-async def held(ctx: Context, warm: Warm, choice: Choice, args: Mapping[str, Any]) -> Ending:
+async def held(ctx: Context, warm: ServerPool, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
     name = f"`{choice.server.name}`"
     try:
         return await answered(ctx, warm, choice.program, args)
-    except Declined as declined:
+    except RequestDeclined as declined:
         if not warm.greeted:
             await warm.drop()
         return Problem(Code.TOOL_FAILED, f"{name} says: {visible(str(declined))[:500]}", "Check `symbol` and `line`.")
-    except Silent:
+    except ServerSilent:
         await warm.drop()
         return Problem(
             Code.TIMEOUT,
             f"{name} did not answer in time and was stopped; the next call starts it anew.",
             "Ask again, or look with `grep`.",
         )
-    except Gone as gone:
+    except ServerGone as gone:
         words = visible((await warm.drop())[-500:])
         said = f" Its last words: {words}" if words else ""
         return Problem(
@@ -73,7 +73,7 @@ async def held(ctx: Context, warm: Warm, choice: Choice, args: Mapping[str, Any]
         )
 
 
-async def answered(ctx: Context, warm: Warm, program: str, args: Mapping[str, Any]) -> Ending:
+async def answered(ctx: Context, warm: ServerPool, program: str, args: Mapping[str, Any]) -> Ending:
     await ctx.progress(0, 2, f"starting {warm.server.name}")
     running = await warm.running(ctx, program)
     await running.mirror.follow(ctx.files)
@@ -81,9 +81,9 @@ async def answered(ctx: Context, warm: Warm, program: str, args: Mapping[str, An
     text = await running.mirror.open(ctx.files, path)
     await ctx.progress(1, 2, f"asking {warm.server.name}")
     await running.until(lambda: not running.busy, warm.patience.indexing)
-    subject = Subject(running, ctx.files.root, path, text, args.get("symbol", "").strip(), args.get("line"))
+    subject = SymbolPosition(running, ctx.files.root, path, text, args.get("symbol", "").strip(), args.get("line"))
     answer = await COMMANDS[args["command"]](subject, args.get("new_name", ""))
-    question = Question(args, ctx.files.root, warm.server, running.busy)
+    question = LspQuestion(args, ctx.files.root, warm.server, running.busy)
     if not answer.entries and args["command"] == "hover_symbol":
         return told(question, answer)
     shelf = Shelf(ctx.files, path, running.encoding)

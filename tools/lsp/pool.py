@@ -11,12 +11,12 @@ import anyio
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.processes import Child, Command
-from tools.lsp.connection import OVER, Conversation, Declined, Gone, Silent
-from tools.lsp.documents import Mirror, sight
+from mcp_server.model.processes import ChildProcess, Command
+from tools.lsp.connection import OVER, LspConnection, RequestDeclined, ServerGone, ServerSilent
+from tools.lsp.documents import OpenDocuments, sight
 from tools.lsp.locations import address
 from tools.lsp.protocol import fields, number, words
-from tools.lsp.servers import Language, Server
+from tools.lsp.servers import Language, LanguageServer
 from tools.lsp.text import ENCODINGS
 
 MOST_TASKS = 1000
@@ -58,7 +58,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FileDiagnostics:
     """What it last announced about one file."""
 
     moment: int
@@ -67,20 +67,20 @@ class Said:
 
 
 @dataclass
-class Running:
+class RunningServer:
     """One server that runs."""
 
-    child: Child
+    child: ChildProcess
     patience: Patience
     ready: str = ""
     """What its log says once it has seen which files there are."""
-    conversation: Conversation = field(init=False)
-    mirror: Mirror = field(init=False)
+    conversation: LspConnection = field(init=False)
+    mirror: OpenDocuments = field(init=False)
     encoding: str = "utf-16"
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tasks: set[str] = field(default_factory=set[str])
     """What it says it is at work on."""
-    published: dict[str, Said] = field(default_factory=dict[str, Said])
+    published: dict[str, FileDiagnostics] = field(default_factory=dict[str, FileDiagnostics])
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -108,7 +108,9 @@ class Running:
         elif method == "textDocument/publishDiagnostics":
             uri, version = words(told.get("uri")), told.get("version")
             if uri in {address(self.mirror.root, path) for path in self.mirror.opened}:
-                self.published[uri] = Said(self.conversation.said, number(version) if version else None, told)
+                self.published[uri] = FileDiagnostics(
+                    self.conversation.said, number(version) if version else None, told
+                )
         elif method == "window/logMessage" and self.ready and re.search(self.ready, words(told.get("message"))):
             self.tasks.discard(self.ready)
         elif method != OVER:
@@ -119,7 +121,7 @@ class Running:
         with anyio.move_on_after(seconds):
             while not true():
                 if self.conversation.end is not None:
-                    raise Gone(self.conversation.end)
+                    raise ServerGone(self.conversation.end)
                 self.moved.clear()
                 await self.moved.wait()
         return true()
@@ -129,7 +131,7 @@ class Running:
 
     async def end(self) -> None:
         """First politely, as the protocol has it."""
-        with anyio.CancelScope(shield=True), suppress(Gone, Silent, Declined):
+        with anyio.CancelScope(shield=True), suppress(ServerGone, ServerSilent, RequestDeclined):
             await self.conversation.request("shutdown", None, POLITELY)
             await self.conversation.notify("exit", None, POLITELY)
         await self.cut()
@@ -140,22 +142,22 @@ class Running:
             await self.conversation.close()
 
 
-class Warm:
+class ServerPool:
     """One server of one session: at most one runs at a time, and a call that finds it dead starts it anew."""
 
-    def __init__(self, server: Server, language: Language, patience: Patience) -> None:
+    def __init__(self, server: LanguageServer, language: Language, patience: Patience) -> None:
         self.server, self.language, self.patience = server, language, patience
         self.lock = asyncio.Lock()
         """Who holds it alone speaks with the server: what is open must not change under a question."""
         self.closed = False
-        self._running: Running | None = None
+        self._running: RunningServer | None = None
 
     @property
     def greeted(self) -> bool:
         """Did it get as far as to say what it can do?"""
         return self._running is not None and bool(self._running.capabilities)
 
-    async def running(self, ctx: Context, program: str) -> Running:
+    async def running(self, ctx: Context, program: str) -> RunningServer:
         """Call it with the lock held."""
         if self._running is not None and self._running.over:
             await self.drop()
@@ -179,28 +181,28 @@ class Warm:
         await running.cut()
         return running.child.last_words
 
-    async def _start(self, ctx: Context, program: str) -> Running:
+    async def _start(self, ctx: Context, program: str) -> RunningServer:
         root = ctx.files.root
         # What is seen before it starts is what it reads by itself; what changes from here on it is told.
         seen, _ = await to_thread.run_sync(sight, ctx.files, self.language)
         argv = (program, *self.server.argv[1:])
         command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
         child = await ctx.processes.start(command)
-        running = self._running = Running(child, self.patience, self.server.ready)
+        running = self._running = RunningServer(child, self.patience, self.server.ready)
         running.tasks.update({self.server.ready} - {""})
         folder = {"uri": address(root, ""), "name": root.rpartition("/")[2] or "workspace"}
-        running.conversation = Conversation(child, folder, self.server.settings, running.heard)
-        running.mirror = Mirror(root, self.language, running.conversation, seen)
+        running.conversation = LspConnection(child, folder, self.server.settings, running.heard)
+        running.mirror = OpenDocuments(root, self.language, running.conversation, seen)
         try:
             await self._greet(running, root, folder)
-        except (Gone, Silent, Declined):
+        except (ServerGone, ServerSilent, RequestDeclined):
             raise
         except BaseException:
             await self.drop()
             raise
         return running
 
-    async def _greet(self, running: Running, root: str, folder: Mapping[str, str]) -> None:
+    async def _greet(self, running: RunningServer, root: str, folder: Mapping[str, str]) -> None:
         greeting = {
             "processId": None,
             "clientInfo": {"name": "menugate"},

@@ -7,20 +7,20 @@ from mcp_server.model.results import Code, Problem, Refusal
 from tools.files.lines import visible
 from tools.lsp import protocol
 from tools.lsp.locations import address
-from tools.lsp.pool import Running
-from tools.lsp.text import Text, occurrences, shown, tail
+from tools.lsp.pool import RunningServer
+from tools.lsp.text import DocumentText, occurrences, shown, tail
 
 MOST_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SymbolPosition:
     """What is asked about: a file, and what in it."""
 
-    running: Running
+    running: RunningServer
     root: str
     path: str
-    text: Text
+    text: DocumentText
     symbol: str = ""
     line: int | None = None
 
@@ -73,7 +73,7 @@ class Subject:
         )
 
 
-def on_line(text: Text, line: int, symbol: str, path: str) -> int:
+def on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
     """Where in the text the name begins that the symbol means on that line."""
     if line > text.lines:
         raise _unclear(f"`{path}` has {text.lines:,} lines, and no line {line:,}.", "Look at it with `Read`.")
@@ -91,7 +91,7 @@ def on_line(text: Text, line: int, symbol: str, path: str) -> int:
     return text.bounds(line)[0] + at + tail(symbol)
 
 
-def elsewhere(text: Text, symbol: str, near: int = 1) -> str:
+def elsewhere(text: DocumentText, symbol: str, near: int = 1) -> str:
     """The lines on which it does stand, the nearest first."""
     lines = sorted({text.spot(at)[0] for at in occurrences(text.text, symbol)}, key=lambda line: abs(line - near))
     if not lines:

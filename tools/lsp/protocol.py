@@ -16,7 +16,7 @@ DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class LspRange:
     uri: str
     start: Mapping[str, Any]
     end: Mapping[str, Any]
@@ -27,25 +27,25 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
-    range: Range
+class LspSymbol:
+    range: LspRange
     kind: str
     path: str
     """Its name with what holds it: `Order/total`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    range: Range
+class LspDiagnostic:
+    range: LspRange
     severity: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LspEdit:
     """One edit of a rename; or, without a range, what would happen to a file."""
 
-    range: Range
+    range: LspRange
     text: str
 
 
@@ -68,15 +68,15 @@ def words(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def span(uri: object, value: object) -> Range | None:
+def span(uri: object, value: object) -> LspRange | None:
     found = fields(value)
     start, end = fields(found.get("start")), fields(found.get("end"))
-    return Range(uri, start, end) if isinstance(uri, str) and start and end else None
+    return LspRange(uri, start, end) if isinstance(uri, str) and start and end else None
 
 
-def places(result: object) -> list[Range]:
+def places(result: object) -> list[LspRange]:
     """Of Location, LocationLink, and lists of them."""
-    found: list[Range] = []
+    found: list[LspRange] = []
     for one in map(fields, several(result)):
         place = span(one.get("targetUri"), one.get("targetSelectionRange") or one.get("targetRange"))
         place = place or span(one.get("uri"), one.get("range"))
@@ -95,12 +95,12 @@ def hover(result: object) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def symbols(result: object, uri: str) -> list[Symbol]:
+def symbols(result: object, uri: str) -> list[LspSymbol]:
     """Of DocumentSymbol, which holds others, and of SymbolInformation, which names what holds it."""
     return list(_symbols(several(result), uri, "", 0))
 
 
-def _symbols(result: list[object], uri: str, above: str, depth: int) -> Iterator[Symbol]:
+def _symbols(result: list[object], uri: str, above: str, depth: int) -> Iterator[LspSymbol]:
     for one in map(fields, result):
         name = words(one.get("name"))
         location = fields(one.get("location"))
@@ -110,7 +110,7 @@ def _symbols(result: list[object], uri: str, above: str, depth: int) -> Iterator
         holder = above or words(one.get("containerName"))
         path = f"{holder}/{name}" if holder else name
         if name and place:
-            yield Symbol(place, kind(one.get("kind")), path)
+            yield LspSymbol(place, kind(one.get("kind")), path)
         if depth < DEEPEST:
             yield from _symbols(several(one.get("children")), uri, path, depth + 1)
 
@@ -120,10 +120,10 @@ def kind(value: object) -> str:
     return names[value - 1] if type(value) is int and 1 <= value <= len(names) else "symbol"
 
 
-def complaints(result: object, uri: str) -> list[Complaint]:
+def complaints(result: object, uri: str) -> list[LspDiagnostic]:
     """Of a diagnostic report, and of the parameters of publishDiagnostics."""
     report = fields(result)
-    found: list[Complaint] = []
+    found: list[LspDiagnostic] = []
     for one in map(fields, several(report.get("items", report.get("diagnostics")))):
         place = span(uri, one.get("range"))
         if place is None:
@@ -134,13 +134,13 @@ def complaints(result: object, uri: str) -> list[Complaint]:
         named = f" {code}" if isinstance(code, str | int) and code != "" else ""
         message = one.get("message")
         text = " ".join((message if isinstance(message, str) else words(fields(message).get("value"))).split())
-        found.append(Complaint(place, severity, f"{severity}{named}: {text}"))
+        found.append(LspDiagnostic(place, severity, f"{severity}{named}: {text}"))
     return found
 
 
-def changes(result: object) -> list[Change]:
+def changes(result: object) -> list[LspEdit]:
     """Of a WorkspaceEdit in either of its two forms."""
-    edit, found = fields(result), list[Change]()
+    edit, found = fields(result), list[LspEdit]()
     for uri, edits in fields(edit.get("changes")).items():
         found += _edits(uri, edits)
     for one in map(fields, several(edit.get("documentChanges"))):
@@ -151,13 +151,13 @@ def changes(result: object) -> list[Change]:
     return found
 
 
-def _edits(uri: object, edits: object) -> Iterator[Change]:
+def _edits(uri: object, edits: object) -> Iterator[LspEdit]:
     for one in map(fields, several(edits)):
         if (place := span(uri, one.get("range"))) is not None:
-            yield Change(place, words(one.get("newText")))
+            yield LspEdit(place, words(one.get("newText")))
 
 
-def _file(what: str, one: Mapping[str, Any]) -> Iterator[Change]:
+def _file(what: str, one: Mapping[str, Any]) -> Iterator[LspEdit]:
     uri, new = words(one.get("uri") or one.get("oldUri")), words(one.get("newUri")).rpartition("/")[2]
     if uri:
-        yield Change(Range(uri, {}, {}), f"[the file: {what}{f' to {new}' if new else ''}]")
+        yield LspEdit(LspRange(uri, {}, {}), f"[the file: {what}{f' to {new}' if new else ''}]")

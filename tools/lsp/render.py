@@ -9,20 +9,20 @@ from mcp_server.model.results import Done
 from tools.files.lines import visible
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import MOST_NAMED, Shelf, Sorted, by_file
-from tools.lsp.queries import Answer, Entry
-from tools.lsp.servers import Server
+from tools.lsp.queries import LspAnswer, LspItem
+from tools.lsp.servers import LanguageServer
 from tools.lsp.text import shown
 
 MOST_SAID = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LspQuestion:
     """The call as it was made, and who answered."""
 
     arguments: Mapping[str, Any]
     root: str
-    server: Server
+    server: LanguageServer
     indexing: bool
 
     @property
@@ -34,14 +34,14 @@ class Question:
         return self.arguments.get("offset", 0)
 
 
-def told(question: Question, answer: Answer) -> Done:
+def told(question: LspQuestion, answer: LspAnswer) -> Done:
     """An answer in words."""
     text = visible(answer.text[:MOST_SAID]) + ("…" if len(answer.text) > MOST_SAID else "")
     said = text or f"`{question.server.name}` knows nothing to say about `{question.arguments['symbol']}` there."
     return Done(f"{said}\n\n[{_source(question)}]", meta=_meta(question, 1 if text else 0))
 
 
-def listed(question: Question, answer: Answer, shelf: Shelf) -> Done:
+def listed(question: LspQuestion, answer: LspAnswer, shelf: Shelf) -> Done:
     places = by_file(question.root, shelf.asked, [(entry.place, entry.says or "") for entry in answer.entries])
     total = len(places.within)
     page = places.within[question.offset : question.offset + question.limit]
@@ -62,7 +62,7 @@ def listed(question: Question, answer: Answer, shelf: Shelf) -> Done:
     return Done("\n".join([*lines, "", note]) if lines else note, meta=_meta(question, total))
 
 
-def rendered(entry: Entry, path: str, shelf: Shelf) -> list[str]:
+def rendered(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """The lines an entry is shown as; none where it is not to be shown."""
     if not entry.edits:
         line = shelf.line(entry.place, path, entry.says)
@@ -72,7 +72,7 @@ def rendered(entry: Entry, path: str, shelf: Shelf) -> list[str]:
     return changed(entry, path, shelf)
 
 
-def changed(entry: Entry, path: str, shelf: Shelf) -> list[str]:
+def changed(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """A line before and after, with every edit on it applied."""
     text, at = shelf.text(path), shelf.offsets(entry.place, path)
     spans = [shelf.offsets(change.range, path) for change in entry.edits]
@@ -94,7 +94,7 @@ def changed(entry: Entry, path: str, shelf: Shelf) -> list[str]:
     ]
 
 
-def _counted(question: Question, answer: Answer, places: Sorted, page: int) -> str:
+def _counted(question: LspQuestion, answer: LspAnswer, places: Sorted, page: int) -> str:
     total, files = len(places.within), len({path for path, _ in places.within})
     if not total:
         about = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
@@ -106,7 +106,7 @@ def _counted(question: Question, answer: Answer, places: Sorted, page: int) -> s
     return said + "."
 
 
-def _outside(places: Sorted, answer: Answer) -> str:
+def _outside(places: Sorted, answer: LspAnswer) -> str:
     names = list(dict.fromkeys(f"`{name}`" for name in places.outside if name))
     named = f" ({', '.join(names[:MOST_NAMED])}{', …' if len(names) > MOST_NAMED else ''})" if names else ""
     count = len(places.outside)
@@ -114,7 +114,7 @@ def _outside(places: Sorted, answer: Answer) -> str:
     return f"{count:,} {what}{named} {are} outside of it and cannot be shown."
 
 
-def _source(question: Question) -> str:
+def _source(question: LspQuestion) -> str:
     note = f", and {question.server.note}" if question.server.note else ""
     said = f"`{question.server.name}` answered{note}."
     if question.indexing:
@@ -122,5 +122,5 @@ def _source(question: Question) -> str:
     return said
 
 
-def _meta(question: Question, total: int) -> dict[str, Any]:
+def _meta(question: LspQuestion, total: int) -> dict[str, Any]:
     return {"server": question.server.name, "indexing": question.indexing, "total": total}

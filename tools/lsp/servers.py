@@ -16,7 +16,7 @@ from mcp_server.model.tools import Arguments, Demand, Effect
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class LanguageServer:
     argv: tuple[str, ...]
     install: str
     """How the person gets it."""
@@ -43,7 +43,7 @@ class Language:
     name: str
     suffixes: Mapping[str, str]
     """The protocol's name for each kind of file."""
-    servers: tuple[Server, ...]
+    servers: tuple[LanguageServer, ...]
     """The best first."""
     watched: tuple[str, ...] = ()
     """Names of further files that its servers look at."""
@@ -53,8 +53,8 @@ class Language:
         return ";".join([*(f"*{suffix}" for suffix in self.suffixes), *self.watched])
 
 
-TY = Server(("ty", "server"), "pip install 'menugate[lsp]', or pip install ty", inert=True)
-PYRIGHT = Server(
+TY = LanguageServer(("ty", "server"), "pip install 'menugate[lsp]', or pip install ty", inert=True)
+PYRIGHT = LanguageServer(
     ("pyright-langserver", "--stdio"),
     "pip install 'pyright[nodejs]', or npm install -g pyright",
     inert=True,
@@ -63,7 +63,7 @@ PYRIGHT = Server(
     # Its launcher would look for a newer one.
     env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
 )
-JEDI = Server(
+JEDI = LanguageServer(
     ("jedi-language-server",),
     "pip install 'menugate[lsp]', or pip install jedi-language-server",
     options={"diagnostics": {"enable": True}, "workspace": {"environmentPath": None}},
@@ -71,12 +71,12 @@ JEDI = Server(
     encodings=("utf-32", "utf-16"),
     note="it knows syntax errors only",
 )
-GOPLS = Server(
+GOPLS = LanguageServer(
     ("gopls",),
     "go install golang.org/x/tools/gopls@latest",
     env={"GOPROXY": "off", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"},
 )
-RUST = Server(
+RUST = LanguageServer(
     ("rust-analyzer",),
     "rustup component add rust-analyzer",
     options={
@@ -86,8 +86,10 @@ RUST = Server(
     },
     env={"CARGO_NET_OFFLINE": "true"},
 )
-CLANGD = Server(("clangd", "--background-index"), "the package clangd of your system")
-TYPESCRIPT = Server(("typescript-language-server", "--stdio"), "npm install -g typescript-language-server typescript")
+CLANGD = LanguageServer(("clangd", "--background-index"), "the package clangd of your system")
+TYPESCRIPT = LanguageServer(
+    ("typescript-language-server", "--stdio"), "npm install -g typescript-language-server typescript"
+)
 
 LANGUAGES = (
     Language(

@@ -18,7 +18,7 @@ MOST_SHOWN = 300
 Position: TypeAlias = Mapping[str, Any]
 
 
-class Text:
+class DocumentText:
     """A file's text; everything is an offset in it, counted in characters."""
 
     def __init__(self, text: str) -> None:

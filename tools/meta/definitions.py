@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Later, Run, Tool
+from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, LazyFunction, Run, Tool
 
 LOOKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 MOVING = Hints(read_only=False, destructive=False, idempotent=True, open_world=False)
@@ -15,36 +15,36 @@ class NoArguments(TypedDict):
     pass
 
 
-class Where(TypedDict):
+class MenuArguments(TypedDict):
     menu: NotRequired[HANDLE]
 
 
-class Enter(TypedDict):
+class MenuEnterArguments(TypedDict):
     mode: Annotated[str, "Mode name", Is(longest=200)]
     menu: NotRequired[HANDLE]
 
 
-class Complete(TypedDict):
+class CompleteArguments(TypedDict):
     final_answer: Annotated[str, "What was done, for the user"]
     status: NotRequired[Annotated[Literal["success", "partial", "failure"], "How it went"]]
     menu: NotRequired[HANDLE]
 
 
-class Think(TypedDict):
+class ThinkArguments(TypedDict):
     content: Annotated[str, "Your reasoning; kept private"]
     menu: NotRequired[HANDLE]
 
 
-class MessageUser(TypedDict):
+class MessageUserArguments(TypedDict):
     message: Annotated[str, "What to tell or ask"]
     block_on_user: NotRequired[Annotated[bool, "Ask and wait for an answer", Is(default=False)]]
     attachments: NotRequired[Annotated[list[str], "Workspace paths", Is(most_items=20)]]
 
 
-class Carry(TypedDict):
+class MenuCallArguments(TypedDict):
     tool: Annotated[str, "Tool name"]
     arguments: NotRequired[Annotated[dict[str, Any], "The tool's own arguments"]]
-    mode: NotRequired[Annotated[str, "Enter this mode first", Is(shortest=1)]]
+    mode: NotRequired[Annotated[str, "MenuEnterArguments this mode first", Is(shortest=1)]]
     menu: NotRequired[HANDLE]
 
 
@@ -81,8 +81,8 @@ MENU_LIST = _meta(
     "menu_list",
     "List the menus",
     "Show where you are and what you can enter or use.",
-    Later("tools.meta.menus:overview"),
-    Where,
+    LazyFunction("tools.meta.menus:overview"),
+    MenuArguments,
     effect=Effect.NONE,
 )
 
@@ -90,8 +90,8 @@ MENU_ENTER = _meta(
     "menu_enter",
     "Enter a mode",
     "Get the tools of a mode: ",
-    Later("tools.meta.menus:enter"),
-    Enter,
+    LazyFunction("tools.meta.menus:enter"),
+    MenuEnterArguments,
     hints=MOVING,
     stages=BEFORE_DELIVERY,
     result=ENTERED,
@@ -101,8 +101,8 @@ MENU_EXIT = _meta(
     "menu_exit",
     "Leave the mode",
     "Go back to ROOT. Not needed to switch: enter another mode.",
-    Later("tools.meta.menus:leave"),
-    Where,
+    LazyFunction("tools.meta.menus:leave"),
+    MenuArguments,
     hints=MOVING,
     stages=BEFORE_DELIVERY,
 )
@@ -111,8 +111,8 @@ COMPLETE = _meta(
     "complete",
     "Finish the task",
     "Say that the task is finished, with the final answer.",
-    Later("tools.meta.menus:complete"),
-    Complete,
+    LazyFunction("tools.meta.menus:complete"),
+    CompleteArguments,
     hints=MOVING,
     stages=EVERY_STAGE - {Stage.WARMUP},
 )
@@ -121,8 +121,8 @@ THINK = _meta(
     "think",
     "Think",
     "Reason before acting. Changes nothing.",
-    Later("tools.meta.menus:think"),
-    Think,
+    LazyFunction("tools.meta.menus:think"),
+    ThinkArguments,
     effect=Effect.NONE,
 )
 
@@ -130,8 +130,8 @@ MESSAGE_USER = _meta(
     "message_user",
     "Message the user",
     "Tell the user something, or ask and wait.",
-    Later("tools.meta.menus:message"),
-    MessageUser,
+    LazyFunction("tools.meta.menus:message"),
+    MessageUserArguments,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
     timeout=900.0,
 )
@@ -142,8 +142,8 @@ MENU_READ = _meta(
     "menu_read",
     "Call a reading tool",
     "Call a tool of a mode that only reads (files, search, status), by name, even if it is not listed.",
-    Later("tools.meta.menus:carried"),
-    Carry,
+    LazyFunction("tools.meta.menus:carried"),
+    MenuCallArguments,
     effect=Effect.NONE,
 )
 
@@ -151,8 +151,8 @@ MENU_CALL = _meta(
     "menu_call",
     "Call any tool",
     "Call any tool of a mode by name, even if it is not listed.",
-    Later("tools.meta.menus:carried"),
-    Carry,
+    LazyFunction("tools.meta.menus:carried"),
+    MenuCallArguments,
     effect=Effect.DELEGATE,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
 )

@@ -5,31 +5,37 @@ from typing import Any
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.meta.definitions import Complete, Enter, MessageUser, Think, Where
+from tools.meta.definitions import (
+    CompleteArguments,
+    MenuArguments,
+    MenuEnterArguments,
+    MessageUserArguments,
+    ThinkArguments,
+)
 
 
-async def overview(ctx: Context, _args: Where) -> Ending:
+async def overview(ctx: Context, _args: MenuArguments) -> Ending:
     return ctx.desk.overview()
 
 
-async def enter(ctx: Context, args: Enter) -> Ending:
+async def enter(ctx: Context, args: MenuEnterArguments) -> Ending:
     return await ctx.desk.enter(args["mode"])
 
 
-async def leave(ctx: Context, _args: Where) -> Ending:
+async def leave(ctx: Context, _args: MenuArguments) -> Ending:
     return await ctx.desk.leave()
 
 
-async def complete(ctx: Context, args: Complete) -> Ending:
+async def complete(ctx: Context, args: CompleteArguments) -> Ending:
     return await ctx.desk.complete(args["final_answer"], args.get("status", "success"))
 
 
-async def think(ctx: Context, args: Think) -> Ending:
+async def think(ctx: Context, args: ThinkArguments) -> Ending:
     # The thought itself is dropped on purpose: nothing of it belongs in a result, a log or the ledger.
     return await ctx.desk.think(args["content"])
 
 
-async def message(ctx: Context, args: MessageUser) -> Ending:
+async def message(ctx: Context, args: MessageUserArguments) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")

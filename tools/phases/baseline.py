@@ -9,10 +9,10 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.results import Refusal
 from tools.git.program import opened
-from tools.single_test import Look, Seen
+from tools.single_test import SingleTestOutcome, SingleTestRun
 
 
-async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[Seen]]) -> Seen:
+async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
     """What is seen in the folder that stands for the workspace at the last commit; why nothing can be, where so."""
     scratch = ctx.files.scratch()
     try:
@@ -23,10 +23,10 @@ async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[Seen]]) -
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(scratch.__exit__, None, None, None)
     except Refusal as refused:
-        return Seen(Look.UNCLEAR, refused.problem.text, refused.problem)
+        return SingleTestRun(SingleTestOutcome.UNCLEAR, refused.problem.text, refused.problem)
 
 
-async def _in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[Seen]]) -> Seen:
+async def _in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
     git = await opened(ctx, ".")
     commit = (await git.read("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")).decode().strip()
     folder = f"{ctx.files.root.rstrip('/')}/{path}"

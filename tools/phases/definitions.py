@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, Later, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, Tool
 
 Status = Annotated[
     str, "`all_passed`, or how many failed: `2_failed`", Is(shortest=1, pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
@@ -13,7 +13,7 @@ Status = Annotated[
 QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
 
 
-class AdvanceArguments(TypedDict):
+class PhaseAdvanceArguments(TypedDict):
     suspect_files: NotRequired[Annotated[list[str], "localization: where the fault may be", Is(most_items=100)]]
     hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(shortest=1, longest=4000)]]
     root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(shortest=1, longest=4000)]]
@@ -32,16 +32,16 @@ ADVANCE_PHASE = Tool(
         "modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run by bash that passed, "
         "with nothing changed since. After the last everything is there again."
     ),
-    arguments=schema_of(AdvanceArguments),
+    arguments=schema_of(PhaseAdvanceArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=QUIET,
     stages=ACTING,
-    run=Later("tools.phases.phases:advance"),
+    run=LazyFunction("tools.phases.phases:advance"),
 )
 
 
-class ReturnArguments(TypedDict):
+class PhaseReturnArguments(TypedDict):
     reason: Annotated[str, "What the tests showed", Is(shortest=1, longest=1000)]
 
 
@@ -49,12 +49,12 @@ RETURN_TO_FIX = Tool(
     name="return_to_fix_phase",
     title="Go back to the fix",
     description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
-    arguments=schema_of(ReturnArguments),
+    arguments=schema_of(PhaseReturnArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=QUIET,
     stages=ACTING,
-    run=Later("tools.phases.phases:back"),
+    run=LazyFunction("tools.phases.phases:back"),
 )
 
 SECONDS = 120
@@ -81,12 +81,12 @@ ANALYZE_FAILURE = Tool(
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING | REVIEWING,
-    run=Later("tools.phases.failing_test:analyze"),
+    run=LazyFunction("tools.phases.failing_test:analyze"),
     timeout=3 * SECONDS + 120.0,
 )
 
 
-class StatusArguments(TypedDict):
+class PhaseStatusArguments(TypedDict):
     pass
 
 
@@ -94,10 +94,10 @@ PHASE_STATUS = Tool(
     name="get_phase_status",
     title="Show the phase",
     description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",
-    arguments=schema_of(StatusArguments),
+    arguments=schema_of(PhaseStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.phases.phases:status"),
+    run=LazyFunction("tools.phases.phases:status"),
 )

@@ -8,7 +8,16 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.phases.baseline import at_last_commit
 from tools.phases.definitions import SECONDS, AnalyzeArguments
-from tools.single_test import FRESH, Look, Seen, command_for, look, named_wrongly, python_of, run_line
+from tools.single_test import (
+    FRESH,
+    SingleTestOutcome,
+    SingleTestRun,
+    command_for,
+    look,
+    named_wrongly,
+    python_of,
+    run_line,
+)
 
 SHOWN = 2000
 SAID = {
@@ -29,7 +38,7 @@ async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
         return Problem(Code.INVALID_ARGUMENTS, message, "Name the test as its runner does, relative to the workspace.")
     command = f"{FRESH} {command_for(test, await python_of(ctx.files))}"
     runs = [await _seen(ctx, test, command)]
-    if runs[0].refused is None and runs[0].look is Look.FAILED:
+    if runs[0].refused is None and runs[0].look is SingleTestOutcome.FAILED:
         runs.append(await _seen(ctx, test, command))
     if refused := next((one.refused for one in runs if one.refused), None):
         return _not_run(refused)
@@ -42,7 +51,7 @@ async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
     return _told(runs, before)
 
 
-async def _seen(ctx: Context, test: str, command: str, folder: str = "") -> Seen:
+async def _seen(ctx: Context, test: str, command: str, folder: str = "") -> SingleTestRun:
     return look(test, await run_line(ctx, command, SECONDS, folder))
 
 
@@ -50,20 +59,22 @@ def _not_run(refused: Problem) -> Problem:
     return Problem(refused.code, f"the test was not run: {refused.message}", refused.way_out, refused.data)
 
 
-def verdict(runs: list[Look], before: Look | None) -> str:
-    if Look.FAILED in runs and Look.PASSED in runs:
+def verdict(runs: list[SingleTestOutcome], before: SingleTestOutcome | None) -> str:
+    if SingleTestOutcome.FAILED in runs and SingleTestOutcome.PASSED in runs:
         return "flaky"
     now = runs[0]
-    if now is Look.PASSED:
-        return "mended" if before is Look.FAILED else "passes"
-    if now is not Look.FAILED:
+    if now is SingleTestOutcome.PASSED:
+        return "mended" if before is SingleTestOutcome.FAILED else "passes"
+    if now is not SingleTestOutcome.FAILED:
         return "cannot_tell"
     if before is None:
         return "fails"
-    return {Look.FAILED: "failed_before", Look.PASSED: "new_failure"}.get(before, "cannot_tell")
+    return {SingleTestOutcome.FAILED: "failed_before", SingleTestOutcome.PASSED: "new_failure"}.get(
+        before, "cannot_tell"
+    )
 
 
-def _told(runs: list[Seen], before: Seen | None) -> Done:
+def _told(runs: list[SingleTestRun], before: SingleTestRun | None) -> Done:
     found = verdict([one.look for one in runs], before.look if before else None)
     lines = [SAID[found] + (f" {_why(runs[0], before)}" if found == "cannot_tell" else "")]
     lines += [f"--- now: {runs[0].look}", runs[0].text[-SHOWN:]]
@@ -75,11 +86,11 @@ def _told(runs: list[Seen], before: Seen | None) -> Done:
     return Done("\n".join(lines), data, outside="a test of this workspace")
 
 
-def _why(now: Seen, before: Seen | None) -> str:
-    if now.look is Look.MISSING:
+def _why(now: SingleTestRun, before: SingleTestRun | None) -> str:
+    if now.look is SingleTestOutcome.MISSING:
         return "There is no such test."
-    if now.look is Look.UNCLEAR or before is None:
+    if now.look is SingleTestOutcome.UNCLEAR or before is None:
         return "The test did not come to an end that says anything."
-    if before.look is Look.MISSING:
+    if before.look is SingleTestOutcome.MISSING:
         return "It fails now, and there was no such test at the last commit."
     return "It fails now, and could not be run as of the last commit."

@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.model.context import Context
-from mcp_server.model.documents import Document, Overtaken, Why
+from mcp_server.model.documents import Document, DocumentCause, Overtaken
 from mcp_server.model.phases import ALL_PASSED, KIND, OUTPUTS, RETRIED, STEPS, Log, Phase, Step, after, step_of
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.phases.definitions import AdvanceArguments, ReturnArguments, StatusArguments
+from tools.phases.definitions import PhaseAdvanceArguments, PhaseReturnArguments, PhaseStatusArguments
 
 STATUSES = {"pass_to_pass_status": Phase.REGRESSION_CHECK, "fail_to_pass_status": Phase.TARGET_FIX_VERIFICATION}
 
 
-async def advance(ctx: Context, args: AdvanceArguments) -> Ending:
+async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
     phase = ctx.session.phase
     said: dict[str, Any] = {name: args[name] for name in OUTPUTS if args.get(name)}
     if phase is None:
@@ -103,7 +103,7 @@ def _finished(log: Log) -> Done:
     return Done(text, {"phase": None, "outputs": dict(log.outputs), "tests": log.body["tests"]})
 
 
-async def back(ctx: Context, args: ReturnArguments) -> Ending:
+async def back(ctx: Context, args: PhaseReturnArguments) -> Ending:
     phase, step = ctx.session.phase, step_of(ctx.session.phase)
     if phase is None or (step is not None and step not in RETRIED[1:]):
         return _no_way_back(phase)
@@ -133,7 +133,7 @@ def unknown_phase(phase: str) -> Problem:
     return Problem(Code.WRONG_STATE, f"this run is in a phase `{phase[:40]}` that is not known here.", way_out)
 
 
-async def status(ctx: Context, _args: StatusArguments) -> Ending:
+async def status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
     phase, step = ctx.session.phase, step_of(ctx.session.phase)
     if phase is None:
         return Done("This run is in no phase; nothing is narrowed. `advance_phase` begins the first.", {"phase": None})
@@ -178,7 +178,7 @@ async def kept_log(ctx: Context) -> Document:
 
 
 async def _keep(ctx: Context, document: Document, event: str) -> Problem | None:
-    written = await ctx.records.session.put(document, Why(event))
+    written = await ctx.records.session.put(document, DocumentCause(event))
     if isinstance(written, Overtaken):
         return Problem(Code.BUSY, "another call of this run came in between.", "Look with `get_phase_status`.")
     return None

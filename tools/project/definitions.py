@@ -14,9 +14,9 @@ from mcp_server.model.tools import (
     Demand,
     Effect,
     Hints,
-    Later,
+    LazyFunction,
+    RuleSubject,
     Run,
-    Subject,
     Tool,
 )
 
@@ -32,7 +32,7 @@ def reading(
     words: tuple[str, str],
     arguments: type,
     run: Run,
-    subject: tuple[str, Subject],
+    subject: tuple[str, RuleSubject],
     demand: Callable[[Arguments], Demand] | None = None,
 ) -> Tool:
     """A tool of this pack; `words` are its title and its description."""
@@ -52,7 +52,7 @@ def reading(
     )
 
 
-class SearchArguments(TypedDict):
+class ProjectSearchArguments(TypedDict):
     query: Annotated[str, 'Words; `begin*`; `"a phrase"`', Is(shortest=1, longest=1000)]
     path: NotRequired[AnyPath]
     glob: NotRequired[Globs]
@@ -70,9 +70,9 @@ INDEX_SEARCH = reading(
         "leaves out what .gitignore names, binary files, files over 1 MB and files that usually hold secrets. For "
         'regular expressions use grep. Example: {"query": "retry backoff", "glob": "*.py"}',
     ),
-    SearchArguments,
-    Later("tools.project.searching:search"),
-    ("path", Subject.PATH),
+    ProjectSearchArguments,
+    LazyFunction("tools.project.searching:search"),
+    ("path", RuleSubject.PATH),
 )
 
 KINDS = (
@@ -82,7 +82,7 @@ KINDS = (
 """As the index knows them, and written out: the port would be loaded for these words alone."""
 
 
-class SymbolArguments(TypedDict):
+class ProjectSymbolArguments(TypedDict):
     query: NotRequired[
         Annotated[str, "A name or a part of it: `Store`, `Store.open`, `handler`", Is(shortest=1, longest=300)]
     ]
@@ -102,16 +102,16 @@ INDEX_SYMBOLS = reading(
         "or folder. Knows Python, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Swift, Scala, PHP, Ruby, "
         'Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
     ),
-    SymbolArguments,
-    Later("tools.project.search:symbols"),
-    ("path", Subject.PATH),
+    ProjectSymbolArguments,
+    LazyFunction("tools.project.search:symbols"),
+    ("path", RuleSubject.PATH),
 )
 
 LINES = 200
 MOST_LINES = 1000
 
 
-class ReadArguments(TypedDict):
+class ProjectReadArguments(TypedDict):
     path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
     symbol: NotRequired[Annotated[str, "Show this definition: `open`, `Store.open`", Is(shortest=1, longest=300)]]
     line: NotRequired[Annotated[int, "First line to show, counted from 1", Is(default=1, at_least=1)]]
@@ -130,9 +130,9 @@ INDEX_READ = reading(
         "on. Reads what is on the disk now. Before changing a file with Edit or Write read it with Read. "
         'Example: {"path": "src/store.py", "symbol": "Store.open"}',
     ),
-    ReadArguments,
-    Later("tools.project.read:read"),
-    ("path", Subject.PATH),
+    ProjectReadArguments,
+    LazyFunction("tools.project.read:read"),
+    ("path", RuleSubject.PATH),
     demand_reading,
 )
 
@@ -140,7 +140,7 @@ TIERS = ("fact", "decision", "outcome")
 """As the memory knows them, and written out for the same reason."""
 
 
-class MemoryArguments(TypedDict):
+class ProjectMemoryArguments(TypedDict):
     query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(shortest=1, longest=1000)]]
     tier: NotRequired[Annotated[str, "Only these", Is(enum=TIERS)]]
     limit: NotRequired[Annotated[int, "At most so many", Is(default=10, at_least=1, at_most=50)]]
@@ -156,7 +156,7 @@ MEMORY_SEARCH = reading(
         "of the final answer that begin with `Fact:` or `Decision:` are kept. "
         'Example: {"query": "database", "tier": "decision"}',
     ),
-    MemoryArguments,
-    Later("tools.project.memory:search"),
-    ("query", Subject.TEXT),
+    ProjectMemoryArguments,
+    LazyFunction("tools.project.memory:search"),
+    ("query", RuleSubject.TEXT),
 )

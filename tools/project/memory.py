@@ -1,13 +1,13 @@
 """What is remembered about this project?"""
 
 from mcp_server.model.context import Context
-from mcp_server.model.memory import Entry, Tier
+from mcp_server.model.memory import MemoryEntry, Tier
 from mcp_server.model.results import Done, Ending
-from tools.project.definitions import MemoryArguments
+from tools.project.definitions import ProjectMemoryArguments
 from tools.project.paging import closing, go_on
 
 
-async def search(ctx: Context, args: MemoryArguments) -> Ending:
+async def search(ctx: Context, args: ProjectMemoryArguments) -> Ending:
     tier = Tier(args["tier"]) if "tier" in args else None
     query, limit, offset = args.get("query", ""), args.get("limit", 10), args.get("offset", 0)
     found = await ctx.memory.search(query, tier, limit, offset)
@@ -22,7 +22,7 @@ async def search(ctx: Context, args: MemoryArguments) -> Ending:
     return Done(text + (closing(rest) if rest else ""), outside="the project's memory", meta=meta)
 
 
-def _said(entry: Entry) -> str:
+def _said(entry: MemoryEntry) -> str:
     who = "the user" if entry.by == "person" else "a run that succeeded"
     return f"{entry.tier} {entry.id}, from {who}: {entry.text}"
 

@@ -9,18 +9,18 @@ from mcp_server.model.files import Files
 from mcp_server.model.index import Index, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.files.lines import count, decoded, not_text, page, visible
-from tools.project.definitions import LINES, ReadArguments
+from tools.project.definitions import LINES, ProjectReadArguments
 from tools.project.search import line_of
 
 MOST_BYTES = 1 << 20
 CHARS = 25_000
 
 
-async def read(ctx: Context, args: ReadArguments) -> Ending:
+async def read(ctx: Context, args: ProjectReadArguments) -> Ending:
     return await to_thread.run_sync(_read, ctx.files, ctx.index, args)
 
 
-def _read(files: Files, index: Index, args: ReadArguments) -> Ending:
+def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     snapshot = files.read(args["path"], MOST_BYTES)
     name = visible(snapshot.path)
     if what := not_text(snapshot.data):

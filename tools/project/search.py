@@ -3,20 +3,20 @@
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.index import Symbol, Wanted
+from mcp_server.model.index import IndexRequest, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.project.definitions import SymbolArguments
+from tools.project.definitions import ProjectSymbolArguments
 from tools.project.freshness import fresh, said
 from tools.project.paging import closing, go_on
 
 
-async def symbols(ctx: Context, args: SymbolArguments) -> Ending:
+async def symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
     if not (args.get("query", "").strip() or args.get("path", "").strip(" .") or args.get("kind") or args.get("glob")):
         return Problem(
             Code.INVALID_ARGUMENTS, "that asks for every symbol there is.", "Give a `query`, a `path` or a `kind`."
         )
     now = await fresh(ctx)
-    wanted = Wanted(
+    wanted = IndexRequest(
         args.get("query", ""),
         args.get("path", ""),
         args.get("glob", ""),

@@ -3,16 +3,16 @@
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.index import Wanted
+from mcp_server.model.index import IndexRequest
 from mcp_server.model.results import Done, Ending
-from tools.project.definitions import SearchArguments
+from tools.project.definitions import ProjectSearchArguments
 from tools.project.freshness import fresh, said
 from tools.project.paging import closing, go_on
 
 
-async def search(ctx: Context, args: SearchArguments) -> Ending:
+async def search(ctx: Context, args: ProjectSearchArguments) -> Ending:
     now = await fresh(ctx)
-    wanted = Wanted(
+    wanted = IndexRequest(
         args["query"],
         args.get("path", ""),
         args.get("glob", ""),

@@ -5,7 +5,18 @@ from typing import Annotated, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Demand,
+    Effect,
+    Hints,
+    LazyFunction,
+    RuleSubject,
+    Tool,
+)
 
 ENTRIES = 250
 MOST_AROUND = 100
@@ -70,9 +81,9 @@ GREP = Tool(
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.search.search:grep"),
+    run=LazyFunction("tools.search.search:grep"),
     demand=demand_searching,
-    subject=("path", Subject.PATH),
+    subject=("path", RuleSubject.PATH),
     large=True,
 )
 
@@ -90,6 +101,6 @@ GLOB = Tool(
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.search.search:glob"),
-    subject=("path", Subject.PATH),
+    run=LazyFunction("tools.search.search:glob"),
+    subject=("path", RuleSubject.PATH),
 )

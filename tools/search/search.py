@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Found, Search, secret
+from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult, secret
 from mcp_server.model.results import Done, Ending
 from tools.search.definitions import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
@@ -47,7 +47,7 @@ def _grep(files: Files, hides: Hides, args: Mapping[str, Any]) -> Ending:
     return Done("\n".join([*found.lines, "", note]), meta=_meta(found))
 
 
-def _counted(search: Search, found: Found) -> str:
+def _counted(search: Search, found: SearchResult) -> str:
     files = f"{found.files:,} file{'s' if found.files != 1 else ''}"
     if found.matches is None:
         return files
@@ -55,7 +55,7 @@ def _counted(search: Search, found: Found) -> str:
     return f"{found.matches:,} {what}{('es' if what == 'match' else 's') if found.matches != 1 else ''} in {files}"
 
 
-def _nothing(said: str, search: Search, found: Found) -> str:
+def _nothing(said: str, search: Search, found: SearchResult) -> str:
     where = f" in `{search.path}`" if search.path else ""
     only = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
     if found.timed_out:
@@ -67,7 +67,7 @@ def _nothing(said: str, search: Search, found: Found) -> str:
     return f"{said}{where}{among}.{wider}{part}\n{left_out}"
 
 
-def _page(tool: str, args: Mapping[str, Any], search: Search, found: Found, counted: str) -> str:
+def _page(tool: str, args: Mapping[str, Any], search: Search, found: SearchResult, counted: str) -> str:
     """Which part this is of how much, what was not looked at, and the call that goes on."""
     total = f"{'' if found.complete else 'at least '}{found.total:,}"
     end = min(search.offset + search.limit, found.total) if search.limit else found.total
@@ -90,7 +90,7 @@ def _kept_out(search: Search) -> str:
     return f"\n{LEFT_OUT_BY_RULE}" if search.hides else ""
 
 
-def _meta(found: Found) -> dict[str, Any]:
+def _meta(found: SearchResult) -> dict[str, Any]:
     return {"total": found.total, "files": found.files, "complete": found.complete, "engine": found.engine}
 
 

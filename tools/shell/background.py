@@ -8,14 +8,14 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.shell import shells
 from tools.shell.bash import MEANINGS, obeyed
-from tools.shell.definitions import KillArguments, OutputArguments, WaitArguments, WriteArguments
+from tools.shell.definitions import BashKillArguments, BashOutputArguments, BashWaitArguments, BashWriteArguments
 from tools.shell.output import readable
-from tools.shell.shells import Shell
+from tools.shell.shells import ShellSession
 
 STEP = 1.0
 
 
-async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
+async def bash_output(ctx: Context, args: BashOutputArguments) -> Ending:
     shell = shells.named(ctx, args)
     await shells.raise_if_broken(ctx, shell)
     offset, end = args.get("offset"), None
@@ -33,7 +33,7 @@ async def bash_output(ctx: Context, args: OutputArguments) -> Ending:
     return said(shell, text, start, end)
 
 
-def said(shell: Shell, text: str, start: int, end: int | None = None) -> Done:
+def said(shell: ShellSession, text: str, start: int, end: int | None = None) -> Done:
     """`end`, where what is shown does not go to the end of what there is."""
     text = text.strip("\n")
     body = f"{text}\n\n" if text else "[nothing new]\n" if start else "[no output]\n"
@@ -51,14 +51,14 @@ def said(shell: Shell, text: str, start: int, end: int | None = None) -> Done:
     return Done("\n".join(filter(None, (f"{body}[{state(shell)}]{note}", where))), data, printed=True)
 
 
-def state(shell: Shell) -> str:
+def state(shell: ShellSession) -> str:
     if shell.code is None:
         return f"running for {time.monotonic() - shell.begun:.0f} s; {shell.screen.total:,} characters so far"
     late = ", because it ran longer than it may" if shell.over_time else ""
     return f"ended with exit code {shell.code}{MEANINGS.get(shell.code, '')}{late}"
 
 
-async def write_to_shell(ctx: Context, args: WriteArguments) -> Ending:
+async def write_to_shell(ctx: Context, args: BashWriteArguments) -> Ending:
     shell = shells.named(ctx, args)
     shells.same_profile(ctx, shell)
     await shells.raise_if_broken(ctx, shell)
@@ -72,7 +72,7 @@ async def write_to_shell(ctx: Context, args: WriteArguments) -> Ending:
     return said(shell, readable(shell.screen.new()), start)
 
 
-async def kill_shell(ctx: Context, args: KillArguments) -> Ending:
+async def kill_shell(ctx: Context, args: BashKillArguments) -> Ending:
     shell = shells.named(ctx, args)
     was = state(shell)
     await shell.close(shells.GRACE)
@@ -83,7 +83,7 @@ async def kill_shell(ctx: Context, args: KillArguments) -> Ending:
     return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
 
-async def wait(ctx: Context, args: WaitArguments) -> Ending:
+async def wait(ctx: Context, args: BashWaitArguments) -> Ending:
     seconds, expression = float(args["seconds"]), args.get("until")
     if not (args.get("bash_id") or args.get("shell_id")):
         if expression:
@@ -111,7 +111,7 @@ async def _waited(ctx: Context, seconds: float) -> None:
         await ctx.progress(min(round(anyio.current_time() - begun, 1), seconds), seconds, "waiting")
 
 
-async def _awaited(ctx: Context, shell: Shell, seconds: float, expression: str | None) -> bool:
+async def _awaited(ctx: Context, shell: ShellSession, seconds: float, expression: str | None) -> bool:
     """Until the shell has ended or, where one is given, the expression is found; whether it was."""
     until = anyio.current_time() + seconds
     begun, seen = anyio.current_time(), shell.screen.searched

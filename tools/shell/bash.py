@@ -13,7 +13,7 @@ from tools.shell import shells
 from tools.shell.current_folder import NUL, raise_if_elsewhere
 from tools.shell.definitions import LONGEST, BashArguments
 from tools.shell.output import readable
-from tools.shell.shells import Shell
+from tools.shell.shells import ShellSession
 
 USUAL = 120.0
 BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
@@ -117,7 +117,7 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
     return answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
 
 
-async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
+async def _watched(ctx: Context, shell: ShellSession, limit: float) -> bool:
     """Wait for the end, and say meanwhile that it goes on."""
     begun = time.monotonic()
     while (left := limit - (time.monotonic() - begun)) > 0:
@@ -127,7 +127,7 @@ async def _watched(ctx: Context, shell: Shell, limit: float) -> bool:
     return False
 
 
-def last_line(shell: Shell) -> str:
+def last_line(shell: ShellSession) -> str:
     """Whole, or not at all: of a secret that begins before it nobody would know the rest."""
     start = max(shell.screen.total - LAST, 0)
     before, _, last = readable(shell.screen.since(start)).strip().rpartition("\n")
@@ -141,14 +141,14 @@ def seconds(args: BashArguments, usual: float, longest: float) -> float:
     return min(given if given < LEAST_MILLISECONDS else given / 1000, longest)
 
 
-def ended(ctx: Context, shell: Shell, text: str) -> Done:
+def ended(ctx: Context, shell: ShellSession, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
     late = "[ended: it ran longer than it may]" if shell.over_time else ""
     notes = (late, shell.hidden(), hints(ctx, text) if shell.code else "", obeyed(shell.planted))
     return answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 
-def running(shell: Shell, why: str, said: str | None = None) -> Done:
+def running(shell: ShellSession, why: str, said: str | None = None) -> Done:
     text = shell.screen.new() if said is None else said
     note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
     return answer(shell, text, None, note)
@@ -189,7 +189,7 @@ def obeyed(planted: Sequence[str]) -> str:
     )
 
 
-def answer(shell: Shell, text: str, code: int | None, note: str) -> Done:
+def answer(shell: ShellSession, text: str, code: int | None, note: str) -> Done:
     shown = readable(text).strip("\n")
     notes = [note] if note else []
     if code:

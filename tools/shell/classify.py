@@ -17,7 +17,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.definitions import UNKNOWN
 from tools.shell.git_commands import GitCall, git_calls
-from tools.shell.git_writes import Vain, in_vain
+from tools.shell.git_writes import VainGitCall, in_vain
 from tools.shell.known_commands import BUILDS, READS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ QUIET = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0|NO_COLOR=1|(?:LC_ALL
 DISCARDED = re.compile(r"(?:[12&]?> ?/dev/null|2>&1)")
 
 
-class Kind(StrEnum):
+class CommandKind(StrEnum):
     READS = "reads"
     BUILDS = "builds"
     ASKED = "asked"
@@ -45,9 +45,9 @@ def demand(args: Arguments) -> Demand:
     """Typed into a shell that stays, a line is only as plain as everything typed there before."""
     found = kind(args["command"])
     stays = bool(args.get("bash_id") or args.get("shell_id"))
-    if found is Kind.READS and not stays and not args.get("run_in_background"):
+    if found is CommandKind.READS and not stays and not args.get("run_in_background"):
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
-    if found is not Kind.ASKED:
+    if found is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
     return unknown(args["command"])
 
@@ -70,22 +70,22 @@ def unknown(line: str) -> Demand:
 
 
 @lru_cache(maxsize=16)
-def kind(line: str) -> Kind:
+def kind(line: str) -> CommandKind:
     """Asked several times about one call: by the list, by the decision, by the record."""
     if len(line) > LONGEST or not READABLE.fullmatch(line):
-        return Kind.ASKED
+        return CommandKind.ASKED
     found = _commands(line)
     if not found or len(found) > MOST_COMMANDS:
-        return Kind.ASKED
+        return CommandKind.ASKED
     kinds = {_one(words) for words in found}
-    return next(one for one in (Kind.ASKED, Kind.BUILDS, Kind.READS) if one in kinds)
+    return next(one for one in (CommandKind.ASKED, CommandKind.BUILDS, CommandKind.READS) if one in kinds)
 
 
-def _one(words: Sequence[str]) -> Kind:
+def _one(words: Sequence[str]) -> CommandKind:
     name, rest = words[0], words[1:]
     if name in READS and READS[name](rest):
-        return Kind.READS
-    return Kind.BUILDS if name in BUILDS and BUILDS[name](rest) else Kind.ASKED
+        return CommandKind.READS
+    return CommandKind.BUILDS if name in BUILDS and BUILDS[name](rest) else CommandKind.ASKED
 
 
 def _commands(line: str) -> list[tuple[str, ...]] | None:
@@ -95,12 +95,12 @@ def _commands(line: str) -> list[tuple[str, ...]] | None:
         return None
     try:
         return [tuple(_words(node)) for node in _plain(root)]
-    except Unknown:
+    except UnknownSyntax:
         return None
 
 
 @lru_cache(maxsize=16)
-def vain(line: str) -> Vain | None:
+def vain(line: str) -> VainGitCall | None:
     """Does the line, or one within it, call what git could not do here?"""
     if len(line) > LONGEST or "git" not in line:
         return None
@@ -132,7 +132,7 @@ def _plainly(node: "Node") -> str:
     return _text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _text(node).strip("'\"")
 
 
-class Unknown(Exception):
+class UnknownSyntax(Exception):
     """A part of the shell's language that is asked about."""
 
 
@@ -142,10 +142,10 @@ def _plain(node: "Node") -> Iterator["Node"]:
         return
     if node.type == "file_redirect":
         if not DISCARDED.fullmatch(_text(node)):
-            raise Unknown
+            raise UnknownSyntax
         return
     if node.type not in AROUND:
-        raise Unknown
+        raise UnknownSyntax
     for child in node.children:
         yield from _plain(child)
 
@@ -160,11 +160,11 @@ def _words(command: "Node") -> Iterator[str]:
             name = child.children[0] if child.type == "command_name" and child.child_count == 1 else None
             # A name in quotes, or put together, is a name somebody wants to hide.
             if name is None or name.type != "word" or not NAME.fullmatch(_text(name)):
-                raise Unknown
+                raise UnknownSyntax
             yield _text(name)
         elif child.type == "file_redirect":
             if not DISCARDED.fullmatch(_text(child)):
-                raise Unknown
+                raise UnknownSyntax
         else:
             yield _word(child)
 
@@ -172,12 +172,12 @@ def _words(command: "Node") -> Iterator[str]:
 def _word(node: "Node") -> str:
     """What the program will see, for words that mean themselves."""
     if node.type not in WORDS:
-        raise Unknown
+        raise UnknownSyntax
     text = _text(node)
     if node.type == "raw_string":
         return text[1:-1]
     if "\\" in text:
-        raise Unknown
+        raise UnknownSyntax
     if node.type in ("string", "concatenation"):
         return "".join(_word(child) for child in node.children if child.type != '"')
     # It may become any name of a file, and such a name may look like an option.

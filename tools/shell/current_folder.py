@@ -9,7 +9,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
-from tools.shell.shells import Shell
+from tools.shell.shells import ShellSession
 
 NUL = Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
 
@@ -32,11 +32,11 @@ async def of_keys(ctx: Context, args: Arguments) -> Mapping[str, str]:
     return _facts(shell) if shell is not None else {}
 
 
-def _facts(shell: Shell) -> Mapping[str, str]:
+def _facts(shell: ShellSession) -> Mapping[str, str]:
     return {"the shell stands in": shell.standing(), "its id": shell.id}
 
 
-async def raise_if_elsewhere(ctx: Context, shell: Shell, wanted: str | None) -> None:
+async def raise_if_elsewhere(ctx: Context, shell: ShellSession, wanted: str | None) -> None:
     """A shell that is there already goes on where it is: another folder would be shown, and not be where it runs."""
     if wanted is None:
         return

@@ -5,7 +5,18 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Effect, Hints, Later, Run, Subject, Tool
+from mcp_server.model.tools import (
+    ACTING,
+    REVIEWING,
+    WARMUP,
+    Arguments,
+    Effect,
+    Hints,
+    LazyFunction,
+    RuleSubject,
+    Run,
+    Tool,
+)
 
 LONGEST = 600.0
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
@@ -55,12 +66,12 @@ BASH = Tool(
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    run=Later("tools.shell.bash:bash"),
-    demand=Later("tools.shell.classify:demand"),
+    run=LazyFunction("tools.shell.bash:bash"),
+    demand=LazyFunction("tools.shell.classify:demand"),
     shut_in=True,
-    subject=("command", Subject.COMMAND),
+    subject=("command", RuleSubject.COMMAND),
     paths=("exec_dir",),
-    stands_on=Later("tools.shell.current_folder:of_line"),
+    stands_on=LazyFunction("tools.shell.current_folder:of_line"),
     stays=stays,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
@@ -72,7 +83,7 @@ ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for 
 Same = Annotated[str, "The same as `bash_id`", Is(shortest=1, longest=200)]
 
 
-class OutputArguments(TypedDict):
+class BashOutputArguments(TypedDict):
     bash_id: NotRequired[ShellId]
     shell_id: NotRequired[Same]
     filter: NotRequired[
@@ -83,19 +94,19 @@ class OutputArguments(TypedDict):
     ]
 
 
-class WriteArguments(TypedDict):
+class BashWriteArguments(TypedDict):
     shell_id: NotRequired[ShellId]
     bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(shortest=1, longest=200)]]
     content: NotRequired[Annotated[str, "What to type; `\\u0003` is Ctrl-C", Is(longest=100_000)]]
     press_enter: NotRequired[Annotated[bool, "Press Enter after it", Is(default=False)]]
 
 
-class KillArguments(TypedDict):
+class BashKillArguments(TypedDict):
     shell_id: NotRequired[ShellId]
     bash_id: NotRequired[Annotated[str, "The same as `shell_id`", Is(shortest=1, longest=200)]]
 
 
-class WaitArguments(TypedDict):
+class BashWaitArguments(TypedDict):
     seconds: Annotated[float, "How long at the most, up to 300", Is(at_least=0, at_most=MOST_WAIT)]
     bash_id: NotRequired[Annotated[str, "Stop waiting when this shell has ended", Is(shortest=1, longest=200)]]
     shell_id: NotRequired[Same]
@@ -125,8 +136,8 @@ OUTPUT = _tool(
         "`offset` shows it again from a character on; `filter` shows the lines a regular expression is found in. "
         'Example: {"bash_id": "bash_...", "filter": "error|warning"}'
     ),
-    OutputArguments,
-    Later("tools.shell.background:bash_output"),
+    BashOutputArguments,
+    LazyFunction("tools.shell.background:bash_output"),
     effect=Effect.READ_LOCAL,
     stages=WARMUP | ACTING | REVIEWING,
     large=True,
@@ -141,14 +152,14 @@ WRITE = _tool(
         'interrupts it with `\\u0003`, or runs a line. Example: {"shell_id": "bash_...", "content": "y", '
         '"press_enter": true}'
     ),
-    WriteArguments,
-    Later("tools.shell.background:write_to_shell"),
+    BashWriteArguments,
+    LazyFunction("tools.shell.background:write_to_shell"),
     profile=Profile.NORMAL,
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    demand=Later("tools.shell.classify:typed"),
-    stands_on=Later("tools.shell.current_folder:of_keys"),
+    demand=LazyFunction("tools.shell.classify:typed"),
+    stands_on=LazyFunction("tools.shell.current_folder:of_keys"),
     shut_in=True,
 )
 
@@ -156,8 +167,8 @@ KILL = _tool(
     "kill_shell",
     "End a shell",
     'End a shell of this session with all it started, and show its last output. Example: {"shell_id": "bash_..."}',
-    KillArguments,
-    Later("tools.shell.background:kill_shell"),
+    BashKillArguments,
+    LazyFunction("tools.shell.background:kill_shell"),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
@@ -172,8 +183,8 @@ WAIT = _tool(
         'what it prints (`until`), and no longer. Example: {"seconds": 60, "bash_id": "bash_...", '
         '"until": "listening on"}'
     ),
-    WaitArguments,
-    Later("tools.shell.background:wait"),
+    BashWaitArguments,
+    LazyFunction("tools.shell.background:wait"),
     effect=Effect.NONE,
     stages=WARMUP | ACTING,
     timeout=MOST_WAIT + 30,

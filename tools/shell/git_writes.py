@@ -23,14 +23,14 @@ CONFIGURING = Profile.UNRESTRICTED
 
 
 @dataclass(frozen=True, slots=True)
-class Vain:
+class VainGitCall:
     takes: Profile
     """From this profile on it can do what it is for."""
     instead: tuple[str, ...] = ()
     """The tools that do all of it."""
 
 
-def in_vain(calls: Iterable[GitCall], folders: Iterable[str]) -> Vain | None:
+def in_vain(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | None:
     """`folders`: where the line goes. In a repository that it makes itself nothing is held back yet."""
     found = list(calls)
     places = [*folders, *(place for one in found for place in one.places)]
@@ -41,8 +41,8 @@ def in_vain(calls: Iterable[GitCall], folders: Iterable[str]) -> Vain | None:
         return None
     takes = [one for one in judged if isinstance(one, Profile)]
     if takes:
-        return Vain(CONFIGURING if CONFIGURING in takes else PLAIN)
-    return Vain(PLAIN, tuple(dict.fromkeys(str(one) for one in judged)))
+        return VainGitCall(CONFIGURING if CONFIGURING in takes else PLAIN)
+    return VainGitCall(PLAIN, tuple(dict.fromkeys(str(one) for one in judged)))
 
 
 def _judged(call: GitCall) -> str | Profile | None:

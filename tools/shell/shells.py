@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Child, Command, Overflow, could_not_run
+from mcp_server.model.processes import ChildProcess, Command, OutputOverflow, could_not_run
 from mcp_server.model.regex import unbearable
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.shell.definitions import label
@@ -39,13 +39,13 @@ VARIABLES = {
 
 
 @dataclass(eq=False)
-class Shell:
+class ShellSession:
     """A command that runs, and what it has printed so far."""
 
     id: str
     command: str
-    child: Child
-    aside: Overflow
+    child: ChildProcess
+    aside: OutputOverflow
     """What it printed between its beginning and its end, as far as there is room for that."""
     profile: Profile
     """The person's, when it was started: its sandbox is that one's."""
@@ -154,7 +154,7 @@ class Shell:
                 await to_thread.run_sync(self.aside.close)
 
 
-async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> Shell:
+async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> ShellSession:
     """Start a line of shell. It goes on after the call only once it is kept."""
     argv = (
         ("bash", "--noprofile", "--norc", "-c", line)
@@ -164,21 +164,21 @@ async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: 
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
     command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
     child = await ctx.processes.start(command, terminal)
-    shell = Shell(
+    shell = ShellSession(
         PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.overflow(), ctx.processes.profile, seconds
     )
     shell.follow()
     return shell
 
 
-async def raise_if_broken(ctx: Context, shell: Shell) -> None:
+async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
     """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
     if shell.code is not None and (failure := shell.child.failure(readable(shell.screen.since(0)))):
         await forget(ctx, shell)
         raise Refusal(could_not_run(failure))
 
 
-def keep(ctx: Context, shell: Shell, name: str = "") -> None:
+def keep(ctx: Context, shell: ShellSession, name: str = "") -> None:
     """`name` is one the caller gave it, by which this session finds it as well."""
     ctx.belongings.keep(shell.id, shell, shell.close, IDLE)
     if name and name != shell.id:
@@ -210,18 +210,18 @@ async def forget_oldest(ctx: Context) -> None:
         await forget(ctx, one)
 
 
-def every(ctx: Context) -> list[Shell]:
+def every(ctx: Context) -> list[ShellSession]:
     found = (ctx.belongings.get(name) for name in ctx.belongings.names() if name.startswith(PREFIX))
-    return [one for one in found if isinstance(one, Shell)]
+    return [one for one in found if isinstance(one, ShellSession)]
 
 
-def found(ctx: Context, name: str) -> Shell | None:
+def found(ctx: Context, name: str) -> ShellSession | None:
     shell = ctx.belongings.get(name) if name.startswith(PREFIX) else None
     shell = shell or ctx.belongings.get(label(name))
-    return shell if isinstance(shell, Shell) else None
+    return shell if isinstance(shell, ShellSession) else None
 
 
-def named(ctx: Context, args: Mapping[str, Any]) -> Shell:
+def named(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
     """The shell meant by either of the names it goes by. Made up, ended long ago and somebody else's look the same."""
     name = args.get("bash_id") or args.get("shell_id") or ""
     if not name:
@@ -242,7 +242,7 @@ def named(ctx: Context, args: Mapping[str, Any]) -> Shell:
     )
 
 
-def same_profile(ctx: Context, shell: Shell) -> None:
+def same_profile(ctx: Context, shell: ShellSession) -> None:
     """A shell keeps the sandbox it was started in; a person who lowered the profile since did not mean that."""
     if not ctx.processes.profile.covers(shell.profile):
         raise Refusal(
@@ -254,7 +254,7 @@ def same_profile(ctx: Context, shell: Shell) -> None:
         )
 
 
-async def forget(ctx: Context, shell: Shell) -> None:
+async def forget(ctx: Context, shell: ShellSession) -> None:
     for name in ctx.belongings.names():
         if ctx.belongings.get(name) is shell:
             await ctx.belongings.drop(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Problem
-from mcp_server.model.todos import Criterion, Result, Verdict
+from mcp_server.model.todos import Criterion, CriterionVerdict, Result
 from tools.single_test import command_for, exit_code, look, named_wrongly, python_of, run_line
 from tools.todos.definitions import SECONDS
 
@@ -54,11 +54,11 @@ async def check(ctx: Context, criterion: Criterion) -> Result:
     return Result(criterion.type, verdict, refused.message[:SHOWN], str(refused.code), layer)
 
 
-Answer = tuple[Verdict, str, Problem | None]
+Answer = tuple[CriterionVerdict, str, Problem | None]
 
 
 def _unclear(problem: Problem) -> Answer:
-    return Verdict.UNCLEAR, problem.message, problem
+    return CriterionVerdict.UNCLEAR, problem.message, problem
 
 
 async def _command(ctx: Context, params: Mapping[str, Any]) -> Answer:
@@ -74,37 +74,43 @@ async def _ran(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
     ending = await run_line(ctx, command, seconds)
     code = exit_code(ending)
     if code is None:
-        late = (Verdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
+        late = (CriterionVerdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
         return _unclear(ending) if isinstance(ending, Problem) else late
     if code == 0:
-        return Verdict.PASSED, f"`{command}` exited with 0", None
+        return CriterionVerdict.PASSED, f"`{command}` exited with 0", None
     printed = look("", ending).text.strip()
-    return Verdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
+    return CriterionVerdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
 
 
 async def _exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
     ending = await ctx.through("fs_file_info", {"path": params["path"]})
     if isinstance(ending, Done):
-        return Verdict.PASSED, f"`{params['path']}` is there", None
+        return CriterionVerdict.PASSED, f"`{params['path']}` is there", None
     if isinstance(ending, Problem) and ending.code is Code.NOT_FOUND:
-        return Verdict.FAILED, f"there is no `{params['path']}`", None
-    return _unclear(ending) if isinstance(ending, Problem) else (Verdict.UNCLEAR, "it waits for the user", None)
+        return CriterionVerdict.FAILED, f"there is no `{params['path']}`", None
+    return (
+        _unclear(ending) if isinstance(ending, Problem) else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
+    )
 
 
 async def _contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
     path, pattern = params["path"], params.get("pattern") or literally(params["text"])
     verdict, said, refused = await _exists(ctx, params)
-    if verdict is not Verdict.PASSED:
+    if verdict is not CriterionVerdict.PASSED:
         return verdict, said, refused
     call = {"pattern": pattern, "path": path, "output_mode": "content", "multiline": "\n" in params.get("text", "")}
     ending = await ctx.through("grep", call)
     if not isinstance(ending, Done):
-        return _unclear(ending) if isinstance(ending, Problem) else (Verdict.UNCLEAR, "it waits for the user", None)
+        return (
+            _unclear(ending)
+            if isinstance(ending, Problem)
+            else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
+        )
     if ending.meta.get("total"):
-        return Verdict.PASSED, f"`{path}` contains it", None
+        return CriterionVerdict.PASSED, f"`{path}` contains it", None
     if not ending.meta.get("complete", True):
-        return Verdict.UNCLEAR, f"`{path}` could not be searched to its end", None
-    return Verdict.FAILED, f"`{path}` does not contain it", None
+        return CriterionVerdict.UNCLEAR, f"`{path}` could not be searched to its end", None
+    return CriterionVerdict.FAILED, f"`{path}` does not contain it", None
 
 
 CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Answer]]] = {

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, schema_of
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, Later, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, LazyFunction, Tool
 
 MOST_CRITERIA = 20
 SECONDS = 30
@@ -32,7 +32,7 @@ class CriterionArgument(TypedDict):
     params: Annotated[Params, "Those of its type, and no others"]
 
 
-class CreateArguments(TypedDict):
+class TodoCreateArguments(TypedDict):
     content: Annotated[str, "What is to be done", Is(shortest=1, longest=4000)]
     acceptance_criteria: NotRequired[
         Annotated[list[CriterionArgument], "What has to be true before it is done", Is(most_items=MOST_CRITERIA)]
@@ -56,17 +56,17 @@ TODO_CREATE = Tool(
         '{"content": "Fix the parser", "acceptance_criteria": '
         '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
     ),
-    arguments=schema_of(CreateArguments),
+    arguments=schema_of(TodoCreateArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=WARMUP | ACTING,
-    run=Later("tools.todos.listing:create"),
+    run=LazyFunction("tools.todos.listing:create"),
     demand=demand_creating,
 )
 
 
-class ReadArguments(TypedDict):
+class TodoReadArguments(TypedDict):
     id: NotRequired[Annotated[str, "One todo, with its claims and checks", Is(shortest=1, longest=64)]]
     status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only these"]]
     offset: NotRequired[Annotated[int, "Skip so many", Is(default=0, at_least=0)]]
@@ -79,16 +79,16 @@ TODO_READ = Tool(
         "Show the todos of this session with how far each is: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
         "100 at a time; with `id` one of them whole, with its claims and checks."
     ),
-    arguments=schema_of(ReadArguments),
+    arguments=schema_of(TodoReadArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=Later("tools.todos.listing:read"),
+    run=LazyFunction("tools.todos.listing:read"),
 )
 
 
-class StartArguments(TypedDict):
+class TodoStartArguments(TypedDict):
     id: Id
 
 
@@ -96,12 +96,12 @@ TODO_START = Tool(
     name="TodoStart",
     title="Begin a todo",
     description="Begin a pending todo: it is in progress from then on.",
-    arguments=schema_of(StartArguments),
+    arguments=schema_of(TodoStartArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
     stages=ACTING,
-    run=Later("tools.todos.listing:begin"),
+    run=LazyFunction("tools.todos.listing:begin"),
 )
 
 
@@ -112,7 +112,7 @@ class EvidenceArgument(TypedDict):
     data: Annotated[str, "The thing itself, or where it is", Is(shortest=1, longest=4000)]
 
 
-class ClaimArguments(TypedDict):
+class TodoClaimArguments(TypedDict):
     id: Id
     explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
     evidence: NotRequired[
@@ -135,18 +135,18 @@ TODO_CLAIM = Tool(
         "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
         "sent back by the user, it can be claimed again with evidence that was not given before."
     ),
-    arguments=schema_of(ClaimArguments),
+    arguments=schema_of(TodoClaimArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
-    run=Later("tools.todos.verify:claimed"),
+    run=LazyFunction("tools.todos.verify:claimed"),
     demand=demand_claiming,
     timeout=VERIFY_SECONDS,
 )
 
 
-class VerifyArguments(TypedDict):
+class TodoVerifyArguments(TypedDict):
     id: Id
 
 
@@ -158,11 +158,11 @@ TODO_VERIFY = Tool(
         "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
         "One without criteria waits for the user."
     ),
-    arguments=schema_of(VerifyArguments),
+    arguments=schema_of(TodoVerifyArguments),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),
     stages=ACTING | REVIEWING,
-    run=Later("tools.todos.verify:verify"),
+    run=LazyFunction("tools.todos.verify:verify"),
     timeout=VERIFY_SECONDS,
 )

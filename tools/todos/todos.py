@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.model.context import Context
-from mcp_server.model.documents import Document, Overtaken, Why
+from mcp_server.model.documents import Document, DocumentCause, Overtaken
 from mcp_server.model.results import Code, Problem
-from mcp_server.model.todos import KIND, SIGNS, State, Todo
+from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState
 from tools.todos.criteria import said_of
 
 ATTEMPTS = 5
@@ -15,14 +15,14 @@ TITLE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredTodo:
     """A todo with where it is kept."""
 
     document: Document
     todo: Todo
 
     @classmethod
-    def of(cls, document: Document) -> "Kept":
+    def of(cls, document: Document) -> "StoredTodo":
         return cls(document, Todo.of(document.body))
 
     @property
@@ -37,53 +37,53 @@ def unknown(id: str) -> Problem:
     return Problem(Code.UNKNOWN_ID, f"this session has no todo `{id[:40]}`.", "`TodoRead` lists those it has.")
 
 
-async def found(ctx: Context, id: str) -> Kept | Problem:
+async def found(ctx: Context, id: str) -> StoredTodo | Problem:
     document = await ctx.records.place.get(KIND, id)
-    return Kept.of(document) if document else unknown(id)
+    return StoredTodo.of(document) if document else unknown(id)
 
 
-async def add(ctx: Context, todo: Todo) -> Kept | Problem:
+async def add(ctx: Context, todo: Todo) -> StoredTodo | Problem:
     drawer = ctx.records.place
     for _ in range(ATTEMPTS):
         new = Document(KIND, drawer.new_id(), todo.body, str(todo.state))
-        written = await drawer.put(new, Why("created", {"criteria": [one.type for one in todo.criteria]}))
+        written = await drawer.put(new, DocumentCause("created", {"criteria": [one.type for one in todo.criteria]}))
         if not isinstance(written, Overtaken):
-            return Kept.of(written)
+            return StoredTodo.of(written)
     return Problem(Code.TOOL_FAILED, "no free id was found; nothing was kept.", "Call again.")
 
 
 async def step(
-    ctx: Context, kept: Kept, change: Callable[[Todo], Todo | Problem], event: str, facts: Mapping[str, Any]
-) -> Kept | Problem:
+    ctx: Context, kept: StoredTodo, change: Callable[[Todo], Todo | Problem], event: str, facts: Mapping[str, Any]
+) -> StoredTodo | Problem:
     """Take the step from where the todo stands now. Who comes second is judged by what the first one made of it."""
     for _ in range(ATTEMPTS):
         after = change(kept.todo)
         if isinstance(after, Problem):
             return after
-        written = await ctx.records.place.put(kept.becoming(after), Why(event, facts))
+        written = await ctx.records.place.put(kept.becoming(after), DocumentCause(event, facts))
         if not isinstance(written, Overtaken):
-            return Kept.of(written)
+            return StoredTodo.of(written)
         if written.current is None:
             return unknown(kept.id)
-        kept = Kept.of(written.current)
+        kept = StoredTodo.of(written.current)
     return Problem(Code.BUSY, "this todo is changed by too many calls at once; nothing was kept.", "Call again.")
 
 
-def line(kept: Kept) -> str:
+def line(kept: StoredTodo) -> str:
     todo = kept.todo
     title = " ".join(todo.content.split())
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
     more = ""
-    if todo.state is State.CLAIMED:
+    if todo.state is TodoState.CLAIMED:
         more = "  (its last check did not hold)" if todo.checked else "  (waits to be verified)"
         if not todo.criteria:
             more = "  (has no criteria: waits for the user)"
-    elif todo.note and todo.state is State.IN_PROGRESS:
+    elif todo.note and todo.state is TodoState.IN_PROGRESS:
         more = "  (sent back by the user)"
     return f"{SIGNS[todo.state]} {kept.id}  {title}{more}"
 
 
-def whole(kept: Kept) -> str:
+def whole(kept: StoredTodo) -> str:
     """Everything about one todo, in text."""
     todo = kept.todo
     lines = [line(kept), todo.content, *(f"- {said_of(one)}" for one in todo.criteria)]
@@ -95,7 +95,7 @@ def whole(kept: Kept) -> str:
     return "\n".join(lines)
 
 
-def data(kept: Kept) -> dict[str, Any]:
+def data(kept: StoredTodo) -> dict[str, Any]:
     """One todo for programs."""
     todo = kept.todo
     about: dict[str, Any] = {

@@ -5,13 +5,13 @@ from functools import partial
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
-from mcp_server.model.todos import Evidence, Result, State, Todo, Verdict, claim, judge
+from mcp_server.model.todos import CriterionVerdict, Evidence, Result, Todo, TodoState, claim, judge
 from tools.todos.criteria import check
-from tools.todos.definitions import RUNS, ClaimArguments, VerifyArguments
-from tools.todos.todos import Kept, data, found, line, step
+from tools.todos.definitions import RUNS, TodoClaimArguments, TodoVerifyArguments
+from tools.todos.todos import StoredTodo, data, found, line, step
 
 
-async def claimed(ctx: Context, args: ClaimArguments) -> Ending:
+async def claimed(ctx: Context, args: TodoClaimArguments) -> Ending:
     evidence = [Evidence(one["type"], one["data"]) for one in args.get("evidence", ())]
     kept = await found(ctx, args["id"])
     if not isinstance(kept, Problem):
@@ -24,18 +24,18 @@ async def claimed(ctx: Context, args: ClaimArguments) -> Ending:
     return Done(f"{line(kept)}\n{_waits(kept)}", data(kept))
 
 
-def _waits(kept: Kept) -> str:
+def _waits(kept: StoredTodo) -> str:
     if kept.todo.criteria:
         return "Claimed is not done: `TodoVerify` checks its criteria."
     return f"Claimed is not done: it has no criteria, so it waits for the user (`menugate todos accept {kept.id}`)."
 
 
-async def verify(ctx: Context, args: VerifyArguments) -> Ending:
+async def verify(ctx: Context, args: TodoVerifyArguments) -> Ending:
     kept = await found(ctx, args["id"])
     return kept if isinstance(kept, Problem) else await verified(ctx, kept)
 
 
-async def verified(ctx: Context, kept: Kept) -> Ending:
+async def verified(ctx: Context, kept: StoredTodo) -> Ending:
     if isinstance(problem := judge(kept.todo, ()), Problem):
         return problem
     if not kept.todo.criteria:
@@ -49,18 +49,18 @@ async def verified(ctx: Context, kept: Kept) -> Ending:
         return settled
     lines = [line(settled), *(f"- {one.type} {one.verdict}: {one.said}" for one in results)]
     text = "\n".join([*lines, _outcome(settled, results)])
-    printed = any(one.type in RUNS and one.verdict is Verdict.FAILED for one in results)
+    printed = any(one.type in RUNS and one.verdict is CriterionVerdict.FAILED for one in results)
     return Done(text, data(settled), outside="what the criteria ran" if printed else None)
 
 
-async def _settled(ctx: Context, kept: Kept, results: Sequence[Result]) -> Kept | Problem:
+async def _settled(ctx: Context, kept: StoredTodo, results: Sequence[Result]) -> StoredTodo | Problem:
     """What was checked is the claim that was there before the checks, and no later one."""
     looked_at = kept.todo
 
     def change(todo: Todo) -> Todo | Problem:
         return judge(todo, results) if todo.claims == looked_at.claims else OVERTAKEN
 
-    passed = all(one.verdict is Verdict.PASSED for one in results)
+    passed = all(one.verdict is CriterionVerdict.PASSED for one in results)
     facts = {"criteria": [f"{one.type} {one.code or one.verdict}" for one in results]}
     return await step(ctx, kept, change, "verified" if passed else "not verified", facts)
 
@@ -70,9 +70,9 @@ OVERTAKEN = Problem(
 )
 
 
-def _outcome(kept: Kept, results: Sequence[Result]) -> str:
-    if kept.todo.state is State.VERIFIED:
+def _outcome(kept: StoredTodo, results: Sequence[Result]) -> str:
+    if kept.todo.state is TodoState.VERIFIED:
         return "Verified."
-    if any(one.verdict is Verdict.FAILED for one in results):
+    if any(one.verdict is CriterionVerdict.FAILED for one in results):
         return "Not verified; it stays claimed. Mend what failed, and claim it again with new evidence."
     return "Not verified; it stays claimed, because not all of it could be checked."

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.search.harvest import Deadline
+from mcp_server.guards.search.harvest import SearchDeadline
 from mcp_server.model.index import Symbol
 from mcp_server.model.query import words
 
@@ -51,12 +51,12 @@ INSERT INTO turns VALUES (0, hex(randomblob(8)));
 """
 
 
-class Full(Exception):
+class IndexFull(Exception):
     """There is no room for more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexedFile:
     """What is known of one file."""
 
     id: int
@@ -67,7 +67,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class ScannedFile:
     """What was found out about one file."""
 
     name: str
@@ -79,7 +79,7 @@ class Learned:
     symbols: Sequence[Symbol] = ()
 
 
-class Cache:
+class IndexCache:
     """The database, open. Each method is one question or one change; changes stand together between `writing`s."""
 
     def __init__(self, link: sqlite3.Connection) -> None:
@@ -114,17 +114,19 @@ class Cache:
         )
         return dict(rows.fetchall())
 
-    def inside(self, folder: str) -> dict[str, Known]:
+    def inside(self, folder: str) -> dict[str, IndexedFile]:
         """What is known of the files right in this folder, by name."""
         rows = self._link.execute(
             "SELECT name, id, stamp, settled, digest, left_out FROM files WHERE folder = ?", (os.fsencode(folder),)
         )
-        return {os.fsdecode(name): Known(id, stamp, bool(settled), *rest) for name, id, stamp, settled, *rest in rows}
+        return {
+            os.fsdecode(name): IndexedFile(id, stamp, bool(settled), *rest) for name, id, stamp, settled, *rest in rows
+        }
 
     def folders(self) -> list[str]:
         return [os.fsdecode(row[0]) for row in self._link.execute("SELECT DISTINCT folder FROM files")]
 
-    def learn(self, folder: str, one: Learned, turn: int) -> None:
+    def learn(self, folder: str, one: ScannedFile, turn: int) -> None:
         """Put this in the place of whatever was known of the file."""
         try:
             row = self._link.execute(
@@ -147,7 +149,7 @@ class Cache:
                 )
         except sqlite3.OperationalError as error:
             if "full" in str(error):
-                raise Full from error
+                raise IndexFull from error
             raise
 
     def touch(self, id: int, stamp: str, settled: bool) -> None:
@@ -175,7 +177,7 @@ class Cache:
 
 
 @contextmanager
-def opened(path: Path, deadline: Deadline | None = None) -> Generator[Cache]:
+def opened(path: Path, deadline: SearchDeadline | None = None) -> Generator[IndexCache]:
     """The cache, made where there is none. A look that goes past its deadline raises `sqlite3.OperationalError`."""
     if not _is_ours(path):
         _make(path)
@@ -185,7 +187,7 @@ def opened(path: Path, deadline: Deadline | None = None) -> Generator[Cache]:
             raise sqlite3.DatabaseError("made by another version")
         if deadline is not None:
             link.set_progress_handler(lambda: deadline.over, STEPS_BETWEEN_LOOKS)
-        yield Cache(link)
+        yield IndexCache(link)
     finally:
         link.close()
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from mcp_server.guards.index.cache import discard, identity, opened
-from mcp_server.guards.index.query import Look, Scope
+from mcp_server.guards.index.query import IndexQuery, IndexScope
 from mcp_server.guards.index.refresh import Round
 from mcp_server.guards.index.scanning import defined
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import BadGlob, Globs
-from mcp_server.guards.search.harvest import Deadline
-from mcp_server.model.index import KINDS, Freshness, Hits, Symbol, Symbols, Wanted
+from mcp_server.guards.search.harvest import SearchDeadline
+from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import Query
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -42,7 +42,7 @@ class WorkspaceIndex:
         return self._begun
 
     def refresh(self, mark: int, seconds: float) -> Freshness:
-        deadline = Deadline(seconds)
+        deadline = SearchDeadline(seconds)
         if self._done <= mark and self._turn.acquire(timeout=seconds):
             try:
                 self._kept(lambda: self._go_on(mark, deadline))
@@ -50,7 +50,7 @@ class WorkspaceIndex:
                 self._turn.release()
         return self._kept(lambda: self._how_fresh(mark))
 
-    def _go_on(self, mark: int, deadline: Deadline) -> None:
+    def _go_on(self, mark: int, deadline: SearchDeadline) -> None:
         with opened(self._path) as cache:
             birth = cache.birth()
             if birth != self._birth:
@@ -81,7 +81,7 @@ class WorkspaceIndex:
         """Throw away what is known; the next look finds it out again."""
         self._kept(lambda: discard(self._path, identity(self._path)))
 
-    def search(self, wanted: Wanted) -> Hits:
+    def search(self, wanted: IndexRequest) -> IndexHits:
         query = Query.read(wanted.query)
         if not query.terms:
             raise Refusal(
@@ -93,7 +93,7 @@ class WorkspaceIndex:
             )
         return self._kept(lambda: self._looked(wanted, lambda look: look.lines(query)))
 
-    def symbols(self, wanted: Wanted) -> Symbols:
+    def symbols(self, wanted: IndexRequest) -> Symbols:
         if wanted.kind and wanted.kind not in KINDS:
             raise Refusal(
                 Problem(Code.INVALID_ARGUMENTS, f"`{wanted.kind}` is no kind of symbol.", f"Kinds: {', '.join(KINDS)}.")
@@ -103,13 +103,13 @@ class WorkspaceIndex:
     def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
         return tuple(defined(path, text))
 
-    def _looked(self, wanted: Wanted, ask: Callable[[Look], T]) -> T:
-        deadline = Deadline(wanted.seconds)
-        scope = Scope(self._place(wanted.path), _globs(wanted.glob), wanted.hides)
+    def _looked(self, wanted: IndexRequest, ask: Callable[[IndexQuery], T]) -> T:
+        deadline = SearchDeadline(wanted.seconds)
+        scope = IndexScope(self._place(wanted.path), _globs(wanted.glob), wanted.hides)
         while True:
             with opened(self._path, deadline) as cache:
                 if not self._birth or cache.birth() == self._birth or deadline.over:
-                    return ask(Look(cache, self._jail, scope, wanted, deadline))
+                    return ask(IndexQuery(cache, self._jail, scope, wanted, deadline))
             # Somebody took the cache away since it was brought up to date.
             self.refresh(self.arrive(), max(deadline.left, 0))
 

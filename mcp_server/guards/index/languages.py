@@ -18,7 +18,7 @@ NAME = r"(?P<name>[^\W\d][\w$]{0,200}+)"
 
 
 @dataclass(frozen=True)
-class Tongue:
+class SourceLanguage:
     name: str
     blocks: str
     """`indent`, `brace`, `end`, `none` or `heading`."""
@@ -51,7 +51,7 @@ GENERIC = r"<(?:[^<>;{}()\n]|<(?:[^<>;{}()\n]|<[^<>;{}()\n]{0,60}+>){0,60}+>){0,
 CALLED = rf"[ \t]{{0,20}}+(?:{GENERIC})?[ \t]{{0,20}}+{GIVEN}"
 TYPED = rf"(?:[\w$.:]{{1,100}}+(?:{GENERIC})?[\[\]?*&]{{0,8}}+[ \t]{{1,20}}+[*&]{{0,4}}+){{1,4}}?"
 
-PYTHON = Tongue(
+PYTHON = SourceLanguage(
     "python",
     "indent",
     ("#",),
@@ -62,7 +62,7 @@ PYTHON = Tongue(
         ("variable", rf"^{FREE}[ \t]{{0,20}}+(?:=(?!=)|:)"),
     ),
 )
-JAVASCRIPT = Tongue(
+JAVASCRIPT = SourceLanguage(
     "javascript",
     "brace",
     C_LIKE,
@@ -84,7 +84,7 @@ JAVASCRIPT = Tongue(
         ("variable", rf"^(?:export[ \t]+)?(?:let|var)[ \t]+{NAME}"),
     ),
 )
-GO = Tongue(
+GO = SourceLanguage(
     "go",
     "brace",
     C_LIKE,
@@ -103,7 +103,7 @@ GO = Tongue(
         ("variable", rf"^var[ \t]+{NAME}"),
     ),
 )
-RUST = Tongue(
+RUST = SourceLanguage(
     "rust",
     "brace",
     C_LIKE,
@@ -132,19 +132,19 @@ CURLY: Patterns = (
     ),
     ("type", rf"{HEAD}{SHOWN}typealias[ \t]+{NAME}"),
 )
-JAVA = Tongue(
+JAVA = SourceLanguage(
     "java",
     "brace",
     C_LIKE,
     ('"""', '"', "sign '"),
     (*CURLY, ("method", rf"^[ \t]{{1,200}}+{SHOWN}(?:{TYPED})?{FREE}{CALLED}[^;{{}}()=]{{0,200}}+\{{")),
 )
-KOTLIN = Tongue("kotlin", "brace", C_LIKE, ('"""', '"', "sign '"), CURLY)
-CSHARP = Tongue("csharp", "brace", C_LIKE, ('"""', '"', "sign '"), JAVA.patterns)
-PHP = Tongue("php", "brace", ("//", "/*", "#"), ('long "', "long '"), CURLY)
-SWIFT = Tongue("swift", "brace", C_LIKE, ('"""', '"'), CURLY)
-SCALA = Tongue("scala", "brace", C_LIKE, ('"""', '"', "sign '"), CURLY)
-C = Tongue(
+KOTLIN = SourceLanguage("kotlin", "brace", C_LIKE, ('"""', '"', "sign '"), CURLY)
+CSHARP = SourceLanguage("csharp", "brace", C_LIKE, ('"""', '"', "sign '"), JAVA.patterns)
+PHP = SourceLanguage("php", "brace", ("//", "/*", "#"), ('long "', "long '"), CURLY)
+SWIFT = SourceLanguage("swift", "brace", C_LIKE, ('"""', '"'), CURLY)
+SCALA = SourceLanguage("scala", "brace", C_LIKE, ('"""', '"', "sign '"), CURLY)
+C = SourceLanguage(
     "c",
     "brace",
     C_LIKE,
@@ -162,7 +162,7 @@ C = Tongue(
         ("type", rf"^typedef[ \t][^;{{}}\n]{{1,300}}?\b{NAME};"),
     ),
 )
-RUBY = Tongue(
+RUBY = SourceLanguage(
     "ruby",
     "end",
     ("#", "=begin"),
@@ -174,7 +174,7 @@ RUBY = Tongue(
         ("constant", r"^[ \t]{0,20}+(?P<name>[A-Z][A-Z0-9_]{1,100}+)[ \t]*+=(?!=)"),
     ),
 )
-SHELL = Tongue(
+SHELL = SourceLanguage(
     "shell",
     "brace",
     ("shell #",),
@@ -184,7 +184,7 @@ SHELL = Tongue(
         ("function", rf"{HEAD}(?P<name>[\w:.-]{{1,200}}+)[ \t]*+\([ \t]*+\)"),
     ),
 )
-LUA = Tongue(
+LUA = SourceLanguage(
     "lua",
     "end",
     ("--[[", "--"),
@@ -193,7 +193,7 @@ LUA = Tongue(
 )
 CREATE = r"(?i)^[ \t]{0,200}+create[ \t]+(?:or[ \t]+replace[ \t]+)?"
 SQL_NAME = r"(?:[\w\"`]{1,100}\.){0,2}[\"`\[]?(?P<name>[\w$]{1,200}+)"
-SQL = Tongue(
+SQL = SourceLanguage(
     "sql",
     "none",
     ("--", "/*"),
@@ -208,11 +208,11 @@ SQL = Tongue(
         ("function", rf"{CREATE}(?:function|procedure)[ \t]+{SQL_NAME}"),
     ),
 )
-MARKDOWN = Tongue(
+MARKDOWN = SourceLanguage(
     "markdown", "heading", ("```",), (), (("heading", r"^#{1,6}[ \t]+(?P<name>[^\n]{1,200}?)[ \t]*+#*+[ \t]*+$"),)
 )
 
-NAMES: Mapping[str, Tongue] = {
+NAMES: Mapping[str, SourceLanguage] = {
     ending: tongue
     for tongue, endings in (
         (PYTHON, "py pyi pyw"),
@@ -236,7 +236,7 @@ NAMES: Mapping[str, Tongue] = {
 }
 
 
-def named(path: str) -> Tongue | None:
+def named(path: str) -> SourceLanguage | None:
     """The language, by the end of the file's name."""
     name = path.rpartition("/")[2]
     return NAMES.get(name.rpartition(".")[2].lower()) if "." in name else None

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.guards.index.cache import Cache
-from mcp_server.guards.index.reading import Text, read_path
+from mcp_server.guards.index.cache import IndexCache
+from mcp_server.guards.index.reading import IndexText, read_path
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import Globs
-from mcp_server.guards.search.harvest import Deadline, parts
-from mcp_server.model.index import Hit, Hits, Symbol, Symbols, Wanted
+from mcp_server.guards.search.harvest import SearchDeadline, parts
+from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import RUN, Query, Term, words
 
 MOST_CANDIDATES = 2_000
@@ -28,7 +28,7 @@ A_TERM, A_WHOLE_NAME, A_DEFINITION, IN_THE_PATH = 1_000, 500, 300, 100
 
 
 @dataclass(frozen=True)
-class Scope:
+class IndexScope:
     """Which part of the workspace is meant."""
 
     path: str
@@ -42,18 +42,18 @@ class Scope:
 
 
 @dataclass
-class Look:
+class IndexQuery:
     """One query going through the index."""
 
-    cache: Cache
+    cache: IndexCache
     jail: Jail
-    scope: Scope
-    wanted: Wanted
-    deadline: Deadline
+    scope: IndexScope
+    wanted: IndexRequest
+    deadline: SearchDeadline
     complete: bool = True
 
-    def lines(self, query: Query) -> Hits:
-        found: list[Hit] = []
+    def lines(self, query: Query) -> IndexHits:
+        found: list[IndexHit] = []
         files = 0
         for path, defining in self._candidates(query):
             if self.deadline.over or len(found) >= MOST_HITS:
@@ -64,7 +64,7 @@ class Look:
             found += hits
         self.complete &= len(found) <= MOST_HITS
         found.sort(key=lambda hit: (-hit.score, parts(hit.path), hit.line))
-        return Hits(tuple(self._page(found)), len(found), files, self.complete)
+        return IndexHits(tuple(self._page(found)), len(found), files, self.complete)
 
     def _page(self, found: Sequence[Any]) -> Sequence[Any]:
         return found[self.wanted.offset : self.wanted.offset + self.wanted.limit]
@@ -99,14 +99,14 @@ class Look:
             self.complete = False
             return []
 
-    def _hits(self, path: str, query: Query, defining: frozenset[int]) -> list[Hit]:
+    def _hits(self, path: str, query: Query, defining: frozenset[int]) -> list[IndexHit]:
         found = read_path(self.jail, path)
-        if not isinstance(found, Text):
+        if not isinstance(found, IndexText):
             return []
         lines = found.text.split("\n")
         named = words(path)
         in_path = IN_THE_PATH * sum(term.text in named for term in query.terms)
-        hits: list[Hit] = []
+        hits: list[IndexHit] = []
         missing = set(query.terms)
         for number, line, folded in _worth_a_look(lines, query):
             inside = words(line)
@@ -116,7 +116,7 @@ class Look:
                 whole = sum(term.text in inside for term in there)
                 defines = A_DEFINITION * (number in defining)
                 score = A_TERM * len(there) + A_WHOLE_NAME * whole + defines + in_path
-                hits.append(Hit(shown(path), number, _snippet(line, folded, there[0]), score))
+                hits.append(IndexHit(shown(path), number, _snippet(line, folded, there[0]), score))
         return [] if missing else hits
 
     def symbols(self) -> Symbols:

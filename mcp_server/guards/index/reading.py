@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 
-from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search.file_types import holds_secrets
 from mcp_server.model.results import Refusal
 
@@ -23,7 +23,7 @@ MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class IndexText:
     text: str
     digest: bytes
 
@@ -37,7 +37,7 @@ def folder(jail: Jail, path: str) -> Generator[int]:
         os.close(opened)
 
 
-def read(jail: Jail, place: Place) -> Text | str:
+def read(jail: Jail, place: JailPath) -> IndexText | str:
     """The text, or why it is left out."""
     if holds_secrets(place.path):
         return SECRET
@@ -49,23 +49,23 @@ def read(jail: Jail, place: Place) -> Text | str:
     return LARGE if len(data) > MOST_BYTES else decoded(data)
 
 
-def decoded(data: bytes) -> Text | str:
+def decoded(data: bytes) -> IndexText | str:
     digest = sha256(data).digest()[:16]
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return Text(_lines(data[len(mark) :].decode(encoding, "replace")), digest)
-    return BINARY if b"\0" in data else Text(_lines(data.decode("utf-8", "replace")), digest)
+            return IndexText(_lines(data[len(mark) :].decode(encoding, "replace")), digest)
+    return BINARY if b"\0" in data else IndexText(_lines(data.decode("utf-8", "replace")), digest)
 
 
 def _lines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def read_path(jail: Jail, path: str) -> Text | str:
+def read_path(jail: Jail, path: str) -> IndexText | str:
     """The same by its path, wherever that lies."""
     above, _, name = path.rpartition("/")
     try:
         with folder(jail, above or ".") as opened:
-            return read(jail, Place(opened, name, path, False))
+            return read(jail, JailPath(opened, name, path, False))
     except (OSError, Refusal):
         return UNREADABLE

@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mcp_server.guards.index.cache import Cache, Full, Known, Learned
-from mcp_server.guards.index.reading import TOO_MANY, Text, folder, read
+from mcp_server.guards.index.cache import IndexCache, IndexedFile, IndexFull, ScannedFile
+from mcp_server.guards.index.reading import TOO_MANY, IndexText, folder, read
 from mcp_server.guards.index.scanning import defined
-from mcp_server.guards.jail import Jail, Place
-from mcp_server.guards.search.harvest import Deadline
-from mcp_server.guards.search.ignoring import NOTHING, Ignored
+from mcp_server.guards.jail import Jail, JailPath
+from mcp_server.guards.search.harvest import SearchDeadline
+from mcp_server.guards.search.ignoring import NOTHING, IgnoreRules
 from mcp_server.guards.search.walk import Walk
 from mcp_server.model.results import Refusal
 
@@ -38,14 +38,14 @@ class Round:
     """There was no room for something."""
     whole: bool = True
     """No folder was too large to be looked at whole, or could not be read."""
-    _todo: list[tuple[str, Ignored]] = field(default_factory=lambda: [(".", NOTHING)])
+    _todo: list[tuple[str, IgnoreRules]] = field(default_factory=lambda: [(".", NOTHING)])
     _visited: set[str] = field(default_factory=set[str])
     _folder: str = "."
-    _to_read: list[tuple[str, os.stat_result, Known | None]] = field(
-        default_factory=list[tuple[str, os.stat_result, Known | None]]
+    _to_read: list[tuple[str, os.stat_result, IndexedFile | None]] = field(
+        default_factory=list[tuple[str, os.stat_result, IndexedFile | None]]
     )
 
-    def step(self, cache: Cache, deadline: Deadline) -> bool:
+    def step(self, cache: IndexCache, deadline: SearchDeadline) -> bool:
         """Go on until the time is up; True when the round is done."""
         while True:
             if self._to_read:
@@ -58,11 +58,11 @@ class Round:
             if deadline.over:
                 return False
 
-    def _list(self, cache: Cache, path: str, rules: Ignored) -> None:
-        walk = Walk(self.jail, path, Deadline(ALL_DAY), MOST_IN_A_FOLDER)
+    def _list(self, cache: IndexCache, path: str, rules: IgnoreRules) -> None:
+        walk = Walk(self.jail, path, SearchDeadline(ALL_DAY), MOST_IN_A_FOLDER)
         known = cache.inside(path)
         there: set[str] = set()
-        below: list[tuple[str, Ignored]] = []
+        below: list[tuple[str, IgnoreRules]] = []
         for found, inner in walk.entries(path, rules):
             if found.is_folder:
                 below.append((found.place.path, inner))
@@ -81,16 +81,16 @@ class Round:
             with cache.writing():
                 cache.forget(path, gone, self.began)
 
-    def _read_some(self, cache: Cache) -> None:
+    def _read_some(self, cache: IndexCache) -> None:
         some, self._to_read = self._to_read[:AT_ONCE], self._to_read[AT_ONCE:]
         try:
             with folder(self.jail, self._folder) as opened, cache.writing() as turn:
                 room = MOST_FILES - cache.held()
                 for name, stats, before in some:
                     self._take_in(
-                        cache, Place(opened, name, _joined(self._folder, name), False), (stats, before), room, turn
+                        cache, JailPath(opened, name, _joined(self._folder, name), False), (stats, before), room, turn
                     )
-        except Full:
+        except IndexFull:
             # These stay out; a later file may be a smaller one.
             self.full = True
         except Refusal:
@@ -98,24 +98,29 @@ class Round:
             self._to_read = []
 
     def _take_in(
-        self, cache: Cache, place: Place, seen: tuple[os.stat_result, Known | None], room: int, turn: int
+        self, cache: IndexCache, place: JailPath, seen: tuple[os.stat_result, IndexedFile | None], room: int, turn: int
     ) -> None:
         stats, before = seen
         self.learned += 1
         settled = self.now_ns() - stats.st_ctime_ns > GRAIN_NS
         found = read(self.jail, place)
-        if isinstance(found, Text) and before is not None and before.digest == found.digest and not before.left_out:
+        if (
+            isinstance(found, IndexText)
+            and before is not None
+            and before.digest == found.digest
+            and not before.left_out
+        ):
             cache.touch(before.id, stamp(stats), settled)
         elif isinstance(found, str):
-            cache.learn(self._folder, Learned(place.name, stamp(stats), settled, left_out=found), turn)
+            cache.learn(self._folder, ScannedFile(place.name, stamp(stats), settled, left_out=found), turn)
         elif room <= 0 and (before is None or before.left_out):
-            cache.learn(self._folder, Learned(place.name, stamp(stats), False, left_out=TOO_MANY), turn)
+            cache.learn(self._folder, ScannedFile(place.name, stamp(stats), False, left_out=TOO_MANY), turn)
         else:
             symbols = defined(place.path, found.text)
-            learned = Learned(place.name, stamp(stats), settled, found.digest, None, found.text, symbols)
+            learned = ScannedFile(place.name, stamp(stats), settled, found.digest, None, found.text, symbols)
             cache.learn(self._folder, learned, turn)
 
-    def _forget_folders(self, cache: Cache) -> None:
+    def _forget_folders(self, cache: IndexCache) -> None:
         gone = [path for path in cache.folders() if path not in self._visited]
         if gone:
             with cache.writing():

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcp_server.guards.index.languages import Tongue, named
+from mcp_server.guards.index.languages import SourceLanguage, named
 from mcp_server.guards.index.masking import INSIDE, masked
-from mcp_server.guards.index.symbols import LASTS, Lines
+from mcp_server.guards.index.symbols import LASTS, SourceLines
 from mcp_server.model.index import Symbol
 
 MOST_SYMBOLS = 5_000
@@ -32,13 +32,13 @@ def defined(path: str, text: str) -> list[Symbol]:
     if tongue is None:
         return []
     code = masked(text, tongue.comments, tongue.strings)
-    lines = Lines(code)
+    lines = SourceLines(code)
     found = sorted(_definitions(tongue, code, lines), key=lambda one: one.at)[:MOST_SYMBOLS]
     ended = LASTS[tongue.blocks](lines, found)
     return list(_nested(path, [one for one in found if one.at in ended], ended, text.split("\n")))
 
 
-def _definitions(tongue: Tongue, code: str, lines: Lines) -> Iterator[Definition]:
+def _definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
     seen: set[int] = set()
     for kind, pattern in tongue.looks:
         for found in pattern.finditer(code):
@@ -53,7 +53,7 @@ def _definitions(tongue: Tongue, code: str, lines: Lines) -> Iterator[Definition
                 return
 
 
-def _kind(tongue: Tongue, kind: str, name: str) -> str:
+def _kind(tongue: SourceLanguage, kind: str, name: str) -> str:
     return "constant" if tongue.name == "python" and kind == "variable" and name.isupper() else kind
 
 

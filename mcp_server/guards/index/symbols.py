@@ -32,7 +32,7 @@ Lasts: TypeAlias = dict[int, int]
 """Where a name begins -> the last line of what it names; one that is missing is no definition after all."""
 
 
-class Lines:
+class SourceLines:
     """A text from which comments and strings are hidden, line by line."""
 
     def __init__(self, code: str) -> None:
@@ -51,7 +51,7 @@ class Lines:
         return len(text) - len(text.lstrip(" \t"))
 
 
-def by_indent(lines: Lines, found: Sequence[Announced]) -> Lasts:
+def by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     starting = {one.line: one for one in found}
     ended: Lasts = {}
     open_ones: list[Announced] = []
@@ -73,7 +73,7 @@ def by_indent(lines: Lines, found: Sequence[Announced]) -> Lasts:
     return ended | {one.at: written for one in open_ones}
 
 
-def by_braces(lines: Lines, found: Sequence[Announced]) -> Lasts:
+def by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     places = [(one.start(), one[0]) for one in BRACES.finditer(lines.code)]
     closing = _pairs(places)
     starts = [at for at, _ in places]
@@ -107,7 +107,7 @@ def _pairs(places: Sequence[tuple[int, str]]) -> dict[int, int]:
     return closing
 
 
-def by_end(lines: Lines, found: Sequence[Announced]) -> Lasts:
+def by_end(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     ends: dict[int, list[int]] = {}
     for one in CLOSES.finditer(lines.code):
         ends.setdefault(len(one[1]), []).append(lines.of(one.start()))
@@ -119,7 +119,7 @@ def by_end(lines: Lines, found: Sequence[Announced]) -> Lasts:
     return ended
 
 
-def by_heading(lines: Lines, found: Sequence[Announced]) -> Lasts:
+def by_heading(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     ended: Lasts = {}
     open_ones: list[tuple[int, Announced]] = []
     for one in found:
@@ -131,11 +131,11 @@ def by_heading(lines: Lines, found: Sequence[Announced]) -> Lasts:
     return ended | {one.at: last for _, one in open_ones}
 
 
-def by_nothing(_lines: Lines, found: Sequence[Announced]) -> Lasts:
+def by_nothing(_lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return {one.at: one.line for one in found}
 
 
-LASTS: dict[str, Callable[[Lines, Sequence[Announced]], Lasts]] = {
+LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
     "indent": by_indent,
     "brace": by_braces,
     "end": by_end,

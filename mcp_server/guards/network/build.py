@@ -3,26 +3,26 @@
 from collections.abc import Callable
 from functools import partial
 
-from mcp_server.guards.network.egress import Door
-from mcp_server.guards.network.granted import WorldWide
-from mcp_server.guards.network.proxy import Proxy
+from mcp_server.guards.network.egress import Egress
+from mcp_server.guards.network.granted import CallNetwork
+from mcp_server.guards.network.proxy import EgressProxy
 from mcp_server.model.destinations import Destinations, destination
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Demand, Effect
 
 
-def for_programs(allowed: Destinations) -> Proxy:
+def for_programs(allowed: Destinations) -> EgressProxy:
     """What commands are led to: the listed places and no other."""
-    return Proxy(Door(allowed, allowed))
+    return EgressProxy(Egress(allowed, allowed))
 
 
-def for_tools(opened: Destinations) -> Callable[[Demand], WorldWide]:
+def for_tools(opened: Destinations) -> Callable[[Demand], CallNetwork]:
     """Every public place, and of the others what the operator wrote down."""
-    return partial(WorldWide, Door(None, opened))
+    return partial(CallNetwork, Egress(None, opened))
 
 
-def to_one(place: str, opened: Destinations) -> WorldWide:
+def to_one(place: str, opened: Destinations) -> CallNetwork:
     """One place that the operator named, and no other; what it asks for in its name is the operator's own wish."""
     only = destination(place)
-    door = Door(Destinations((only,)), Destinations((only, *opened.every)))
-    return WorldWide(door, Demand(Effect.DELEGATE, Profile.NORMAL))
+    door = Egress(Destinations((only,)), Destinations((only, *opened.every)))
+    return CallNetwork(door, Demand(Effect.DELEGATE, Profile.NORMAL))

@@ -26,7 +26,7 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial: TypeAlias = Callable[[str, int], Awaitable[Streams]]
 
 
-class Closed(Exception):
+class DestinationClosed(Exception):
     """Nobody goes there; the message says why, and `way_out` who can change that."""
 
     def __init__(self, message: str, way_out: str) -> None:
@@ -34,7 +34,7 @@ class Closed(Exception):
         self.way_out = way_out
 
 
-class Unreached(Exception):
+class DestinationUnreached(Exception):
     """It may be reached, and was not; the message says how it failed."""
 
 
@@ -50,7 +50,7 @@ async def dialled(address: str, port: int) -> Streams:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Egress:
     """`names` says which names may be asked for, None for every one; `opened` holds addresses that are let through
     though they are not public, because the operator wrote them down."""
 
@@ -69,7 +69,7 @@ class Door:
                 failed = f"no answer within {CONNECT_SECONDS:g} s"
             except OSError as error:
                 failed = (error.strerror or "it cannot be connected to").lower()
-        raise Unreached(f"`{shown(host)}:{port}` cannot be reached: {failed}.")
+        raise DestinationUnreached(f"`{shown(host)}:{port}` cannot be reached: {failed}.")
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """Where it leads, every answer checked: one that is closed closes all of them."""
@@ -86,9 +86,11 @@ class Door:
         """The words alone, before anybody is asked."""
         name = str(literal(host) or known_name(host) or "")
         if not name or not 0 < port < 65536:
-            raise Closed(f"`{shown(host)}` is no name of a host.", "Give a name, or an address in its usual spelling.")
+            raise DestinationClosed(
+                f"`{shown(host)}` is no name of a host.", "Give a name, or an address in its usual spelling."
+            )
         if self.names is not None and not self.names.allow(name, port):
-            raise Closed(
+            raise DestinationClosed(
                 f"`{name}:{port}` is not among the places of the network that may be reached from here.",
                 f"The person can add it to {SETTING}.",
             )
@@ -98,11 +100,11 @@ class Door:
             with anyio.fail_after(RESOLVE_SECONDS):
                 found = await self.resolve(name, port)
         except TimeoutError:
-            raise Unreached(f"`{name}` was not found within {RESOLVE_SECONDS:g} s.") from None
+            raise DestinationUnreached(f"`{name}` was not found within {RESOLVE_SECONDS:g} s.") from None
         except (OSError, UnicodeError):
-            raise Unreached(f"`{name}` is not known to this machine's name server.") from None
+            raise DestinationUnreached(f"`{name}` is not known to this machine's name server.") from None
         if not found:
-            raise Unreached(f"`{name}` has no address.")
+            raise DestinationUnreached(f"`{name}` has no address.")
         return found
 
     def _open(self, host: str, port: int, address: str) -> None:
@@ -111,9 +113,9 @@ class Door:
             return
         plain = literal(address.partition("%")[0])
         if never(address):
-            raise Closed(f"`{shown(host)}` leads to {why}.", "Nothing opens that.")
+            raise DestinationClosed(f"`{shown(host)}` leads to {why}.", "Nothing opens that.")
         if plain is None or not self.opened.open(plain, port):
-            raise Closed(
+            raise DestinationClosed(
                 f"`{shown(host)}` leads to {address}, which is {why}.",
                 f"The person can open that address with {SETTING}.",
             )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mcp_server.guards.network.egress import Closed, Door, Streams, Unreached
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams
 from mcp_server.guards.network.proxy import closed
 from mcp_server.guards.refusals import not_granted
 from mcp_server.model.network import Request, Response
@@ -17,7 +17,7 @@ REACHING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class OpenConnection:
     """The `Stream` port over a connection that came through the door."""
 
     streams: Streams
@@ -34,10 +34,10 @@ class Connected:
 
 
 @dataclass(frozen=True, slots=True)
-class WorldWide:
+class CallNetwork:
     """The `Network` port. Without a grant it reaches nobody."""
 
-    door: Door
+    door: Egress
     demand: Demand
 
     async def fetch(self, request: Request) -> Response:
@@ -49,14 +49,14 @@ class WorldWide:
 
         try:
             return await http.fetch(self.door, request)
-        except (Closed, Unreached) as refused:
+        except (DestinationClosed, DestinationUnreached) as refused:
             raise told(refused) from None
 
-    async def connect(self, host: str, port: int) -> Connected:
+    async def connect(self, host: str, port: int) -> OpenConnection:
         self._may(self.demand.effect in REACHING, "a connection over the network")
         try:
-            return Connected(await self.door.connect(host, port))
-        except (Closed, Unreached) as refused:
+            return OpenConnection(await self.door.connect(host, port))
+        except (DestinationClosed, DestinationUnreached) as refused:
             raise told(refused) from None
 
     def _may(self, granted: bool, what: str) -> None:
@@ -64,7 +64,7 @@ class WorldWide:
             raise not_granted(f"This call was not granted {what}.")
 
 
-def told(refused: Closed | Unreached) -> Refusal:
-    if isinstance(refused, Closed):
+def told(refused: DestinationClosed | DestinationUnreached) -> Refusal:
+    if isinstance(refused, DestinationClosed):
         return Refusal(Problem(Code.NETWORK_REFUSED, str(refused), refused.way_out))
     return Refusal(Problem(Code.TOOL_FAILED, str(refused), "Check the name, or ask again later."))

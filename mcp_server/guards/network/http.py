@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpcore2
 
-from mcp_server.guards.network.egress import Door, Streams, shown
+from mcp_server.guards.network.egress import Egress, Streams, shown
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -54,7 +54,7 @@ class Connection(httpcore2.AsyncNetworkStream):
 class Through(httpcore2.AsyncNetworkBackend):
     """What the library connects by: it never looks a name up itself."""
 
-    door: Door
+    door: Egress
 
     async def connect_tcp(
         self,
@@ -82,7 +82,7 @@ def trusted() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-async def fetch(door: Door, request: Request, trust: Callable[[], ssl.SSLContext] = trusted) -> Response:
+async def fetch(door: Egress, request: Request, trust: Callable[[], ssl.SSLContext] = trusted) -> Response:
     context = trust() if scheme_of(request.url) == "https" else None
     try:
         with anyio.fail_after(request.seconds):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.network.egress import Closed, Door, Unreached, shown
-from mcp_server.guards.network.proxy_head import MOST_HEAD, Head, Unreadable, head
-from mcp_server.guards.network.relay import CHUNK, Bounds, Carried, Relay
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, shown
+from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, head
+from mcp_server.guards.network.relay import CHUNK, Relay, RelayedBytes, RelayLimits
 
 LINGER = 1.0
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -31,11 +31,11 @@ log = logging.getLogger("menugate.network")
 
 
 @dataclass
-class Proxy:
+class EgressProxy:
     """Serves any number of listening sockets; all of them lead through the one door."""
 
-    door: Door
-    bounds: Bounds = field(default_factory=Bounds)
+    door: Egress
+    bounds: RelayLimits = field(default_factory=RelayLimits)
     _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
     _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -103,24 +103,24 @@ class Proxy:
             return await answer(writer, 431, "The head of the request is too long.", "")
         except asyncio.IncompleteReadError:
             return None
-        except Unreadable as unreadable:
+        except BadProxyRequest as unreadable:
             return await answer(writer, 400, f"This request is not answered: {unreadable}.", "")
         try:
             far = await self.door.connect(asked.host, asked.port)
-        except Closed as refused:
+        except DestinationClosed as refused:
             log.info("refused %s:%d", shown(asked.host), asked.port)
             return await answer(writer, 403, str(refused), refused.way_out)
-        except Unreached as failed:
+        except DestinationUnreached as failed:
             return await answer(writer, 502, str(failed), "")
         return await self._carry(asked, (reader, writer), far)
 
     async def _carry(
         self,
-        asked: Head,
+        asked: ProxyHead,
         near: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         far: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
-        carried = Carried()
+        carried = RelayedBytes()
         try:
             (near if asked.tunnel else far)[1].write(ESTABLISHED if asked.tunnel else asked.onward)
             await Relay(near, far, self.bounds, carried).run()

@@ -13,12 +13,12 @@ FOR_US = frozenset(
 """Fields between the program and a proxy, which go no further; `Host` is written anew from what was asked for."""
 
 
-class Unreadable(Exception):
+class BadProxyRequest(Exception):
     """No request that a proxy answers; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ProxyHead:
     method: str
     host: str
     port: int
@@ -30,38 +30,38 @@ class Head:
         return not self.onward
 
 
-def head(data: bytes) -> Head:
+def head(data: bytes) -> ProxyHead:
     """From everything up to the empty line, which is left out."""
     first, *rest = data.split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not TOKEN.fullmatch(words[0]) or words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
-        raise Unreadable("it does not begin with a request of HTTP/1.1")
+        raise BadProxyRequest("it does not begin with a request of HTTP/1.1")
     fields = [_field(line) for line in rest]
     try:
         method, target = words[0].decode("ascii"), words[1].decode("ascii")
     except UnicodeDecodeError:
-        raise Unreadable("its address is not ASCII") from None
+        raise BadProxyRequest("its address is not ASCII") from None
     if method == "CONNECT":
-        return Head(method, *_authority(target, None))
+        return ProxyHead(method, *_authority(target, None))
     return _plain(method, target, fields)
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:
     found = FIELD.fullmatch(line)
     if found is None:
-        raise Unreadable("one of its fields is none")
+        raise BadProxyRequest("one of its fields is none")
     return found[1], found[2]
 
 
-def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
+def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> ProxyHead:
     if not target.lower().startswith("http://"):
-        raise Unreadable("a proxy answers CONNECT, and addresses that begin with http://")
+        raise BadProxyRequest("a proxy answers CONNECT, and addresses that begin with http://")
     try:
         parts = urlsplit(target)
     except ValueError:
-        raise Unreadable("its address cannot be read") from None
+        raise BadProxyRequest("its address cannot be read") from None
     if "@" in parts.netloc or parts.fragment or not parts.netloc or re.search(r"[\x00-\x20\x7f\\]", target):
-        raise Unreadable("its address cannot be read")
+        raise BadProxyRequest("its address cannot be read")
     host, port = _authority(parts.netloc, 80)
     named = {
         name.strip().lower() for key, value in fields if key.lower() == b"connection" for name in value.split(b",")
@@ -71,7 +71,7 @@ def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Head:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: " + parts.netloc.encode(), b"Connection: close"]
     lines += [name + b": " + value for name, value in kept]
-    return Head(method, host, port, b"\r\n".join(lines) + b"\r\n\r\n")
+    return ProxyHead(method, host, port, b"\r\n".join(lines) + b"\r\n\r\n")
 
 
 def _one_length(fields: list[tuple[bytes, bytes]]) -> None:
@@ -79,14 +79,14 @@ def _one_length(fields: list[tuple[bytes, bytes]]) -> None:
     lengths = [value for name, value in fields if name.lower() == b"content-length"]
     coded = [value for name, value in fields if name.lower() == b"transfer-encoding"]
     if len(lengths) + len(coded) > 1 or not all(value.isdigit() for value in lengths):
-        raise Unreadable("the length of its body can be read in two ways")
+        raise BadProxyRequest("the length of its body can be read in two ways")
     if coded and coded[0].lower() != b"chunked":
-        raise Unreadable("its body is coded in a way that is not known here")
+        raise BadProxyRequest("its body is coded in a way that is not known here")
 
 
 def _authority(text: str, usual: int | None) -> tuple[str, int]:
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/?#@\s]+)(?::(\d{1,5}))?", text)
     if found is None or (found[2] is None and usual is None):
-        raise Unreadable("it names no host and port")
+        raise BadProxyRequest("it names no host and port")
     port = usual if found[2] is None else int(found[2])
     return found[1].strip("[]"), port or 0

@@ -10,7 +10,7 @@ CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RelayLimits:
     head_seconds: float = 10.0
     idle_seconds: float = 120.0
     """Without a byte in either direction."""
@@ -21,7 +21,7 @@ class Bounds:
 
 
 @dataclass
-class Carried:
+class RelayedBytes:
     """What one connection brought so far."""
 
     up: int = 0
@@ -36,8 +36,8 @@ class Relay:
 
     near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    bounds: Bounds
-    carried: Carried
+    bounds: RelayLimits
+    carried: RelayedBytes
 
     async def run(self) -> None:
         with anyio.move_on_after(self.bounds.seconds) as whole:

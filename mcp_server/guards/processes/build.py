@@ -3,27 +3,35 @@
 import sys
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.choose import Ladder, find_bubblewrap
-from mcp_server.guards.processes.commands import Nursery, Workshop
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.processes.choose import SandboxChooser, find_bubblewrap
+from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.landlock import Landlock
 from mcp_server.guards.sandbox.launch import Sandbox
-from mcp_server.guards.sandbox.protected import Watch
+from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.guards.sandbox.proxy_socket import Outlet
 from mcp_server.guards.sandbox.seatbelt import find_seatbelt
-from mcp_server.model.processes import Limits, Sandboxing
+from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 
 
 def workshop(
-    ground: Ground,
+    ground: HostPaths,
     jail: Jail,
-    want: Sandboxing = Sandboxing.PREFERRED,
-    limits: Limits | None = None,
+    want: SandboxPolicy = SandboxPolicy.PREFERRED,
+    limits: ProcessLimits | None = None,
     outlet: Outlet | None = None,
-) -> Workshop:
+) -> CommandHost:
     own = frozenset(inside for one in ground.private if (inside := ground.inside(one)))
-    watch = Watch(ground.workspace, own)
-    return Workshop(ground, jail, watch, limits or Limits(), Nursery(), Ladder(rungs(ground.search_path), want), outlet)
+    watch = PathWatch(ground.workspace, own)
+    return CommandHost(
+        ground,
+        jail,
+        watch,
+        limits or ProcessLimits(),
+        ChildRegistry(),
+        SandboxChooser(rungs(ground.search_path), want),
+        outlet,
+    )
 
 
 def rungs(search_path: str) -> tuple[Sandbox, ...]:

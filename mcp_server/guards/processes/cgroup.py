@@ -24,11 +24,11 @@ it, which takes longer than all the rest of a start."""
 
 
 @dataclass(frozen=True)
-class Fence:
+class ProcessCgroup:
     folder: Path
 
     @classmethod
-    def of(cls, most: int) -> "Fence | None":
+    def of(cls, most: int) -> "ProcessCgroup | None":
         """For so many; None where nobody may or can make one."""
         own = _own()
         if own is None:

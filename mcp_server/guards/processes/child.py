@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
-from mcp_server.guards.processes.cgroup import Fence
+from mcp_server.guards.processes.cgroup import ProcessCgroup
 from mcp_server.guards.processes.family import family, tell, where_the_shell_stands
 from mcp_server.guards.processes.streams import Sink, Source
 from mcp_server.guards.sandbox.launch import Tether
-from mcp_server.guards.sandbox.planted_files import Since
+from mcp_server.guards.sandbox.planted_files import PlantedSince
 
 KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000
@@ -26,7 +26,7 @@ SWEEP = 0.02
 
 
 @dataclass(eq=False)
-class Running:
+class RunningChild:
     """The `Child` port over a process and its tether."""
 
     process: "subprocess.Popen[bytes]"
@@ -37,14 +37,14 @@ class Running:
     pid: int = 0
     most: int = 0
     """Processes, where somebody has to count them; 0 where the kernel does."""
-    fence: Fence | None = None
+    fence: ProcessCgroup | None = None
     code: int | None = None
     overrun: bool = False
     """It was ended because it became too many."""
     killed: bool = False
     cut_off: int | None = None
     """How its sandbox ended where nobody says how the command did; less than nothing for a signal."""
-    since: Since | None = None
+    since: PlantedSince | None = None
     """What it found when it began; None where nobody wants to know what it made."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
     _errors: bytes = b""

@@ -10,16 +10,16 @@ import anyio
 from mcp_server.guards.processes import probe
 from mcp_server.guards.sandbox.bubblewrap import Bubblewrap
 from mcp_server.guards.sandbox.launch import Sandbox
-from mcp_server.model.policy import Shelter
-from mcp_server.model.processes import Sandboxing
+from mcp_server.model.policy import SandboxState
+from mcp_server.model.processes import SandboxPolicy
 
 
 @dataclass
-class Ladder:
+class SandboxChooser:
     """The first that works, found out when somebody first needs it."""
 
     rungs: tuple[Sandbox, ...]
-    want: Sandboxing = Sandboxing.PREFERRED
+    want: SandboxPolicy = SandboxPolicy.PREFERRED
     faults: dict[str, str] = field(default_factory=dict[str, str])
     """What was found wrong with those that were tried; nothing where they hold."""
     missing: Callable[[], None] = lambda: None
@@ -31,15 +31,15 @@ class Ladder:
     def name(self) -> str:
         return self._chosen.name if self._chosen else ""
 
-    def shelter(self) -> Shelter:
+    def shelter(self) -> SandboxState:
         """As far as it is known: what was not tried yet is hoped to hold."""
-        if self.want is not Sandboxing.OFF and (self._chosen or len(self.faults) < len(self.rungs)):
-            return Shelter.THERE
-        return Shelter.REFUSED if self.want is Sandboxing.REQUIRED else Shelter.MISSING
+        if self.want is not SandboxPolicy.OFF and (self._chosen or len(self.faults) < len(self.rungs)):
+            return SandboxState.THERE
+        return SandboxState.REFUSED if self.want is SandboxPolicy.REQUIRED else SandboxState.MISSING
 
     async def chosen(self) -> Sandbox | None:
         """None where there is none."""
-        if self._chosen is not None or self.want is Sandboxing.OFF:
+        if self._chosen is not None or self.want is SandboxPolicy.OFF:
             return self._chosen
         async with self._lock:
             for rung in self.rungs:
@@ -56,8 +56,12 @@ class Ladder:
         faults = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items() if fault)
         if held is not None:
             return held.name + (f" ({faults})" if faults else "")
-        why = "switched off" if self.want is Sandboxing.OFF else f"none that holds ({faults or 'none for this system'})"
-        refused = self.want is Sandboxing.REQUIRED
+        why = (
+            "switched off"
+            if self.want is SandboxPolicy.OFF
+            else f"none that holds ({faults or 'none for this system'})"
+        )
+        refused = self.want is SandboxPolicy.REQUIRED
         return f"{why}; {'commands are refused' if refused else 'commands need one profile more'}"
 
 

@@ -12,22 +12,22 @@ from typing import Any
 import anyio
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.cgroup import Fence
-from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.choose import Ladder
-from mcp_server.guards.processes.output_file import Overflow, Room
+from mcp_server.guards.processes.cgroup import ProcessCgroup
+from mcp_server.guards.processes.child import RunningChild
+from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
 from mcp_server.guards.processes.spawn import Standby
 from mcp_server.guards.processes.spawning import spawn
 from mcp_server.guards.processes.streams import Source
-from mcp_server.guards.sandbox.access import Ground, Reach, contained, reach
+from mcp_server.guards.sandbox.access import ChildAccess, HostPaths, contained, reach
 from mcp_server.guards.sandbox.landlock import beside
-from mcp_server.guards.sandbox.launch import Launch, Sandbox, Start
-from mcp_server.guards.sandbox.planted_files import Since, obeyed, take_away, there, told
-from mcp_server.guards.sandbox.protected import Watch
-from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Lane, Outlet
-from mcp_server.model.policy import Shelter
+from mcp_server.guards.sandbox.launch import Launch, LaunchSpec, Sandbox
+from mcp_server.guards.sandbox.planted_files import PlantedSince, obeyed, take_away, there, told
+from mcp_server.guards.sandbox.protected import PathWatch
+from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Outlet, ProxySocket
+from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import MARK, Command, Limits, Ran, Sandboxing, could_not_run
+from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, could_not_run
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Demand
 
@@ -39,22 +39,22 @@ OWN = 3
 
 
 @dataclass
-class Nursery:
+class ChildRegistry:
     """Every child that runs, so that none is left when the server stops."""
 
-    children: set[Running] = field(default_factory=set[Running])
+    children: set[RunningChild] = field(default_factory=set[RunningChild])
     standby: Standby = field(default_factory=Standby)
-    room: Room = field(default_factory=Room)
-    born: Callable[[Running], None] = lambda _: None
+    room: OutputRoom = field(default_factory=OutputRoom)
+    born: Callable[[RunningChild], None] = lambda _: None
     """Told of each, by whoever started it."""
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
-    def take(self, child: Running) -> None:
+    def take(self, child: RunningChild) -> None:
         self.children.add(child)
         self.born(child)
         self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
 
-    def heed(self, child: Running) -> None:
+    def heed(self, child: RunningChild) -> None:
         self.keep(child.heed())
 
     def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -71,15 +71,15 @@ class Nursery:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class CommandHost:
     """Where children are started: the same for every call."""
 
-    ground: Ground
+    ground: HostPaths
     jail: Jail
-    watch: Watch
-    limits: Limits
-    nursery: Nursery
-    ladder: Ladder
+    watch: PathWatch
+    limits: ProcessLimits
+    nursery: ChildRegistry
+    ladder: SandboxChooser
     outlet: Outlet | None = None
     """Where the way out of a sandbox leads; without it there is none."""
 
@@ -88,15 +88,15 @@ class Workshop:
         if self.outlet is not None:
             await self.outlet.close()
 
-    def granted(self, demand: Demand, profile: Profile) -> "Granted":
-        return Granted(self, demand, profile)
+    def granted(self, demand: Demand, profile: Profile) -> "CallProcesses":
+        return CallProcesses(self, demand, profile)
 
 
 @dataclass(frozen=True)
-class Granted:
+class CallProcesses:
     """The `Processes` port as one call may use it."""
 
-    shop: Workshop
+    shop: CommandHost
     demand: Demand
     profile: Profile
 
@@ -106,7 +106,7 @@ class Granted:
 
     @property
     def network(self) -> bool:
-        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is Shelter.MISSING:
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is SandboxState.MISSING:
             return True
         return self.profile is Profile.TRUSTED and self.shop.outlet is not None
 
@@ -125,15 +125,17 @@ class Granted:
             return None
         return found if os.access(found, os.X_OK) else None
 
-    def overflow(self) -> Overflow:
-        return Overflow(next((one for one in self.shop.ground.private if one.is_dir()), None), self.shop.nursery.room)
+    def overflow(self) -> OverflowFile:
+        return OverflowFile(
+            next((one for one in self.shop.ground.private if one.is_dir()), None), self.shop.nursery.room
+        )
 
-    def _may_run_open(self, command: Command, within: Reach | None) -> None:
+    def _may_run_open(self, command: Command, within: ChildAccess | None) -> None:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
         if within is None:
             return
         enough = self.profile.covers(self.demand.profile.above)
-        if self.shop.ladder.want is Sandboxing.REQUIRED or command.read_only or not enough:
+        if self.shop.ladder.want is SandboxPolicy.REQUIRED or command.read_only or not enough:
             raise unsheltered(self.shop.ladder)
         if self.fixed:
             raise rewritable(self.shop.ladder, self.fixed)
@@ -143,11 +145,11 @@ class Granted:
             return found
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
-    async def run(self, command: Command) -> Ran:
+    async def run(self, command: Command) -> CommandResult:
         workspace = self.shop.ground.workspace
         before = obeyed(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
-        out, err = Kept(command.most_output), Kept(command.most_output)
+        out, err = CappedOutput(command.most_output), CappedOutput(command.most_output)
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
@@ -167,15 +169,15 @@ class Granted:
         if strays:
             raise told(strays)
         assert child.code is not None
-        return Ran(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
+        return CommandResult(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
-    async def start(self, command: Command, terminal: bool = False) -> Running:
+    async def start(self, command: Command, terminal: bool = False) -> RunningChild:
         child = await self._start(command, terminal, apart=command.apart)
         if command.apart:
             self.shop.nursery.heed(child)
         return child
 
-    async def _start(self, command: Command, terminal: bool, apart: bool) -> Running:
+    async def _start(self, command: Command, terminal: bool, apart: bool) -> RunningChild:
         shop = self.shop
         if any("\0" in word for word in (*command.argv, *command.env.values())):
             raise Refusal(Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out."))
@@ -184,12 +186,12 @@ class Granted:
             if found is None or not stat.S_ISDIR(found.st_mode):
                 raise Refusal(Problem(Code.NOT_FOUND, f"`{command.folder}` is no folder.", "Name one that is there."))
             folder = str(shop.ground.workspace / place.path)
-        within: Reach | None = None
-        since: Since | None = None
+        within: ChildAccess | None = None
+        since: PlantedSince | None = None
         if contained(self.profile, command):
             places = await shop.watch.places()
             within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-            since = Since(shop.watch, there(shop.watch.root, places)) if within.writable else None
+            since = PlantedSince(shop.watch, there(shop.watch.root, places)) if within.writable else None
         argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
@@ -198,16 +200,16 @@ class Granted:
             launch = replace(beside(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())})
             child = await self._begun(launch, command, folder, terminal, apart)
         else:
-            start = Start(argv, within, shop.limits, command.seconds, terminal)
+            start = LaunchSpec(argv, within, shop.limits, command.seconds, terminal)
             child = await self._within(sandbox, start, command, apart)
         child.since = since
         return child
 
-    async def _within(self, sandbox: Sandbox, start: Start, command: Command, apart: bool) -> Running:
+    async def _within(self, sandbox: Sandbox, start: LaunchSpec, command: Command, apart: bool) -> RunningChild:
         outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
         if outlet is None:
             return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
-        lane = Lane.laid()
+        lane = ProxySocket.laid()
         try:
             launch = sandbox.launch(replace(start, lane=lane))
         except BaseException:
@@ -218,10 +220,10 @@ class Granted:
         self.shop.nursery.keep(lane.attend(outlet, child))
         return child
 
-    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> Running:
+    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> RunningChild:
         shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
-        fence = Fence.of(shop.limits.processes + OWN) if launch.counted else None
+        fence = ProcessCgroup.of(shop.limits.processes + OWN) if launch.counted else None
         launch = fence.around(launch) if fence else launch
         try:
             child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
@@ -239,7 +241,7 @@ class Granted:
         return child
 
 
-def rewritable(ladder: Ladder, fixed: Sequence[str]) -> Refusal:
+def rewritable(ladder: SandboxChooser, fixed: Sequence[str]) -> Refusal:
     """Without a sandbox nothing keeps a command from what we run from."""
     names = ", ".join(f"`{one}`" for one in fixed)
     return Refusal(
@@ -252,7 +254,7 @@ def rewritable(ladder: Ladder, fixed: Sequence[str]) -> Refusal:
     )
 
 
-def unsheltered(ladder: Ladder) -> Refusal:
+def unsheltered(ladder: SandboxChooser) -> Refusal:
     why = _why_none(ladder)
     return Refusal(
         Problem(
@@ -263,13 +265,15 @@ def unsheltered(ladder: Ladder) -> Refusal:
     )
 
 
-def _why_none(ladder: Ladder) -> str:
+def _why_none(ladder: SandboxChooser) -> str:
     tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
-    return "the operator switched it off" if ladder.want is Sandboxing.OFF else tried or "there is none for this system"
+    return (
+        "the operator switched it off" if ladder.want is SandboxPolicy.OFF else tried or "there is none for this system"
+    )
 
 
 @dataclass
-class Kept:
+class CappedOutput:
     """The beginning of what came, and whether there was more."""
 
     most: int
@@ -282,20 +286,20 @@ class Kept:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: Kept, source: Source | None, ending: Running | None = None) -> None:
+async def _fill(kept: CappedOutput, source: Source | None, ending: RunningChild | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
         if kept.cut and ending is not None:
             return await ending.kill()
 
 
-async def _feed(child: Running, data: bytes | None) -> None:
+async def _feed(child: RunningChild, data: bytes | None) -> None:
     if child.stdin is not None:
         await child.stdin.write(data or b"")
         child.stdin.close()
 
 
-def _raise_if_broken(child: Running, errors: bytearray) -> None:
+def _raise_if_broken(child: RunningChild, errors: bytearray) -> None:
     if failure := child.failure(bytes(errors[-500:]).decode(errors="replace")):
         raise Refusal(could_not_run(failure))
     if child.overrun:

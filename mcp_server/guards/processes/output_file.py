@@ -17,16 +17,16 @@ TOGETHER = 256 << 10
 
 
 @dataclass
-class Room:
+class OutputRoom:
     left: int = MOST_TOGETHER
 
 
 @dataclass
-class Overflow:
+class OverflowFile:
     """Texts one after the other, found again by how many characters came before."""
 
     folder: Path | None
-    room: Room
+    room: OutputRoom
     size: int = 0
     """Characters in it. What comes when there is no more room is not kept, and nothing after that."""
     _bytes: int = 0

@@ -13,9 +13,9 @@ import anyio
 
 from mcp_server.guards.processes.spawn import Standby
 from mcp_server.guards.processes.spawning import spawn
-from mcp_server.guards.sandbox.access import Reach
-from mcp_server.guards.sandbox.launch import Launch, Sandbox, Start
-from mcp_server.model.processes import Limits
+from mcp_server.guards.sandbox.access import ChildAccess
+from mcp_server.guards.sandbox.launch import Launch, LaunchSpec, Sandbox
+from mcp_server.model.processes import ProcessLimits
 
 SECONDS = 10.0
 HELD = "all of it holds"
@@ -53,7 +53,7 @@ print({HELD!r})
 
 
 @dataclass(frozen=True)
-class Trial:
+class SandboxTrial:
     """A workspace, something beside it, and somebody who listens."""
 
     room: Path
@@ -61,9 +61,9 @@ class Trial:
     udp: socket.socket
     unix: Path
 
-    def reach(self) -> Reach:
+    def reach(self) -> ChildAccess:
         work = str(self.room / "work")
-        return Reach(
+        return ChildAccess(
             workspace=work,
             folder=work,
             writable=True,
@@ -87,7 +87,7 @@ class Trial:
 
 
 @contextmanager
-def trial() -> Generator[Trial, None, None]:
+def trial() -> Generator[SandboxTrial, None, None]:
     with ExitStack() as stack:
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="menugate-")))
         for folder in ("work", "beside"):
@@ -101,14 +101,14 @@ def trial() -> Generator[Trial, None, None]:
         unix = stack.enter_context(socket.socket(socket.AF_UNIX))
         unix.bind(str(room / "beside" / "s"))
         unix.listen()
-        yield Trial(room, tcp, udp, room / "beside" / "s")
+        yield SandboxTrial(room, tcp, udp, room / "beside" / "s")
 
 
 async def fault(sandbox: Sandbox) -> str:
     """What does not hold in it, in words; empty where all of it does."""
     try:
         with trial() as made:
-            said = await _said(sandbox.launch(Start(made.words(), made.reach(), Limits(), SECONDS)))
+            said = await _said(sandbox.launch(LaunchSpec(made.words(), made.reach(), ProcessLimits(), SECONDS)))
             got = [line for line in said.splitlines() if line != HELD]
             if HELD not in said:
                 return (said.strip().splitlines() or ["it does not start"])[-1][:200]

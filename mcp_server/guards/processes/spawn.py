@@ -26,14 +26,14 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 
 
 @dataclass
-class Waiting:
+class StandbyProcess:
     """One that waits to be told what to do."""
 
     process: "subprocess.Popen[bytes]"
     hand: socket.socket
 
     @classmethod
-    def started(cls) -> "Waiting":
+    def started(cls) -> "StandbyProcess":
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(  # noqa: S603  # every word is ours
@@ -73,7 +73,7 @@ class Waiting:
 class Standby:
     """At most one that waits; none before the first is needed, and none any more once this is closed."""
 
-    ready: Waiting | None = None
+    ready: StandbyProcess | None = None
     pace: Pace = field(default_factory=Pace)
     """Of what everybody prints who was started from here."""
     _timer: asyncio.TimerHandle | None = None
@@ -100,7 +100,7 @@ class Standby:
         waiting, self.ready = self.ready, None
         if waiting is not None and waiting.told(files):
             return waiting.process
-        fresh = Waiting.started()
+        fresh = StandbyProcess.started()
         if not fresh.told(files):
             raise ProcessLookupError("what stays beside a command ended at once")
         return fresh.process
@@ -113,7 +113,7 @@ class Standby:
         self._timer = None
         if self.ready is None:
             with suppress(OSError):
-                self.ready = Waiting.started()
+                self.ready = StandbyProcess.started()
 
     def close(self) -> None:
         self._closed = True

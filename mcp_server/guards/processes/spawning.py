@@ -10,7 +10,7 @@ import subprocess
 import termios
 from collections.abc import Mapping
 
-from mcp_server.guards.processes.child import Running
+from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.spawn import Standby
 from mcp_server.guards.processes.streams import Sink, Source
 from mcp_server.guards.sandbox.launch import Launch
@@ -20,7 +20,7 @@ ROWS, COLUMNS = 40, 160
 
 def spawn(
     launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool, standby: Standby
-) -> Running:
+) -> RunningChild:
     """`apart`: errors come on a pipe of their own."""
     ours, theirs = _ends(terminal, apart)
     try:
@@ -38,7 +38,7 @@ def spawn(
             os.close(one)
     out = Source(ours[0], standby.pace)
     err = Source(ours[2], standby.pace) if len(ours) > 2 else None
-    return Running(process, launch.tether, out, err, Sink(ours[1]))
+    return RunningChild(process, launch.tether, out, err, Sink(ours[1]))
 
 
 def _started(launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]) -> "subprocess.Popen[bytes]":

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.guards.sandbox.protected import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, Places
+from mcp_server.guards.sandbox.protected import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, ProtectedPaths
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import CACHES, Command
 from mcp_server.model.tools import READING, Demand
@@ -38,7 +38,7 @@ EMPTIED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostPaths:
     """Where children are started at all; the same for every one of them."""
 
     workspace: Path
@@ -67,7 +67,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ChildAccess:
     """Whole paths throughout."""
 
     workspace: str
@@ -125,7 +125,9 @@ def contained(profile: Profile, command: Command) -> bool:
     return command.read_only or profile is not Profile.UNRESTRICTED
 
 
-def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, command: Command, folder: str) -> Reach:
+def reach(
+    ground: HostPaths, places: ProtectedPaths, profile: Profile, demand: Demand, command: Command, folder: str
+) -> ChildAccess:
     changing = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
     trusted = profile.covers(Profile.TRUSTED)
     guarded, held = _kept(ground, places, command.writable, trusted)
@@ -140,7 +142,7 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
     writable = changing and str(ground.workspace) not in installed
     inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
     entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
-    return Reach(
+    return ChildAccess(
         workspace=str(ground.workspace),
         folder=folder,
         writable=writable,
@@ -152,12 +154,14 @@ def reach(ground: Ground, places: Places, profile: Profile, demand: Demand, comm
         held=tuple(map(whole, held)),
         pinned=tuple(map(whole, _above((*guarded, *held, *unseen, *inner), guarded))),
         entrusted=tuple(one for one in entrusted if not _in_any(one, installed)),
-        hidden=outermost(_hidden(ground, Places() if command.sees_secrets else places), str(ground.workspace)),
+        hidden=outermost(_hidden(ground, ProtectedPaths() if command.sees_secrets else places), str(ground.workspace)),
         installed=installed,
     )
 
 
-def _kept(ground: Ground, places: Places, opened: tuple[str, ...], trusted: bool) -> tuple[list[str], list[str]]:
+def _kept(
+    ground: HostPaths, places: ProtectedPaths, opened: tuple[str, ...], trusted: bool
+) -> tuple[list[str], list[str]]:
     """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
     what runs next time, and open to nobody."""
     guarded = [part for one in places.guarded for part in _but(opened, ground.workspace, one)]
@@ -199,7 +203,7 @@ def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
     return sorted(one for one in whole if not f"{one}/".startswith(fixed))
 
 
-def _hidden(ground: Ground, places: Places) -> Iterator[str]:
+def _hidden(ground: HostPaths, places: ProtectedPaths) -> Iterator[str]:
     yield from (str(one) for one in ground.private if is_there(one))
     yield from (f"{ground.workspace}/{one}" for one in places.secret)
     yield from (one for one in SECRETS_OF_THE_MACHINE if is_there(one))
@@ -224,7 +228,7 @@ def _below(home: Path, names: str) -> Iterator[str]:
             yield str(home / name)
 
 
-def _programs(ground: Ground, homes: tuple[str, ...]) -> Iterator[str]:
+def _programs(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
     """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
     it is made of, wherever that lies."""
 

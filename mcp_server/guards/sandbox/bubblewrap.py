@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import anyio
 
 from mcp_server.guards.sandbox import limits
-from mcp_server.guards.sandbox.access import Reach, is_folder, is_there
-from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.access import ChildAccess, is_folder, is_there
+from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
 from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds, lay_on
 
 NAME = "bubblewrap"
@@ -36,7 +36,7 @@ class Bubblewrap:
     name: str = NAME
     leads_out: bool = True
 
-    def launch(self, start: Start) -> Launch:
+    def launch(self, start: LaunchSpec) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -48,7 +48,7 @@ class Bubblewrap:
         lane, reach = start.lane, start.reach
         if lane is not None:
             reach = replace(reach, lent=(*reach.lent, *lane.needs))
-        tether = Shut(status, block, bounds(start.limits, start.seconds))
+        tether = BubblewrapTether(status, block, bounds(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
         return Launch(
             [
@@ -71,7 +71,7 @@ def leading(terminal: bool) -> tuple[str, ...]:
     return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
-def words(program: str, reach: Reach, fds: list[int]) -> list[str]:
+def words(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
     """Everything that comes before the command itself. The last word about a path is the one that holds."""
     found = [program, *ALWAYS]
     for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
@@ -106,7 +106,7 @@ def _hiding(paths: tuple[str, ...]) -> Iterator[str]:
 
 
 @dataclass
-class Shut:
+class BubblewrapTether:
     """The tether of a child in bubblewrap: the first process of its own world, with which all of it ends."""
 
     status: int

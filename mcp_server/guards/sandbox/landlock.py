@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.guards.sandbox import limits
-from mcp_server.guards.sandbox.access import Reach
-from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.access import ChildAccess
+from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
 from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds
 from mcp_server.guards.sandbox.proxy_socket import PORT
 
@@ -49,7 +49,7 @@ class Landlock:
     name: str = NAME
     leads_out: bool = True
 
-    def launch(self, start: Start) -> Launch:
+    def launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         try:
             launch = beside(start.argv, start.terminal, plan(start, private.name), private)
@@ -62,7 +62,7 @@ class Landlock:
         return replace(launch, counted=True, variables=own)
 
 
-def plan(start: Start, private: str) -> dict[str, Any]:
+def plan(start: LaunchSpec, private: str) -> dict[str, Any]:
     most = bounds(start.limits, start.seconds)
     # Counted by user and not by child: what runs already is let be.
     most[resource.RLIMIT_NPROC] += running()
@@ -89,7 +89,7 @@ def beside(
     control, holding = os.pipe()
     status, saying = os.pipe()
     plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
-    return Launch(list(argv), Kept(status, holding, private), (control, saying), plan=plan)
+    return Launch(list(argv), LandlockTether(status, holding, private), (control, saying), plan=plan)
 
 
 def running() -> int:
@@ -97,7 +97,7 @@ def running() -> int:
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
 
 
-def opened(reach: Reach, private: str) -> dict[str, list[str]]:
+def opened(reach: ChildAccess, private: str) -> dict[str, list[str]]:
     """What is open for what, by the names that `landlock_exec` knows."""
     closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
     # What keeps our own folder out of the person's repository is no secret, and git looks for it.
@@ -126,7 +126,7 @@ def parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
 
 
 @dataclass
-class Kept:
+class LandlockTether:
     """The tether of a child with somebody beside it, who is told by the end of a pipe."""
 
     status: int

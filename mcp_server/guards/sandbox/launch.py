@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mcp_server.guards.sandbox.access import Reach
-from mcp_server.guards.sandbox.proxy_socket import Lane
-from mcp_server.model.processes import Limits
+from mcp_server.guards.sandbox.access import ChildAccess
+from mcp_server.guards.sandbox.proxy_socket import ProxySocket
+from mcp_server.model.processes import ProcessLimits
 
 
 class Tether(Protocol):
@@ -49,15 +49,15 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Start:
+class LaunchSpec:
     """What is to be started, and within what."""
 
     argv: tuple[str, ...]
-    reach: Reach
-    limits: Limits
+    reach: ChildAccess
+    limits: ProcessLimits
     seconds: float
     terminal: bool = False
-    lane: Lane | None = None
+    lane: ProxySocket | None = None
     """The way out, where there is to be one."""
 
 
@@ -72,6 +72,6 @@ class Sandbox(Protocol):
         """Can a way out be laid through it?"""
         ...
 
-    def launch(self, start: Start) -> Launch:
+    def launch(self, start: LaunchSpec) -> Launch:
         """The words to start it with, and what goes with them."""
         ...

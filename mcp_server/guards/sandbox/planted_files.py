@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, Places, Watch
+from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, PathWatch, ProtectedPaths
 from mcp_server.model.results import Code, Problem, Refusal
 
 
@@ -43,15 +43,15 @@ def told(strays: list[Path]) -> Refusal:
     )
 
 
-def there(root: Path, places: Places) -> frozenset[str]:
+def there(root: Path, places: ProtectedPaths) -> frozenset[str]:
     return frozenset(one for one in places.obeyed() if os.path.lexists(root / one))
 
 
 @dataclass(frozen=True)
-class Since:
+class PlantedSince:
     """What there was when a command began."""
 
-    watch: Watch
+    watch: PathWatch
     before: frozenset[str]
 
     async def planted(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import resource
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_server.model.processes import Limits
+from mcp_server.model.processes import ProcessLimits
 
 NICENESS = 5
 """Whoever waits for an answer of ours comes before whoever computes."""
@@ -14,7 +14,7 @@ LESS_DEAR = 500
 """Where memory runs out, the kernel ends a child before it ends the server."""
 
 
-def bounds(limits: Limits, seconds: float) -> dict[int, int]:
+def bounds(limits: ProcessLimits, seconds: float) -> dict[int, int]:
     """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
     cores = os.cpu_count() or 1
     return {

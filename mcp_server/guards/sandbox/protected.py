@@ -37,7 +37,7 @@ DEEPEST_MODULE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ProtectedPaths:
     """Paths below the workspace."""
 
     guarded: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class ProtectedFolder:
     """What there was of that in one folder, and the folders to look into."""
 
     stamp: tuple[int, int, int]
@@ -72,7 +72,7 @@ class Folder:
     folders: tuple[str, ...]
 
 
-def listed(root: Path, folder: str, private: frozenset[str], known: Folder | None) -> Folder | None:
+def listed(root: Path, folder: str, private: frozenset[str], known: ProtectedFolder | None) -> ProtectedFolder | None:
     try:
         found = os.stat(f"{root}/{folder}", follow_symlinks=False)  # noqa: PTH116  # asked of every folder each time
         stamp = (found.st_ctime_ns, found.st_ino, found.st_dev)
@@ -83,7 +83,7 @@ def listed(root: Path, folder: str, private: frozenset[str], known: Folder | Non
             parts = _sorted_out(root, folder, list(entries), private)
     except OSError:
         return None
-    return Folder(stamp, settled, *map(tuple, parts))
+    return ProtectedFolder(stamp, settled, *map(tuple, parts))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -119,9 +119,9 @@ def _sorted_out(
     return guarded, repositories, hidden, folders
 
 
-def walk(root: Path, private: frozenset[str], known: dict[str, Folder]) -> Places:
+def walk(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder]) -> ProtectedPaths:
     """`known` is what was found by the walk before, and is what was found by this one afterwards."""
-    found: dict[str, Folder] = {}
+    found: dict[str, ProtectedFolder] = {}
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
@@ -142,7 +142,9 @@ def walk(root: Path, private: frozenset[str], known: dict[str, Folder]) -> Place
     inner = [inside for one in repositories for inside in inner_repositories(root, one)]
     hidden = folded(hidden, len(guarded) + len(hidden) - MOST_PLACES)
     overfull = len(guarded) + len(hidden) > MOST_PLACES
-    return Places(*(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)), overfull=overfull)
+    return ProtectedPaths(
+        *(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)), overfull=overfull
+    )
 
 
 def folded(hidden: list[str], too_many: int) -> list[str]:
@@ -205,19 +207,19 @@ def _repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
 
 
 @dataclass
-class Watch:
+class PathWatch:
     """The places as they were a moment ago."""
 
     root: Path
     private: frozenset[str]
-    _known: Places = field(default_factory=Places)
-    _folders: dict[str, Folder] = field(default_factory=dict[str, Folder])
+    _known: ProtectedPaths = field(default_factory=ProtectedPaths)
+    _folders: dict[str, ProtectedFolder] = field(default_factory=dict[str, ProtectedFolder])
     _until: float = 0.0
     """Up to when that is believed."""
     _looked: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
-    async def places(self) -> Places:
+    async def places(self) -> ProtectedPaths:
         if time.monotonic() > self._until:
             await anyio.to_thread.run_sync(self._look, time.monotonic())
         if self._known.overfull:
@@ -231,7 +233,7 @@ class Watch:
             )
         return self._known
 
-    async def now(self) -> Places:
+    async def now(self) -> ProtectedPaths:
         """As they are at this moment."""
         await anyio.to_thread.run_sync(self._look, time.monotonic())
         return self._known

@@ -22,7 +22,7 @@ VARIABLES = {
 """How programs are told of a proxy; each reads some of these."""
 
 
-class Child(Protocol):
+class ProxiedChild(Protocol):
     async def wait(self) -> int: ...
 
 
@@ -37,7 +37,7 @@ class Outlet(Protocol):
 
 
 @dataclass
-class Lane:
+class ProxySocket:
     """One child's way out: our end, and the one it is started with."""
 
     ours: socket.socket
@@ -46,7 +46,7 @@ class Lane:
     """What makes a program listen first, where a network of its own is there already."""
 
     @classmethod
-    def laid(cls) -> "Lane":
+    def laid(cls) -> "ProxySocket":
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         number = theirs.detach()
@@ -63,7 +63,7 @@ class Lane:
         self.ours.close()
         os.close(self.theirs)
 
-    async def attend(self, outlet: Outlet, child: Child) -> None:
+    async def attend(self, outlet: Outlet, child: ProxiedChild) -> None:
         """Answer who comes out, for as long as the child lives."""
         try:
             async with anyio.create_task_group() as tasks:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_server.guards.sandbox.access import Reach
+from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.landlock import beside
-from mcp_server.guards.sandbox.launch import Launch, Start
+from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
 from mcp_server.guards.sandbox.processes_limits import bounds
 
 NAME = "seatbelt"
@@ -21,7 +21,7 @@ class Seatbelt:
     name: str = NAME
     leads_out: bool = False
 
-    def launch(self, start: Start) -> Launch:
+    def launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         words = (PROGRAM, "-p", profile(start.reach, str(Path(private.name).resolve())), *start.argv)
         walls = {"folder": start.reach.folder, "bounds": bounds(start.limits, start.seconds)}
@@ -32,12 +32,12 @@ def find_seatbelt() -> Seatbelt | None:
     return Seatbelt() if os.access(PROGRAM, os.X_OK) else None
 
 
-def profile(reach: Reach, private: str) -> str:
+def profile(reach: ChildAccess, private: str) -> str:
     """In the sandbox's own language. The last line about a thing is the one that holds."""
     return "\n".join(_lines(reach, private))
 
 
-def _lines(reach: Reach, private: str) -> Iterator[str]:
+def _lines(reach: ChildAccess, private: str) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny network*)"

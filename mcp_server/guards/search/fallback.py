@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from mcp_server.guards.jail import Jail, Place
-from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, shortened
+from mcp_server.guards.jail import Jail, JailPath
+from mcp_server.guards.search.harvest import MOST_LINES, MatchLine, SearchDeadline, SearchMatches, shortened
 from mcp_server.guards.search.walk import Walk
 from mcp_server.model.files import Search
 from mcp_server.model.regex import unbearable
@@ -56,27 +56,29 @@ def is_binary(head: bytes) -> bool:
     return b"\0" in head and not head.startswith(WIDE)
 
 
-class Plain:
+class FallbackSearch:
     def __init__(self, jail: Jail) -> None:
         self._jail = jail
 
-    def files(self, start: str, wants: Callable[[str], bool], deadline: Deadline) -> tuple[Harvest, dict[str, int]]:
+    def files(
+        self, start: str, wants: Callable[[str], bool], deadline: SearchDeadline
+    ) -> tuple[SearchMatches, dict[str, int]]:
         """The files that are wanted, and when each was last changed."""
         walk = Walk(self._jail, start, deadline)
         times = {found.place.path: found.mtime_ns for found in walk.files() if wants(found.place.path)}
-        harvest = Harvest(dict.fromkeys(times, 1), complete=walk.complete, timed_out=walk.timed_out, engine=NAME)
+        harvest = SearchMatches(dict.fromkeys(times, 1), complete=walk.complete, timed_out=walk.timed_out, engine=NAME)
         return harvest, times
 
-    def grep(self, search: Search, start: str, wants: Callable[[str], bool], deadline: Deadline) -> Harvest:
+    def grep(self, search: Search, start: str, wants: Callable[[str], bool], deadline: SearchDeadline) -> SearchMatches:
         pattern = expression(search)
-        harvest = Harvest(engine=NAME, searched=0)
+        harvest = SearchMatches(engine=NAME, searched=0)
         walk = Walk(self._jail, start, deadline)
         for found in walk.files():
             if not wants(found.place.path):
                 continue
             with suppress(Refusal, OSError):  # gone, or one of several names of a file: not ours to read
                 file = self._jail.open_at(found.place, os.O_RDONLY)
-                Reading(search, pattern, deadline, harvest).file(file, found.place.path)
+                FallbackRead(search, pattern, deadline, harvest).file(file, found.place.path)
             if harvest.timed_out or len(harvest.lines) >= MOST_LINES:
                 harvest.complete = False
                 return harvest
@@ -84,17 +86,19 @@ class Plain:
         harvest.timed_out |= walk.timed_out
         return harvest
 
-    def grep_file(self, search: Search, place: Place, deadline: Deadline) -> Harvest:
-        harvest = Harvest(engine=NAME, searched=0)
+    def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
+        harvest = SearchMatches(engine=NAME, searched=0)
         pattern = expression(search)
-        Reading(search, pattern, deadline, harvest).file(self._jail.open_at(place, os.O_RDONLY), place.path)
+        FallbackRead(search, pattern, deadline, harvest).file(self._jail.open_at(place, os.O_RDONLY), place.path)
         return harvest
 
 
-class Reading:
+class FallbackRead:
     """One pattern going through one file."""
 
-    def __init__(self, search: Search, pattern: "regex.Pattern[str]", deadline: Deadline, into: Harvest) -> None:
+    def __init__(
+        self, search: Search, pattern: "regex.Pattern[str]", deadline: SearchDeadline, into: SearchMatches
+    ) -> None:
         self._search, self._pattern, self._deadline, self._into = search, pattern, deadline, into
 
     def file(self, file: int, path: str) -> None:
@@ -201,7 +205,7 @@ class Reading:
                 self._into.complete = False
                 return
             for piece in matched.get(number, [lines[number]]):
-                self._into.lines.append(Line(path, number + 1, shortened(piece), number in matched))
+                self._into.lines.append(MatchLine(path, number + 1, shortened(piece), number in matched))
 
     def _around(self, matched: dict[int, list[str]], length: int) -> Iterator[int]:
         before, after = (0, 0) if self._search.only_matching else (self._search.before, self._search.after)

@@ -11,12 +11,12 @@ LONGEST_LINE = 500
 """Characters of a line that are shown; what is longer is no text anybody reads."""
 
 
-class Unable(Exception):
+class EngineUnavailable(Exception):
     """This engine cannot do this search on this machine; the other one is asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MatchLine:
     path: str
     number: int
     text: str
@@ -24,10 +24,10 @@ class Line:
 
 
 @dataclass(slots=True)
-class Harvest:
+class SearchMatches:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """Path below the workspace -> lines that matched; for a list of files, 1."""
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[MatchLine] = field(default_factory=list[MatchLine])
     complete: bool = True
     timed_out: bool = False
     searched: int | None = None
@@ -37,7 +37,7 @@ class Harvest:
 Clock: TypeAlias = Callable[[], float]
 
 
-class Deadline:
+class SearchDeadline:
     """How much of a search's time is left."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:

@@ -14,23 +14,23 @@ MOST_RULES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     glob: str
     keeps: bool
     folders_only: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoreRules:
     """The rules of one .gitignore, and of the folders above."""
 
     folder: str
-    rules: tuple[Rule, ...]
-    above: "Ignored | None" = None
+    rules: tuple[IgnoreRule, ...]
+    above: "IgnoreRules | None" = None
 
     def ignores(self, path: str, is_folder: bool) -> bool:
         """The path is below the folder of these rules, both relative to the workspace."""
-        level: Ignored | None = self
+        level: IgnoreRules | None = self
         while level is not None:
             inner = path if level.folder == "." else path[len(level.folder) + 1 :]
             for rule in level.rules:
@@ -40,16 +40,16 @@ class Ignored:
         return False
 
 
-NOTHING = Ignored(".", ())
+NOTHING = IgnoreRules(".", ())
 
 
-def read(text: str) -> tuple[Rule, ...]:
+def read(text: str) -> tuple[IgnoreRule, ...]:
     """The rules of a .gitignore, last first, because the last that matches decides."""
     rules = [rule for line in text.split("\n")[:MOST_RULES] if (rule := _rule(line.removesuffix("\r"))) is not None]
     return tuple(reversed(rules))
 
 
-def _rule(line: str) -> Rule | None:
+def _rule(line: str) -> IgnoreRule | None:
     if line.startswith("#"):
         return None
     bare = line.rstrip(" ")
@@ -66,4 +66,4 @@ def _rule(line: str) -> Rule | None:
         compiled(glob)
     except BadGlob:
         return None
-    return Rule(glob, keeps, folders_only)
+    return IgnoreRule(glob, keeps, folders_only)

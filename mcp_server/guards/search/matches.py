@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from mcp_server.guards.refusals import shown
-from mcp_server.guards.search.harvest import Harvest, Line, parts
-from mcp_server.model.files import Found, Search
+from mcp_server.guards.search.harvest import MatchLine, SearchMatches, parts
+from mcp_server.model.files import Search, SearchResult
 
 Entry = TypeVar("Entry")
 BETWEEN = "--"
 """Stands between two places of a file that do not touch, where lines around a match are shown; never counted."""
 
 
-def grepped(harvest: Harvest, search: Search) -> Found:
+def grepped(harvest: SearchMatches, search: Search) -> SearchResult:
     paths = sorted(harvest.counts, key=parts)
     if search.want == "content":
         ordered = sorted(harvest.lines, key=lambda line: parts(line.path))
@@ -21,7 +21,7 @@ def grepped(harvest: Harvest, search: Search) -> Found:
         lines, total = [f"{shown(path)}:{harvest.counts[path]}" for path in page(paths, search)], len(paths)
     else:
         lines, total = [shown(path) for path in page(paths, search)], len(paths)
-    return Found(
+    return SearchResult(
         tuple(lines),
         total,
         harvest.complete,
@@ -37,10 +37,10 @@ def page(entries: Sequence[Entry], search: Search) -> Sequence[Entry]:
     return entries[search.offset : search.offset + search.limit if search.limit else None]
 
 
-def _content(lines: Sequence[Line], search: Search) -> list[str]:
+def _content(lines: Sequence[MatchLine], search: Search) -> list[str]:
     around = (search.before or search.after) and not search.only_matching
     found: list[str] = []
-    last: Line | None = None
+    last: MatchLine | None = None
     for line in lines:
         if around and last is not None and (line.path, line.number) != (last.path, last.number + 1):
             found.append(BETWEEN)

@@ -7,11 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search import ignoring
 from mcp_server.guards.search.fallback import HEAD, bad_pattern, is_binary
-from mcp_server.guards.search.harvest import MOST_LINES, Deadline, Harvest, Line, Unable, shortened
-from mcp_server.guards.search.ripgrep_run import THREADS, Reach, Said, run
+from mcp_server.guards.search.harvest import (
+    MOST_LINES,
+    EngineUnavailable,
+    MatchLine,
+    SearchDeadline,
+    SearchMatches,
+    shortened,
+)
+from mcp_server.guards.search.ripgrep_run import THREADS, RipgrepAccess, RipgrepOutput, run
 from mcp_server.guards.search.walk import Walk, above
 from mcp_server.model.files import Search
 from mcp_server.model.results import Code, Problem, Refusal
@@ -38,7 +45,7 @@ BINARY = re.compile(rb"(?m)^[^\0\n]*: WARNING: stopped searching binary file[^\0
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FileFilter:
     """Which files are wanted: names that ripgrep may skip by, and the test that decides."""
 
     wants: Callable[[str], bool]
@@ -51,25 +58,28 @@ class Ripgrep:
         self._private = private
         """Our own places below the workspace."""
 
-    def files(self, start: str, chosen: Filter, deadline: Deadline) -> Harvest:
+    def files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         said = self._run(("--files",), start, chosen, deadline)
         paths = [_path(one, start) for one in said.output.split(b"\0") if one.startswith(b"./")]
         return self._harvest(said, dict.fromkeys(filter(chosen.wants, paths), 1))
 
-    def grep(self, search: Search, start: str, chosen: Filter, deadline: Deadline) -> Harvest:
+    def grep(self, search: Search, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         said = self._run(_options(search), start, chosen, deadline)
         return self._read(said, search, chosen.wants, lambda name: _path(name, start))
 
-    def grep_file(self, search: Search, place: Place, deadline: Deadline) -> Harvest:
+    def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
         """One file, which was opened by the jail and is read from its open end."""
         file = self._jail.open_at(place, os.O_RDONLY)
         try:
             if is_binary(os.pread(file, HEAD, 0)):
-                return Harvest(engine=NAME, searched=0)
+                return SearchMatches(engine=NAME, searched=0)
             folder = self._jail.open_folder(".")
             try:
                 said = run(
-                    self._program, (*ALWAYS, *_options(search), "--", "-"), Reach(folder, (), (), file), deadline
+                    self._program,
+                    (*ALWAYS, *_options(search), "--", "-"),
+                    RipgrepAccess(folder, (), (), file),
+                    deadline,
                 )
             finally:
                 os.close(folder)
@@ -80,12 +90,12 @@ class Ripgrep:
         harvest.searched = 1
         return harvest
 
-    def _run(self, options: Sequence[str], start: str, chosen: Filter, deadline: Deadline) -> Said:
+    def _run(self, options: Sequence[str], start: str, chosen: FileFilter, deadline: SearchDeadline) -> RipgrepOutput:
         paths, opened = self._paths(start, chosen, deadline)
         lent = list(self._rules_of([*_above(start), *opened]))
         folder = self._jail.open_folder(start)
         try:
-            reach = Reach(folder, tuple(paths), tuple(lent))
+            reach = RipgrepAccess(folder, tuple(paths), tuple(lent))
             words = [*ALWAYS, *_named(chosen.names), *options]
             said = run(self._program, [*words, "--", *paths], reach, deadline)
             if said.cut:  # Which part of too much is shown must not depend on which thread was faster.
@@ -95,7 +105,7 @@ class Ripgrep:
             for file in (folder, *lent):
                 os.close(file)
 
-    def _paths(self, start: str, chosen: Filter, deadline: Deadline) -> tuple[list[str], list[str]]:
+    def _paths(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> tuple[list[str], list[str]]:
         """What may be read: the start, or everything beside the private places below it, with the folders that were
         taken apart for that."""
         if not any(_below(one, start) for one in self._private):
@@ -116,10 +126,10 @@ class Ripgrep:
                 elif entry.is_folder or (chosen.wants(inside) and not self._binary(entry.place)):
                     found.append("./" + _from(inside, start))
                 if len(found) > MOST_PATHS:
-                    raise Unable("too many entries beside the private folder")
+                    raise EngineUnavailable("too many entries beside the private folder")
         return found, opened
 
-    def _binary(self, place: Place) -> bool:
+    def _binary(self, place: JailPath) -> bool:
         """What is named to ripgrep is searched even where it is binary; so it is not named."""
         try:
             file = self._jail.open_at(place, os.O_RDONLY)
@@ -136,7 +146,9 @@ class Ripgrep:
             with suppress(Refusal, OSError):
                 yield self._jail.open(f"{folder}/{ignoring.FILE}", os.O_RDONLY)
 
-    def _read(self, said: Said, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]) -> Harvest:
+    def _read(
+        self, said: RipgrepOutput, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]
+    ) -> SearchMatches:
         _refuse_bad_pattern(said, search)
         if search.want == "files":
             names = [path(one) for one in said.output.split(b"\0") if one]
@@ -151,7 +163,7 @@ class Ripgrep:
             if (text or not search.only_matching) and wants(where := path(name)):
                 matched = sign == b":"
                 shown = shortened(text.decode("utf-8", "surrogateescape"))
-                harvest.lines.append(Line(where, int(number), shown, matched))
+                harvest.lines.append(MatchLine(where, int(number), shown, matched))
                 harvest.counts[where] = harvest.counts.get(where, 0) + matched
         if len(harvest.lines) > MOST_LINES:
             del harvest.lines[MOST_LINES:]
@@ -159,9 +171,9 @@ class Ripgrep:
         return harvest
 
     @staticmethod
-    def _harvest(said: Said, counts: dict[str, int]) -> Harvest:
+    def _harvest(said: RipgrepOutput, counts: dict[str, int]) -> SearchMatches:
         whole = not (said.cut or said.timed_out)
-        return Harvest(counts, complete=whole, timed_out=said.timed_out, engine=NAME)
+        return SearchMatches(counts, complete=whole, timed_out=said.timed_out, engine=NAME)
 
 
 def _options(search: Search) -> tuple[str, ...]:
@@ -183,12 +195,12 @@ def _named(names: tuple[str, ...]) -> list[str]:
     return [*(f"--type-add=wanted:{name}" for name in names), "--type=wanted"]
 
 
-def _refuse_bad_pattern(said: Said, search: Search) -> None:
+def _refuse_bad_pattern(said: RipgrepOutput, search: Search) -> None:
     complaint = said.complaint
     if said.status != 2 or not complaint:
         return
     if "look-around" in complaint or "backreference" in complaint:
-        raise Unable("the pattern needs another engine")
+        raise EngineUnavailable("the pattern needs another engine")
     if '"\\n" is not allowed' in complaint or "literal '\"\\n\"'" in complaint:
         raise Refusal(
             Problem(
@@ -199,7 +211,7 @@ def _refuse_bad_pattern(said: Said, search: Search) -> None:
         )
     reason = re.search(r"error: (.*)|(Compiled regex exceeds size limit)", complaint, re.IGNORECASE)
     if reason is None or "regex" not in complaint.lower():
-        raise Unable(complaint)
+        raise EngineUnavailable(complaint)
     raise bad_pattern(search.pattern, (reason[1] or "it becomes too large").strip().rstrip("."))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.guards.sandbox.landlock import CONFINE, launcher, planned
-from mcp_server.guards.search.harvest import MOST_BYTES, Deadline, Unable
+from mcp_server.guards.search.harvest import MOST_BYTES, EngineUnavailable, SearchDeadline
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 """What the loader needs where ripgrep is not one static file. None of it is anybody's secret."""
@@ -32,7 +32,7 @@ MOST_COMPLAINT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RipgrepOutput:
     output: bytes
     complaint: str
     status: int
@@ -41,7 +41,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RipgrepAccess:
     """What a run may read: paths below an open folder, and files lent to it open."""
 
     start: int
@@ -61,7 +61,7 @@ def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) 
     return Path(found).resolve() if found and os.access(found, os.X_OK) else None
 
 
-def walls(reach: Reach, seconds: int) -> dict[str, object]:
+def walls(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
     return {
         "start": reach.start,
         "below": [path.removeprefix("./") or "." for path in reach.paths],
@@ -77,7 +77,7 @@ def walls(reach: Reach, seconds: int) -> dict[str, object]:
     }
 
 
-def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadline) -> Said:
+def run(program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline: SearchDeadline) -> RipgrepOutput:
     plan = planned(walls(reach, max(int(deadline.left), 0) * THREADS + 2))
     try:
         process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
@@ -100,11 +100,11 @@ def run(program: Path, arguments: Sequence[str], reach: Reach, deadline: Deadlin
                 os.killpg(process.pid, signal.SIGKILL)
     stopped = said.cut or said.timed_out
     if not stopped and (process.returncode not in ANSWERS or (process.returncode == 1 and said.complaint)):
-        raise Unable(said.complaint or f"ended with {process.returncode}")
-    return Said(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
+        raise EngineUnavailable(said.complaint or f"ended with {process.returncode}")
+    return RipgrepOutput(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
 
 
-def _listen(process: "subprocess.Popen[bytes]", deadline: Deadline) -> Said:
+def _listen(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -> RipgrepOutput:
     """Everything it says until it ends, says too much or takes too long."""
     output, complaint = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
@@ -114,7 +114,7 @@ def _listen(process: "subprocess.Popen[bytes]", deadline: Deadline) -> Said:
         while selector.get_map():
             ready = selector.select(max(deadline.left, 0))
             if not ready and deadline.over:
-                return Said(bytes(output), complaint.decode(errors="replace"), 0, False, True)
+                return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
             for key, _ in ready:
                 chunk = os.read(key.fd, CHUNK)
                 if not chunk:
@@ -122,9 +122,9 @@ def _listen(process: "subprocess.Popen[bytes]", deadline: Deadline) -> Said:
                 elif key.data is output or len(complaint) < MOST_COMPLAINT:
                     key.data.extend(chunk)
             if len(output) > MOST_BYTES:
-                return Said(bytes(output), complaint.decode(errors="replace"), 0, True, False)
+                return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, True, False)
     try:
         process.wait(max(deadline.left, 0.1))
     except subprocess.TimeoutExpired:
-        return Said(bytes(output), complaint.decode(errors="replace"), 0, False, True)
-    return Said(bytes(output), complaint.decode(errors="replace"), 0, False, False)
+        return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
+    return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, False)

@@ -9,36 +9,36 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
-from mcp_server.guards.search.fallback import Plain
+from mcp_server.guards.search.fallback import FallbackSearch
 from mcp_server.guards.search.file_types import globs_of, holds_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs
-from mcp_server.guards.search.harvest import Deadline, Harvest, Unable, parts
+from mcp_server.guards.search.harvest import EngineUnavailable, SearchDeadline, SearchMatches, parts
 from mcp_server.guards.search.matches import grepped, page
-from mcp_server.guards.search.ripgrep import Filter, Ripgrep
-from mcp_server.model.files import Found, Search
+from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
+from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class SearchRoot:
     """Where a search begins: its real path below the workspace, and whether that is one file."""
 
     path: str
     is_file: bool
 
 
-class Finder:
+class FileSearch:
     """`ripgrep` is the program, where there is one; where it cannot be shut in, the search is done in Python."""
 
     def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
         self._jail = jail
-        self._plain = Plain(jail)
+        self._plain = FallbackSearch(jail)
         places = tuple(place for one in private if (place := _inside(one, jail.root)) is not None)
         self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
 
-    def grep(self, search: Search) -> Found:
+    def grep(self, search: Search) -> SearchResult:
         start = self._start(search.path)
-        deadline = Deadline(search.timeout)
+        deadline = SearchDeadline(search.timeout)
         chosen = self._chosen(search, start, search.globs)
         harvest = self._grep(search, start, chosen, deadline)
         readable = self._readable(_kept(harvest.counts, search))
@@ -47,31 +47,31 @@ class Finder:
             harvest.lines = [line for line in harvest.lines if line.path in readable]
         return grepped(harvest, search)
 
-    def _grep(self, search: Search, start: Start, chosen: Filter, deadline: Deadline) -> Harvest:
+    def _grep(self, search: Search, start: SearchRoot, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         engines = (self._ripgrep, self._plain) if self._ripgrep else (self._plain,)
         if start.is_file:
             with self._jail.place(start.path, follow=False, reading=True) as place:
                 for engine in engines:
-                    with suppress(Unable):
+                    with suppress(EngineUnavailable):
                         return engine.grep_file(search, place, deadline)
         if self._ripgrep:
-            with suppress(Unable):
+            with suppress(EngineUnavailable):
                 return self._ripgrep.grep(search, start.path, chosen, deadline)
         return self._plain.grep(search, start.path, chosen.wants, deadline)
 
-    def glob(self, search: Search) -> Found:
+    def glob(self, search: Search) -> SearchResult:
         start = self._start(search.path)
         if start.is_file:
             raise Refusal(
                 Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Give the folder to look in as `path`.")
             )
-        deadline = Deadline(search.timeout)
+        deadline = SearchDeadline(search.timeout)
         chosen = self._chosen(replace(search, type=None), start, (search.pattern,), secrets=True)
         harvest, found = self._files(start.path, chosen, deadline)
         times = _kept(found, search)
         newest = sorted(times, key=lambda path: (-times[path], parts(path)))
         total = len(newest)
-        return Found(
+        return SearchResult(
             tuple(shown(path) for path in page(newest, search)),
             total,
             harvest.complete,
@@ -80,14 +80,14 @@ class Finder:
             files=total,
         )
 
-    def _files(self, start: str, chosen: Filter, deadline: Deadline) -> tuple[Harvest, dict[str, int]]:
+    def _files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> tuple[SearchMatches, dict[str, int]]:
         if self._ripgrep:
-            with suppress(Unable):
+            with suppress(EngineUnavailable):
                 harvest = self._ripgrep.files(start, chosen, deadline)
                 return harvest, {path: found.st_mtime_ns for path, found in self._stats(harvest.counts)}
         return self._plain.files(start, chosen.wants, deadline)
 
-    def _start(self, path: str) -> Start:
+    def _start(self, path: str) -> SearchRoot:
         asked = self._jail.relative(path)
         with self._jail.place(asked, reading=True) as place:
             found = place.stat()
@@ -96,9 +96,11 @@ class Finder:
                     Problem(Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Call glob to see what there is.")
                 )
             is_folder = place.name == "." or stat.S_ISDIR(found.st_mode)
-            return Start(place.path, not is_folder)
+            return SearchRoot(place.path, not is_folder)
 
-    def _chosen(self, search: Search, start: Start, patterns: tuple[str, ...], secrets: bool = False) -> Filter:
+    def _chosen(
+        self, search: Search, start: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
+    ) -> FileFilter:
         globs = self._globs(patterns, start)
         kinds = globs_of(search.type) if search.type else ()
         typed = Globs.of(kinds)
@@ -109,9 +111,9 @@ class Finder:
             return globs.match(inner) and typed.match(inner) and (secrets or not holds_secrets(inner))
 
         names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
-        return Filter(wants, () if "**" in names else names)
+        return FileFilter(wants, () if "**" in names else names)
 
-    def _globs(self, patterns: tuple[str, ...], start: Start) -> Globs:
+    def _globs(self, patterns: tuple[str, ...], start: SearchRoot) -> Globs:
         wanted = [one.strip() for pattern in patterns for one in pattern.split(";") if one.strip()]
         try:
             if patterns and not wanted:
@@ -127,7 +129,7 @@ class Finder:
                 )
             ) from None
 
-    def _relative(self, pattern: str, start: Start) -> str:
+    def _relative(self, pattern: str, start: SearchRoot) -> str:
         """A pattern that begins with the workspace's own path means what is below it."""
         sign, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
         if bare.startswith("/"):

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from mcp_server.guards.jail import Jail, Place
+from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search import ignoring
-from mcp_server.guards.search.harvest import Deadline
-from mcp_server.guards.search.ignoring import NOTHING, Ignored
+from mcp_server.guards.search.harvest import SearchDeadline
+from mcp_server.guards.search.ignoring import NOTHING, IgnoreRules
 from mcp_server.model.results import Refusal
 
 GIT = ".git"
@@ -17,10 +17,10 @@ ASK_THE_CLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalkEntry:
     """An entry of a folder that is held open while it is looked at."""
 
-    place: Place
+    place: JailPath
     is_folder: bool
     stats: os.stat_result
 
@@ -32,17 +32,17 @@ class Found:
 class Walk:
     """From one folder down, each folder opened beneath the workspace by itself, names in order."""
 
-    def __init__(self, jail: Jail, start: str, deadline: Deadline, most: int | None = None) -> None:
+    def __init__(self, jail: Jail, start: str, deadline: SearchDeadline, most: int | None = None) -> None:
         """`most`: of a folder with more entries only so many are looked at, whichever the disk names first."""
         self._jail, self._start, self._deadline, self._most = jail, start, deadline, most
         self.complete = True
         self.timed_out = False
 
-    def files(self) -> Iterator[Found]:
-        todo: list[tuple[str, Ignored]] = [(self._start, above(self._jail, self._start))]
+    def files(self) -> Iterator[WalkEntry]:
+        todo: list[tuple[str, IgnoreRules]] = [(self._start, above(self._jail, self._start))]
         while todo:
             path, rules = todo.pop()
-            folders: list[tuple[str, Ignored]] = []
+            folders: list[tuple[str, IgnoreRules]] = []
             for found, inner in self.entries(path, rules):
                 if self.timed_out:
                     return
@@ -52,7 +52,7 @@ class Walk:
                     yield found
             todo += reversed(folders)
 
-    def entries(self, path: str, rules: Ignored) -> Iterator[tuple[Found, Ignored]]:
+    def entries(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
         """The plain files and folders of one folder that no rule leaves out, with the rules that hold below them."""
         try:
             folder = self._jail.open_folder(path)
@@ -74,7 +74,7 @@ class Walk:
         finally:
             os.close(folder)
 
-    def _found(self, folder: int, above_it: str, entry: os.DirEntry[str], rules: Ignored) -> Found | None:
+    def _found(self, folder: int, above_it: str, entry: os.DirEntry[str], rules: IgnoreRules) -> WalkEntry | None:
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name == GIT or not (is_folder or entry.is_file(follow_symlinks=False)):
             return None
@@ -85,10 +85,10 @@ class Walk:
             stats = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return None
-        return Found(Place(folder, entry.name, path, False), is_folder, stats)
+        return WalkEntry(JailPath(folder, entry.name, path, False), is_folder, stats)
 
 
-def above(jail: Jail, start: str) -> Ignored:
+def above(jail: Jail, start: str) -> IgnoreRules:
     """The rules that hold at the start, from the folders above it. Who names an ignored folder wants it searched, so
     rules that would leave out the start itself are not asked."""
     rules = NOTHING
@@ -106,12 +106,12 @@ def above(jail: Jail, start: str) -> Ignored:
     return rules
 
 
-def with_rules_of(jail: Jail, folder: int, path: str, rules: Ignored) -> Ignored:
+def with_rules_of(jail: Jail, folder: int, path: str, rules: IgnoreRules) -> IgnoreRules:
     """The same rules and, where this open folder has a .gitignore of its own, those."""
     try:
-        file = jail.open_at(Place(folder, ignoring.FILE, f"{path}/{ignoring.FILE}", False), os.O_RDONLY)
+        file = jail.open_at(JailPath(folder, ignoring.FILE, f"{path}/{ignoring.FILE}", False), os.O_RDONLY)
     except (OSError, Refusal):
         return rules
     with os.fdopen(file, "rb") as source:
         found = ignoring.read(source.read(ignoring.MOST_BYTES).decode("utf-8", "surrogateescape"))
-    return Ignored(path, found, rules) if found else rules
+    return IgnoreRules(path, found, rules) if found else rules

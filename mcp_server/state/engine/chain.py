@@ -62,7 +62,7 @@ def chained(previous: str, seq: int, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{seq}\n{body}".encode()).hexdigest()
 
 
-class Key:
+class LedgerKey:
     """The secret behind anchors and checkpoints: 32 bytes in `ledger.key`, readable by its owner alone.
 
     Where no folder can keep one (None stands for it), there is one that this process alone has, and forgets."""
@@ -72,7 +72,7 @@ class Key:
         self._mac = hmac.digest(seed, b"menugate anchor", "sha256")
 
     @classmethod
-    def load(cls, folder: Path | None) -> "Key | None":
+    def load(cls, folder: Path | None) -> "LedgerKey | None":
         """None where there is none, or where the file holds something else: nobody seals with an empty key."""
         if folder is None:
             return _of_this_process()
@@ -83,7 +83,7 @@ class Key:
         return cls(bytes.fromhex(found.decode())) if WRITTEN.fullmatch(found) else None
 
     @classmethod
-    def load_or_create(cls, folder: Path | None) -> "Key":
+    def load_or_create(cls, folder: Path | None) -> "LedgerKey":
         if found := cls.load(folder):
             return found
         assert folder is not None, "the key of a process is always there"
@@ -134,8 +134,8 @@ class Key:
 
 
 @cache
-def _of_this_process() -> Key:
-    return Key(secrets.token_bytes(32))
+def _of_this_process() -> LedgerKey:
+    return LedgerKey(secrets.token_bytes(32))
 
 
 def signed(text: str, signature: str, public: str) -> bool:
@@ -158,13 +158,13 @@ class Anchor:
     at: int
     checkpoints: int
 
-    def line(self, key: Key) -> bytes:
+    def line(self, key: LedgerKey) -> bytes:
         # Every part is a number or hex, so the canonical text can be put down as it is.
         text = f'{{"at":{self.at},"checkpoints":{self.checkpoints},"hash":"{self.hash}","seq":{self.seq}}}'
         return f'{text[:-1]},"mac":"{key.mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
 
     @classmethod
-    def read(cls, line: bytes, key: Key) -> "Anchor | None":
+    def read(cls, line: bytes, key: LedgerKey) -> "Anchor | None":
         """None where the line is not what somebody with this key wrote."""
         try:
             fields = json.loads(line)
@@ -181,7 +181,7 @@ class AnchorFile:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
-    def write(self, anchor: Anchor, key: Key) -> None:
+    def write(self, anchor: Anchor, key: LedgerKey) -> None:
         os.pwrite(self._file, anchor.line(key), 0)
 
     def text(self) -> bytes:

@@ -65,7 +65,7 @@ def _free(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-class Reserve:
+class DiskReserve:
     """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from mcp_server.model.policy import Decision
-from mcp_server.model.posture import Choice, Posture, Surface
+from mcp_server.model.posture import Posture, PostureChoice, Surface
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Session
 
@@ -127,21 +127,21 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent(Judged):
+class IntentRow(Judged):
     """This call is about to run. Durable before it does."""
 
     kind = RowKind.INTENT
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Judged):
+class RefusalRow(Judged):
     """This call did not run."""
 
     kind = RowKind.REFUSAL
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Judged):
+class QuestionRow(Judged):
     """This call waits for the person."""
 
     kind = RowKind.QUESTION
@@ -152,7 +152,7 @@ class Asked(Judged):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeRow:
     """How a call ended. Session, run and tool stand here again, so that a filter finds both rows of a call."""
 
     intent: int
@@ -186,35 +186,35 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class PostureMoved:
     """The posture changed since the decision was made: nothing was written, decide again."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class Lapsed:
+class ApprovalLapsed:
     """The yes that a call stands on does not count: nothing was written, nothing runs."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class RunPaused:
     """The run was paused since the decision was made: nothing was written, decide again."""
 
     hold: Hold
 
 
-Begun: TypeAlias = int | Moved | Lapsed | Paused
+Begun: TypeAlias = int | PostureMoved | ApprovalLapsed | RunPaused
 """The number of the row that a call begins with, or why it does not begin."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class VersionMoved:
     """Somebody else was first: nothing was written, this is how it stands now."""
 
-    current: Session | Choice | None
+    current: Session | PostureChoice | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LedgerFilter:
     """Which rows of the ledger? Every condition given has to hold; `tail` keeps the last so many of what is left."""
 
     session: str | None = None
@@ -287,7 +287,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredSession:
     """A session with what only the store knows about it."""
 
     session: Session

@@ -62,7 +62,7 @@ def network_share(path: Path, mounts: str | None = None) -> str | None:
     return found if found in NETWORK else None
 
 
-class Lock:
+class DatabaseLock:
     """One writer at a time, over all processes. Polled, so that a stopped holder costs a deadline and no hang.
 
     Who polls would starve beside a busy neighbour, so whoever wants the lock first takes the turn: the neighbour then
@@ -117,7 +117,7 @@ def busy() -> Refusal:
     )
 
 
-class Link:
+class Database:
     """One connection, used by one thread. Reading works beside any number of writers."""
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
@@ -209,7 +209,7 @@ class Link:
 def look(path: Path) -> str | None:
     """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
     try:
-        link = Link(path, readonly=True)
+        link = Database(path, readonly=True)
     except (OSError, sqlite3.Error):
         return None
     try:

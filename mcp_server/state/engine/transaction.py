@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.results import Refusal
-from mcp_server.state.engine.chain import GENESIS, Anchor, AnchorFile, Checkpoint, Key, canonical, chained
-from mcp_server.state.engine.disk import Reserve
+from mcp_server.state.engine.chain import GENESIS, Anchor, AnchorFile, Checkpoint, LedgerKey, canonical, chained
+from mcp_server.state.engine.disk import DiskReserve
 from mcp_server.state.engine.rows import Clock, Condition, RowKind
 
 if TYPE_CHECKING:
-    from mcp_server.state.engine.sqlite import Link, Lock
+    from mcp_server.state.engine.sqlite import Database, DatabaseLock
 
 LARGEST_BATCH = 256
 TICK_SECONDS = 0.1
@@ -33,7 +33,7 @@ EPOCH = f"""SELECT coalesce(
 class View:
     """The state as it can be read now. `key` is None where nothing sealed can be checked."""
 
-    def __init__(self, link: "Link", key: Key | None) -> None:
+    def __init__(self, link: "Database", key: LedgerKey | None) -> None:
         self.link = link
         self.key = key
 
@@ -51,7 +51,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Tip:
+class LedgerHead:
     """Where the ledger ends."""
 
     seq: int
@@ -61,20 +61,22 @@ class Tip:
     """What the file's version was then; another one means that somebody else wrote since."""
 
 
-def read_tip(link: "Link") -> Tip:
+def read_tip(link: "Database") -> LedgerHead:
     head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
     last = link.cursor.execute(
         "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
     ).fetchone()
     seq, digest = head or (0, GENESIS)
-    return Tip(seq, digest, Checkpoint(*last) if last else None)
+    return LedgerHead(seq, digest, Checkpoint(*last) if last else None)
 
 
 class Transaction(View):
     """One batch on its way into the file. Rows of the ledger are gathered here and written together: at the end, or
     before somebody reads, because what a batch has put on record is on record for who comes later in the same one."""
 
-    def __init__(self, link: "Link", key: Key, clock: Clock, process: str, tip: "Tip | None" = None) -> None:
+    def __init__(
+        self, link: "Database", key: LedgerKey, clock: Clock, process: str, tip: "LedgerHead | None" = None
+    ) -> None:
         super().__init__(link, key)
         self.seal = key
         self.clock = clock
@@ -138,20 +140,20 @@ def whole(value: object) -> int:
 
 
 @dataclass(slots=True)
-class Workspace:
+class StateWorkspace:
     """The open state of one workspace, as one process holds it."""
 
-    link: "Link"
-    lock: "Lock"
-    reserve: Reserve
+    link: "Database"
+    lock: "DatabaseLock"
+    reserve: DiskReserve
     anchor: AnchorFile
-    key: Key
+    key: LedgerKey
     clock: Clock
     process: str
     condition: Condition
     full: bool = False
     """The disk is: nothing new is taken on until the reserve could be put back."""
-    tip: Tip | None = None
+    tip: LedgerHead | None = None
     """As this process left it, which saves looking for it as long as nobody else wrote."""
 
     def begin(self) -> Transaction:
@@ -163,7 +165,7 @@ class Workspace:
     def commit(self, tx: Transaction) -> None:
         tx.write()
         self.link.commit()
-        self.tip = Tip(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
+        self.tip = LedgerHead(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
 
     def put_anchor(self, tx: Transaction) -> None:
         """Name the newest row beside the file. After the commit, and under the same lock."""
@@ -187,7 +189,7 @@ class Workspace:
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
+class StoreJob:
     """One thing asked of the writer."""
 
     work: Callable[[Any], Any]
@@ -200,10 +202,10 @@ class Wish:
 
 
 @dataclass(slots=True)
-class Delivery:
+class StoreReply:
     """What goes back to the loop, in one hop."""
 
-    wishes: list[Wish] = field(default_factory=list[Wish])
+    wishes: list[StoreJob] = field(default_factory=list[StoreJob])
     changed: bool = False
     """Posture or sessions changed, here or elsewhere."""
     foreign: bool = False
@@ -215,26 +217,26 @@ class Inbox:
     """What was asked and not yet taken up, from the loop and from any thread."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Wish | None] = queue.SimpleQueue()
-        self._pending: deque[Wish] = deque(maxlen=MOST_PENDING)
+        self._queue: queue.SimpleQueue[StoreJob | None] = queue.SimpleQueue()
+        self._pending: deque[StoreJob] = deque(maxlen=MOST_PENDING)
 
-    def put(self, wish: Wish) -> None:
+    def put(self, wish: StoreJob) -> None:
         self._queue.put(wish)
 
     def end(self) -> None:
         """The last thing that will be asked."""
         self._queue.put(None)
 
-    def later(self, wish: Wish) -> None:
+    def later(self, wish: StoreJob) -> None:
         """Wakes nobody: the next batch or tick takes it along."""
         self._pending.append(wish)
 
-    def back(self, wishes: list[Wish]) -> None:
+    def back(self, wishes: list[StoreJob]) -> None:
         self._pending.extendleft(reversed(wishes))
 
-    def gather(self) -> tuple[list[Wish], bool]:
+    def gather(self) -> tuple[list[StoreJob], bool]:
         """All there is, or what comes within a tick; and whether it was the last."""
-        batch: list[Wish] = []
+        batch: list[StoreJob] = []
         try:
             wish = self._queue.get(timeout=TICK_SECONDS)
             while wish is not None:
@@ -246,10 +248,10 @@ class Inbox:
             return batch, False
         return batch, True
 
-    def drained(self, writes_only: bool = False) -> list[Wish]:
+    def drained(self, writes_only: bool = False) -> list[StoreJob]:
         """Everything that waits, at once. What is not wanted stays, in its order, the end included."""
-        taken: list[Wish] = []
-        left: list[Wish | None] = []
+        taken: list[StoreJob] = []
+        left: list[StoreJob | None] = []
         with contextlib.suppress(queue.Empty):
             while True:
                 wish = self._queue.get_nowait()
@@ -261,6 +263,6 @@ class Inbox:
             self._queue.put(wish)
         return taken
 
-    def taken_along(self) -> list[Wish]:
+    def taken_along(self) -> list[StoreJob]:
         count = min(len(self._pending), LARGEST_BATCH)
         return [self._pending.popleft() for _ in range(count)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_server.guards.index.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.model.index import Freshness, Hits, Symbols, Wanted
+from mcp_server.model.index import Freshness, IndexHits, IndexRequest, Symbols
 
 GENEROUS: dict[str, Any] = {"limit": 10**6, "seconds": 60.0}
 
@@ -56,12 +56,12 @@ class Ground:
         self.refresh()
         return [(hit.path, hit.line) for hit in self.hits(query, **wanted).shown]
 
-    def hits(self, query: str, **wanted: Any) -> Hits:
-        return self.index.search(Wanted(query, **(GENEROUS | wanted)))
+    def hits(self, query: str, **wanted: Any) -> IndexHits:
+        return self.index.search(IndexRequest(query, **(GENEROUS | wanted)))
 
     def symbols(self, query: str = "", **wanted: Any) -> Symbols:
         self.refresh()
-        return self.index.symbols(Wanted(query, **(GENEROUS | wanted)))
+        return self.index.symbols(IndexRequest(query, **(GENEROUS | wanted)))
 
     def held(self) -> dict[str, tuple[Any, ...]]:
         """Everything that is known, by path; but not when it was learned."""

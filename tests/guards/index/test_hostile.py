@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards.index import refresh
-from mcp_server.model.index import Wanted
+from mcp_server.model.index import IndexRequest
 from mcp_server.model.results import Code, Refusal
 from tests.guards.index.ground import Ground, held
 
@@ -106,7 +106,7 @@ def test_a_search_stops_when_its_time_is_up(ground: Ground) -> None:
     ground.refresh()
     found = ground.hits("needle", seconds=0)
     assert (found.complete, found.total) == (False, 0)
-    assert ground.index.symbols(Wanted("x", seconds=0)).total == 0
+    assert ground.index.symbols(IndexRequest("x", seconds=0)).total == 0
 
 
 def obey(cache: Path, sql: str) -> None:

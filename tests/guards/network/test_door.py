@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards.network.addresses import NOT_PUBLIC, never, unreachable
-from mcp_server.guards.network.egress import Closed, Door, Streams, Unreached
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams
 from mcp_server.model.destinations import USUAL, Destinations, destination, destinations, known_name, literal
 
 TABLES = Path(__file__).parents[2] / "tables"
@@ -47,15 +47,15 @@ class World:
         self.hits.append((address, port))
         return asyncio.StreamReader(), None  # type: ignore[return-value]  # nobody writes to it
 
-    def door(self, names: Destinations | None = None, opened: Sequence[str] = ()) -> Door:
-        return Door(names, destinations(opened), self.resolve, self.dial)
+    def door(self, names: Destinations | None = None, opened: Sequence[str] = ()) -> Egress:
+        return Egress(names, destinations(opened), self.resolve, self.dial)
 
 
 @pytest.mark.parametrize("address", [*ADDRESSES["refused"], *ADDRESSES["never"]])
 async def test_a_name_that_leads_inside_reaches_nobody(address: str) -> None:
     world = World({"evil.example": [[address]], "mixed.example": [["1.1.1.1", address]]})
     for host in ("evil.example", "mixed.example", address):
-        with pytest.raises(Closed):
+        with pytest.raises(DestinationClosed):
             await world.door().connect(host, 80)
     assert world.hits == []
 
@@ -73,7 +73,7 @@ async def test_nothing_opens_where_clouds_keep_keys(address: str) -> None:
     world = World({"evil.example": [[address]]})
     everything = ["*", "0.0.0.0/0", "::/0", f"[{plain}]" if ":" in plain else plain]
     for host in ("evil.example", plain):
-        with pytest.raises(Closed):
+        with pytest.raises(DestinationClosed):
             await world.door(opened=everything).connect(host, 80)
     assert world.hits == []
     assert never(address)
@@ -85,13 +85,13 @@ async def test_the_operator_opens_an_address_by_writing_it_down(address: str) ->
     world = World({"inner.example": [[address]]})
     await world.door(opened=[entry]).connect("inner.example", 8080)
     assert world.hits == [(address, 8080)]
-    with pytest.raises(Closed):
+    with pytest.raises(DestinationClosed):
         await world.door(opened=[entry]).connect("inner.example", 80)
 
 
 async def test_a_name_on_the_list_opens_no_address() -> None:
     world = World({"inner.example": [["10.1.2.3"]]})
-    with pytest.raises(Closed, match="private network"):
+    with pytest.raises(DestinationClosed, match="private network"):
         await world.door(destinations(["inner.example"]), ["inner.example"]).connect("inner.example", 80)
     assert world.hits == []
 
@@ -101,14 +101,14 @@ async def test_an_answer_that_flips_is_asked_for_once() -> None:
     world = World({"flip.example": [["1.1.1.1"], ["127.0.0.1"]]})
     await world.door().connect("flip.example", 80)
     assert (world.asked, world.hits) == (["flip.example"], [("1.1.1.1", 80)])
-    with pytest.raises(Closed):
+    with pytest.raises(DestinationClosed):
         await world.door().connect("flip.example", 80)
     assert world.hits == [("1.1.1.1", 80)]
 
 
 async def test_a_name_that_is_not_listed_is_not_even_asked_about() -> None:
     world = World({"secret-in-a-name.evil.example": [["1.1.1.1"]]})
-    with pytest.raises(Closed) as refused:
+    with pytest.raises(DestinationClosed) as refused:
         await world.door(destinations(["good.example"])).connect("secret-in-a-name.evil.example", 443)
     assert "`network: allow:` in menugate.yaml" in refused.value.way_out
     assert (world.asked, world.hits) == ([], [])
@@ -117,7 +117,7 @@ async def test_a_name_that_is_not_listed_is_not_even_asked_about() -> None:
 @pytest.mark.parametrize("spelling", ADDRESSES["no_names"])
 async def test_what_looks_like_a_name_and_is_none(spelling: str) -> None:
     world = World({})
-    with pytest.raises(Closed):
+    with pytest.raises(DestinationClosed):
         await world.door().connect(spelling, 80)
     assert (world.asked, world.hits) == ([], [])
 
@@ -127,7 +127,7 @@ async def test_one_address_after_the_other_is_tried() -> None:
     await world.door().connect("two.example", 80)
     assert world.hits == [("1.0.0.1", 80)]
     world.dead = ("1.1.1.1", "1.0.0.1")
-    with pytest.raises(Unreached, match="connection refused"):
+    with pytest.raises(DestinationUnreached, match="connection refused"):
         await world.door().connect("two.example", 80)
 
 
@@ -136,8 +136,8 @@ async def test_a_name_that_leads_nowhere_says_so() -> None:
         raise OSError("no such name")
 
     for resolve in (nowhere, World({"empty.example": [[]]}).resolve):
-        with pytest.raises(Unreached):
-            await Door(None, resolve=resolve).connect("empty.example", 80)
+        with pytest.raises(DestinationUnreached):
+            await Egress(None, resolve=resolve).connect("empty.example", 80)
 
 
 def test_every_row_of_the_table_is_needed() -> None:

@@ -12,8 +12,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_server.guards.network.egress import Door
-from mcp_server.guards.network.granted import WorldWide
+from mcp_server.guards.network.egress import Egress
+from mcp_server.guards.network.granted import CallNetwork
 from mcp_server.guards.network.http import fetch
 from mcp_server.model.destinations import destinations
 from mcp_server.model.network import Request, Response
@@ -44,12 +44,12 @@ class Names:
         return [known[host]] if host in known else []
 
 
-def door(one: Site, names: Names | None = None) -> Door:
-    return Door(None, destinations([f"127.0.0.1:{one.port}"]), names or Names())
+def door(one: Site, names: Names | None = None) -> Egress:
+    return Egress(None, destinations([f"127.0.0.1:{one.port}"]), names or Names())
 
 
-def reaching(one: Site, effect: Effect = Effect.READ_REMOTE) -> WorldWide:
-    return WorldWide(door(one), Demand(effect, Profile.RESTRICTED))
+def reaching(one: Site, effect: Effect = Effect.READ_REMOTE) -> CallNetwork:
+    return CallNetwork(door(one), Demand(effect, Profile.RESTRICTED))
 
 
 async def test_one_request_one_answer() -> None:
@@ -203,7 +203,7 @@ async def test_who_answers_over_tls_is_who_was_asked(tmp_path: Path, name: str, 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=ours)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        way = Door(None, destinations([f"127.0.0.1:{port}"]), Names())
+        way = Egress(None, destinations([f"127.0.0.1:{port}"]), Names())
         asked = Request(f"https://good.example:{port}/", seconds=5)
         if code is None:
             assert (await fetch(way, asked, lambda: trust)).body == b"hi"

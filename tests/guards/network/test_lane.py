@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mcp_server.guards.network.egress import Door
-from mcp_server.guards.network.proxy import Proxy
-from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.network.egress import Egress
+from mcp_server.guards.network.proxy import EgressProxy
+from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.guards.sandbox.proxy_socket import PORT
 from mcp_server.model.destinations import destinations
@@ -39,9 +39,9 @@ async def names(host: str, port: int) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def ground(work: Path, box: Sandbox, port: int) -> AsyncGenerator[tuple[Workshop, Proxy]]:
+async def ground(work: Path, box: Sandbox, port: int) -> AsyncGenerator[tuple[CommandHost, EgressProxy]]:
     allowed = destinations([f"good.example:{port}", f"127.0.0.1:{port}", f"inside.example:{port}"])
-    proxy = Proxy(Door(allowed, allowed, names))
+    proxy = EgressProxy(Egress(allowed, allowed, names))
     async with opened(work, box) as made:
         yield replace(made, outlet=proxy), proxy
         await asyncio.sleep(0)

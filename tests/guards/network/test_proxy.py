@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.guards.network.egress import Door
-from mcp_server.guards.network.proxy import Proxy
-from mcp_server.guards.network.proxy_head import Head, Unreadable, head
-from mcp_server.guards.network.relay import Bounds
+from mcp_server.guards.network.egress import Egress
+from mcp_server.guards.network.proxy import EgressProxy
+from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, head
+from mcp_server.guards.network.relay import RelayLimits
 from mcp_server.model.destinations import destinations
 from tests.guards.network.site import Site, shut, site
 
@@ -37,9 +37,9 @@ async def names(host: str, port: int) -> list[str]:
 
 
 @asynccontextmanager
-async def proxied(one: Site, bounds: Bounds | None = None, also: tuple[str, ...] = ()) -> AsyncGenerator[int]:
+async def proxied(one: Site, bounds: RelayLimits | None = None, also: tuple[str, ...] = ()) -> AsyncGenerator[int]:
     allowed = destinations([*(f"{name}:{one.port}" for name in (*NAMES, "127.0.0.1")), *also])
-    proxy = Proxy(Door(allowed, allowed, names), bounds or Bounds())
+    proxy = EgressProxy(Egress(allowed, allowed, names), bounds or RelayLimits())
     port = await proxy.serve_loopback()
     try:
         yield port
@@ -130,7 +130,7 @@ async def test_what_cannot_be_reached_is_told_apart_from_what_may_not() -> None:
 
 @pytest.mark.parametrize("row", [row for row in HEADS if "wrong" in row], ids=lambda row: row["head"][:40])
 def test_a_head_with_two_meanings_is_refused(row: dict[str, Any]) -> None:
-    with pytest.raises(Unreadable, match=re.escape(row["wrong"])):
+    with pytest.raises(BadProxyRequest, match=re.escape(row["wrong"])):
         head(row["head"].encode())
 
 
@@ -151,7 +151,7 @@ async def test_what_is_no_request_for_a_proxy_is_answered(sent: bytes) -> None:
 
 
 async def test_a_head_without_end_is_not_waited_for() -> None:
-    bounds = Bounds(head_seconds=0.2)
+    bounds = RelayLimits(head_seconds=0.2)
     async with site() as one, proxied(one, bounds) as port:
         assert (await exchange(port, b"GET http://good.example/ HTTP/1.1\r\nX: ")).startswith(b"HTTP/1.1 408 ")
         assert (await exchange(port, b"CONNECT x:1 HTTP/1.1\r\nX: " + b"x" * 70_000)).startswith(b"HTTP/1.1 431 ")
@@ -167,14 +167,14 @@ async def tunnel(port: int, one: Site) -> AsyncGenerator[tuple[asyncio.StreamRea
         yield reader, writer
 
 
-@pytest.mark.parametrize("bounds", [Bounds(idle_seconds=0.2), Bounds(seconds=0.2)], ids=["idle", "time"])
-async def test_a_connection_that_rests_or_lasts_is_ended(bounds: Bounds) -> None:
+@pytest.mark.parametrize("bounds", [RelayLimits(idle_seconds=0.2), RelayLimits(seconds=0.2)], ids=["idle", "time"])
+async def test_a_connection_that_rests_or_lasts_is_ended(bounds: RelayLimits) -> None:
     async with site() as one, proxied(one, bounds) as port, tunnel(port, one) as (reader, _):
         assert await asyncio.wait_for(reader.read(), 5) == b""
 
 
 async def test_a_connection_carries_no_more_than_its_share() -> None:
-    async with site() as one, proxied(one, Bounds(bytes=100_000)) as port, tunnel(port, one) as (reader, writer):
+    async with site() as one, proxied(one, RelayLimits(bytes=100_000)) as port, tunnel(port, one) as (reader, writer):
         one.answer = b"x" * 1_000_000
         writer.write(b"GET\r\n\r\n")
         got = 0
@@ -185,7 +185,7 @@ async def test_a_connection_carries_no_more_than_its_share() -> None:
 
 
 async def test_there_are_only_so_many_at_once() -> None:
-    async with site() as one, proxied(one, Bounds(connections=3)) as port:
+    async with site() as one, proxied(one, RelayLimits(connections=3)) as port:
         async with tunnel(port, one), tunnel(port, one), tunnel(port, one):
             assert (await exchange(port, get(one))).startswith(b"HTTP/1.1 503 ")
         async with asyncio.timeout(5):
@@ -196,7 +196,7 @@ async def test_there_are_only_so_many_at_once() -> None:
 async def test_over_a_socket_that_only_its_owner_opens(tmp_path: Path) -> None:
     async with site() as one:
         allowed = destinations([f"127.0.0.1:{one.port}"])
-        proxy = Proxy(Door(allowed, allowed, names))
+        proxy = EgressProxy(Egress(allowed, allowed, names))
         await proxy.serve_path(tmp_path / "door")
         assert (tmp_path / "door").stat().st_mode & 0o777 == 0o600
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / "door"))
@@ -225,4 +225,4 @@ async def test_what_a_site_says_is_not_looked_into() -> None:
 
 
 def test_a_head_is_a_value() -> None:
-    assert head(b"CONNECT a.example:443 HTTP/1.1") == Head("CONNECT", "a.example", 443)
+    assert head(b"CONNECT a.example:443 HTTP/1.1") == ProxyHead("CONNECT", "a.example", 443)

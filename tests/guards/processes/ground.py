@@ -8,19 +8,19 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.build import rungs
-from mcp_server.guards.processes.choose import Ladder
-from mcp_server.guards.processes.commands import Nursery, Workshop
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox
-from mcp_server.guards.sandbox.protected import Watch
+from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Command, Limits, Ran, Sandboxing
+from mcp_server.model.processes import Command, CommandResult, ProcessLimits, SandboxPolicy
 from mcp_server.model.tools import Demand, Effect
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 SANDBOXES = ("bubblewrap", "landlock")
 MEGABYTE = 1 << 20
-SMALL = Limits(processes=64, memory=512 * MEGABYTE, file=50 * MEGABYTE)
+SMALL = ProcessLimits(processes=64, memory=512 * MEGABYTE, file=50 * MEGABYTE)
 
 
 def sandbox(name: str) -> Sandbox | None:
@@ -41,16 +41,20 @@ def furnish(root: Path) -> Path:
     return work
 
 
-def shop(work: Path, box: Sandbox | None, limits: Limits = SMALL, want: Sandboxing = Sandboxing.PREFERRED) -> Workshop:
+def shop(
+    work: Path, box: Sandbox | None, limits: ProcessLimits = SMALL, want: SandboxPolicy = SandboxPolicy.PREFERRED
+) -> CommandHost:
     state = work / ".menugate"
     variables = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8", "HOME": str(work.parent / "home")}
-    ground = Ground(work, work.parent / "home", (state,), f"{SYSTEM_PATH}:{Path(sys.executable).parent}", variables)
-    ladder = Ladder((box,) if box else (), want)
-    return Workshop(ground, Jail(work, (state,)), Watch(work, frozenset({".menugate"})), limits, Nursery(), ladder)
+    ground = HostPaths(work, work.parent / "home", (state,), f"{SYSTEM_PATH}:{Path(sys.executable).parent}", variables)
+    ladder = SandboxChooser((box,) if box else (), want)
+    return CommandHost(
+        ground, Jail(work, (state,)), PathWatch(work, frozenset({".menugate"})), limits, ChildRegistry(), ladder
+    )
 
 
 @asynccontextmanager
-async def opened(work: Path, box: Sandbox | None, **more: object) -> AsyncGenerator[Workshop, None]:
+async def opened(work: Path, box: Sandbox | None, **more: object) -> AsyncGenerator[CommandHost, None]:
     made = shop(work, box, **more)  # type: ignore[arg-type]  # handed on
     try:
         yield made
@@ -58,7 +62,9 @@ async def opened(work: Path, box: Sandbox | None, **more: object) -> AsyncGenera
         await made.nursery.close()
 
 
-async def sh(made: Workshop, line: str, profile: Profile = Profile.NORMAL, effect: Effect = Effect.EXEC) -> Ran:
+async def sh(
+    made: CommandHost, line: str, profile: Profile = Profile.NORMAL, effect: Effect = Effect.EXEC
+) -> CommandResult:
     """A line of bash, as a call at this profile may run it."""
     needed = Profile.NORMAL if profile.covers(Profile.NORMAL) else Profile.RESTRICTED
     processes = made.granted(Demand(effect, needed), profile)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
@@ -156,7 +156,7 @@ def test_programs_are_never_found_in_the_workspace(work: Path) -> None:
     from tests.guards.processes.ground import shop
 
     made = shop(work, None)
-    ground: Ground = replace(made.ground, search_path=f"{program.parent}:bin:{made.ground.search_path}")
+    ground: HostPaths = replace(made.ground, search_path=f"{program.parent}:bin:{made.ground.search_path}")
     processes = replace(made, ground=ground).granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
     assert processes.find("canary") is None
     assert processes.find("bash") == "/usr/bin/bash"

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Child, Command
+from mcp_server.model.processes import ChildProcess, Command
 from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened
 from tools.shell.output import Screen
@@ -31,7 +31,7 @@ async def late(seconds: float) -> float:
     return sorted(found)[int(len(found) * 0.99) - 1]
 
 
-async def drink(child: Child, screen: Screen) -> None:
+async def drink(child: ChildProcess, screen: Screen) -> None:
     async for piece in child.output():
         screen.add(piece)
         screen.taken()

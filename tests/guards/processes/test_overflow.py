@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards.processes import output_file
-from mcp_server.guards.processes.output_file import Overflow, Room
+from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=20), max_size=20)
 
@@ -15,7 +15,7 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 @given(texts=TEXTS, start=st.integers(0, 400), most=st.integers(1, 400))
 def test_any_part_of_it_is_as_it_was(texts: list[str], start: int, most: int) -> None:
     whole = "".join(texts)
-    aside = Overflow(None, Room())
+    aside = OverflowFile(None, OutputRoom())
     for text in texts:
         aside.add(text)
     assert aside.size == len(whole)
@@ -24,8 +24,8 @@ def test_any_part_of_it_is_as_it_was(texts: list[str], start: int, most: int) ->
 
 
 def test_it_lies_where_nobody_finds_it_and_gives_its_room_back(tmp_path: Path) -> None:
-    room = Room(100)
-    aside = Overflow(tmp_path, room)
+    room = OutputRoom(100)
+    aside = OverflowFile(tmp_path, room)
     aside.add("x" * 60)
     assert list(tmp_path.iterdir()) == []
     assert room.left == 40
@@ -38,7 +38,7 @@ def test_what_has_no_room_is_not_kept_nor_what_comes_after_it(
     monkeypatch: pytest.MonkeyPatch, most: int, room: int
 ) -> None:
     monkeypatch.setattr(output_file, "MOST", most)
-    aside = Overflow(None, Room(room))
+    aside = OverflowFile(None, OutputRoom(room))
     for text in ("a" * 40, "b" * 20, "c"):
         aside.add(text)
     assert (aside.size, aside.read(0, 100)) == (40, "a" * 40)

@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_server.guards.processes.cgroup import Fence
-from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.commands import Workshop
-from mcp_server.guards.processes.spawn import Waiting
+from mcp_server.guards.processes.cgroup import ProcessCgroup
+from mcp_server.guards.processes.child import RunningChild
+from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.processes.spawn import StandbyProcess
 from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 
 
-async def waiting(made: Workshop) -> Waiting:
+async def waiting(made: CommandHost) -> StandbyProcess:
     """The one that is started a moment after each command."""
     with anyio.fail_after(10):
         while (found := made.nursery.standby.ready) is None:
@@ -71,8 +71,8 @@ async def test_a_command_knows_nothing_of_the_socket_its_keeper_was_told_through
 
 STARTER = """
 import sys
-from mcp_server.guards.processes.spawn import Waiting
-waiting = Waiting.started()
+from mcp_server.guards.processes.spawn import StandbyProcess
+waiting = StandbyProcess.started()
 print(waiting.process.pid, flush=True)
 sys.stdin.read()
 """
@@ -93,14 +93,14 @@ async def test_it_ends_with_a_server_that_is_killed() -> None:
 
 async def test_where_the_kernel_can_count_it_counts_each_command_from_its_beginning(box: Sandbox, work: Path) -> None:
     """Also those that begin at once: what one has just made is not swept away as left behind by the next."""
-    fence = Fence.of(10)
+    fence = ProcessCgroup.of(10)
     if fence is None:
         pytest.skip("no control group can be made here")
     fence.away()
     async with opened(work, box) as made:
         processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         await processes.run(Command(("true",)))
-        children: list[Running] = []
+        children: list[RunningChild] = []
 
         async def one() -> None:
             children.append(await processes.start(Command(("cat",))))

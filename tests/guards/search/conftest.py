@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.search.search import Finder
+from mcp_server.guards.search.search import FileSearch
 from mcp_server.model.files import Search
 from tests.guards.search.ground import finder
 
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def find(root: Path, engine: str) -> Finder:
+def find(root: Path, engine: str) -> FileSearch:
     return finder(root, engine)
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
-from mcp_server.guards.search.search import Finder
+from mcp_server.guards.search.search import FileSearch
 
 PRIVATE = ".menugate"
 
 
-def finder(root: Path, engine: str) -> Finder:
+def finder(root: Path, engine: str) -> FileSearch:
     private = (root / PRIVATE,)
-    return Finder(Jail(root, private), private, find_ripgrep() if engine == "ripgrep" else None)
+    return FileSearch(Jail(root, private), private, find_ripgrep() if engine == "ripgrep" else None)

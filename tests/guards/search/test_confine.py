@@ -10,8 +10,8 @@ import pytest
 from mcp_server.guards.sandbox import landlock
 from mcp_server.guards.sandbox.landlock import launcher, planned
 from mcp_server.guards.search import ripgrep_run
-from mcp_server.guards.search.harvest import Deadline, Unable
-from mcp_server.guards.search.ripgrep_run import SYSTEM, Reach, run, walls
+from mcp_server.guards.search.harvest import EngineUnavailable, SearchDeadline
+from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, run, walls
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
 TRY = """
@@ -50,7 +50,7 @@ def room(tmp_path: Path, ripgrep_works: bool) -> Path:
 
 def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     start, lent = os.open(room, os.O_RDONLY), os.open(room / "lent", os.O_RDONLY)
-    plan = walls(Reach(start, tuple(paths), (lent,)), 10)
+    plan = walls(RipgrepAccess(start, tuple(paths), (lent,)), 10)
     plan["open"] = {"run": [*SYSTEM, f"{sys.base_prefix}/lib"]}
     file = planned(plan)
     code = [os.path.realpath(sys.executable), "-I", "-S", "-c", TRY, *tries, *paths]
@@ -87,8 +87,8 @@ def start(room: Path) -> int:
 @pytest.mark.parametrize("program", ["/nowhere/rg", "/etc/passwd"])
 def test_a_program_that_cannot_start_is_told_apart(room: Path, program: str) -> None:
     folder = start(room)
-    with pytest.raises(Unable):
-        run(Path(program), ["x"], Reach(folder, ("./",)), Deadline(5))
+    with pytest.raises(EngineUnavailable):
+        run(Path(program), ["x"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
@@ -98,8 +98,8 @@ def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyP
     old.write_text(landlock.CONFINE.read_text().replace("444, 445, 446", "4444, 4445, 4446"))
     monkeypatch.setattr(ripgrep_run, "CONFINE", old)
     folder = start(room)
-    with pytest.raises(Unable):
-        run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))
+    with pytest.raises(EngineUnavailable):
+        run(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
@@ -108,15 +108,15 @@ def test_walls_that_do_not_stand_are_noticed(room: Path, monkeypatch: pytest.Mon
     broken.write_text(landlock.CONFINE.read_text().replace("kernel(RESTRICT_SELF, self._rules, 0)", "pass"))
     monkeypatch.setattr(ripgrep_run, "CONFINE", broken)
     folder = start(room)
-    with pytest.raises(Unable, match="walls"):
-        run(Path("/bin/echo"), ["ran"], Reach(folder, ("./",)), Deadline(5))
+    with pytest.raises(EngineUnavailable, match="walls"):
+        run(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
 def test_output_is_bounded_and_time_too(room: Path) -> None:
     folder = start(room)
-    endless = run(Path("/usr/bin/yes"), [], Reach(folder, ("./",)), Deadline(20))
+    endless = run(Path("/usr/bin/yes"), [], RipgrepAccess(folder, ("./",)), SearchDeadline(20))
     assert endless.cut and len(endless.output) < 17 << 20
-    asleep = run(Path("/bin/sleep"), ["60"], Reach(folder, ()), Deadline(0.3))
+    asleep = run(Path("/bin/sleep"), ["60"], RipgrepAccess(folder, ()), SearchDeadline(0.3))
     assert asleep.timed_out
     os.close(folder)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.files import Found, Search
+from mcp_server.model.files import Search, SearchResult
 from tests.guards.search.ground import PRIVATE, finder
 
 Tree: TypeAlias = list[tuple[list[str], str, list[str], bool]]
@@ -58,7 +58,7 @@ def build(root: Path, tree: Tree, rules: Rules) -> None:
             target.write_bytes(content.encode())
 
 
-def comparable(found: Found) -> Found:
+def comparable(found: SearchResult) -> SearchResult:
     return replace(found, engine="", searched=None)
 
 
@@ -103,7 +103,7 @@ def test_across_lines(both: Path, tree: Tree, pattern: str, want: str, around: i
     )
 
 
-def lines_of(found: Found, want: str) -> tuple[str, ...]:
+def lines_of(found: SearchResult, want: str) -> tuple[str, ...]:
     return tuple(line.rsplit(":", 1)[0] for line in found.lines) if want == "count" else found.lines
 
 

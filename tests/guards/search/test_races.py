@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.guards.search.search import Finder
-from mcp_server.model.files import Found, Search
+from mcp_server.guards.search.search import FileSearch
+from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Refusal
 from tests.guards.search.ground import PRIVATE
 
@@ -70,7 +70,7 @@ def flipping(root: Path) -> Generator[None, None, None]:
         thread.join()
 
 
-CALLS: dict[str, Callable[[Finder], Found]] = {
+CALLS: dict[str, Callable[[FileSearch], SearchResult]] = {
     "grep": lambda find: find.grep(Search("canary", want="content", limit=0)),
     "grep below a swapped folder": lambda find: find.grep(Search("canary", path="still0/swap", limit=0)),
     "grep of a swapped file": lambda find: find.grep(Search("canary", path="swapped0", limit=0)),
@@ -80,7 +80,7 @@ CALLS: dict[str, Callable[[Finder], Found]] = {
 
 
 @pytest.mark.heavy
-def test_nothing_from_outside_is_ever_found(find: Finder, ground: Path) -> None:
+def test_nothing_from_outside_is_ever_found(find: FileSearch, ground: Path) -> None:
     end = time.monotonic() + SECONDS
     rounds = 0
     with flipping(ground):

@@ -13,11 +13,11 @@ import pytest
 from mcp_server.config.composing import composed, keys_for
 from mcp_server.config.filling import VARIABLES
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import Place, Words
+from mcp_server.config.prompts import PromptFolder, Prompts
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = Words((Place("shipped", DATA / "prompts"),))
+SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
 VALUES = {name: f"<{name}> é 日" for name in VARIABLES}
 POSTURES = [
     replace(Posture(), ai_mode=ai_mode, reasoning=reasoning) for ai_mode in AiMode for reasoning in (False, True)

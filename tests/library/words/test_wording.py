@@ -9,10 +9,10 @@ import yaml
 from mcp_server.config.checking import faults_in
 from mcp_server.config.load import DATA
 from mcp_server.config.prompt_checks import objections
-from mcp_server.config.prompts import Place, Words
+from mcp_server.config.prompts import PromptFolder, Prompts
 
 ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "prompt_wording.yaml").read_text())
-SHIPPED = Words((Place("shipped", DATA / "prompts"),))
+SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
 PLANTED = [row["says"] for row in ROWS if row["bad"]]
 
 
@@ -41,6 +41,6 @@ def test_the_shipped_prompts_are_in_order() -> None:
 def test_the_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "warmup.md").write_text("Look first.\n\nThen switch to agent mode. {{user_imput}}\n")
-    words = Words((Place("mine", tmp_path), *SHIPPED.places))
+    words = Prompts((PromptFolder("mine", tmp_path), *SHIPPED.places))
     found = [(fault.file.removeprefix(str(tmp_path)), fault.line, fault.nearest) for fault in faults_in(words)]
     assert found == [("/agent/warmup.md", 3, "user_input"), ("/agent/warmup.md", 3, "")]

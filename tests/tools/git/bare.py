@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import Command, Ran
+from mcp_server.model.processes import Command, CommandResult
 
 
 @dataclass
@@ -20,13 +20,13 @@ class Bare:
     def find(self, program: str) -> str | None:
         return f"/usr/bin/{program}"
 
-    async def run(self, command: Command) -> Ran:
+    async def run(self, command: Command) -> CommandResult:
         return await asyncio.to_thread(self._run, command)
 
-    def _run(self, command: Command) -> Ran:
+    def _run(self, command: Command) -> CommandResult:
         words = [word for word in command.argv if word not in self.left_out]
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), **command.env}
         ran = subprocess.run(
             words, cwd=self.root / command.folder, env=env, input=command.stdin or b"", capture_output=True, check=False
         )
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
+        return CommandResult(ran.returncode, ran.stdout, ran.stderr)

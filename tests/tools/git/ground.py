@@ -15,7 +15,7 @@ from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.build import workshop
 from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
-from mcp_server.guards.sandbox.access import Ground
+from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.posture import Profile
@@ -91,7 +91,7 @@ class Bench:
         jail = Jail(root, (state,), (state / "spill",))
         self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
         variables = {"PATH": PATH, "HOME": str(home)}
-        self.shop = workshop(Ground(root, home, (state,), PATH, variables), jail)
+        self.shop = workshop(HostPaths(root, home, (state,), PATH, variables), jail)
         self.person = Person(home)
         self.bare: Processes | None = None
         """A door in the place of the real one."""

@@ -11,14 +11,14 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from mcp_server.calls.session_objects import Keeping, Owned
+from mcp_server.calls.session_objects import ObjectRegistry, OwnedObject
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.build import workshop
-from mcp_server.guards.processes.commands import Workshop
-from mcp_server.guards.sandbox.access import Ground
-from mcp_server.guards.search.search import Finder
+from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.sandbox.access import HostPaths
+from mcp_server.guards.search.search import FileSearch
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.posture import Profile
@@ -38,7 +38,7 @@ class Given:
     files: Files
     demand: Demand
     processes: Processes
-    belongings: Owned
+    belongings: OwnedObject
     told: list[str] = field(default_factory=list[str])
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
@@ -49,8 +49,8 @@ class Given:
 class Bench:
     root: Path
     files: WorkspaceFiles
-    shop: Workshop
-    keeping: Keeping
+    shop: CommandHost
+    keeping: ObjectRegistry
     profile: Profile = Profile.RESTRICTED
     session: str = "one"
 
@@ -91,10 +91,10 @@ async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGene
     usual = os.environ["PATH"].split(os.pathsep) if elsewhere else []
     path = os.pathsep.join([*map(str, folders), *usual, "/usr/bin", "/bin"])
     variables = {"PATH": path, "HOME": str(Path.home())}
-    shop = workshop(Ground(root, Path.home(), (state,), path, variables), jail)
-    finder = Finder(jail, (state,))
+    shop = workshop(HostPaths(root, Path.home(), (state,), path, variables), jail)
+    finder = FileSearch(jail, (state,))
     faults: list[BaseException] = []
-    keeping = Keeping(lambda _, fault: faults.append(fault))
+    keeping = ObjectRegistry(lambda _, fault: faults.append(fault))
     one = Bench(root, WorkspaceFiles(jail, Trash(state / "trash"), Memory(), finder), shop, keeping)
     try:
         yield one

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.frames import MOST_FRAME, MOST_HEAD, Broken, Frames, framed
+from tools.lsp.frames import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, framed
 
 MESSAGES = st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text(), max_size=4), max_size=5)
 
@@ -16,7 +16,7 @@ MESSAGES = st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.te
 @given(MESSAGES, st.lists(st.integers(1, 40), min_size=1))
 def test_messages_come_out_as_they_went_in_whatever_the_pieces(messages: list[Any], sizes: list[int]) -> None:
     stream = b"".join(framed(message) for message in messages)
-    frames, found, at, turn = Frames(), list[Any](), 0, 0
+    frames, found, at, turn = FrameReader(), list[Any](), 0, 0
     while at < len(stream):
         size = sizes[turn % len(sizes)]
         found += frames.feed(stream[at : at + size])
@@ -48,11 +48,11 @@ def test_half_a_character_is_still_sent() -> None:
     ],
 )
 def test_what_is_no_message_is_not_waited_for(sent: bytes, why: str) -> None:
-    with pytest.raises(Broken, match=re.escape(why)):
-        list(Frames().feed(sent))
+    with pytest.raises(BrokenFrame, match=re.escape(why)):
+        list(FrameReader().feed(sent))
 
 
 def test_the_largest_message_that_is_taken_is_taken() -> None:
     body = b'{"a":"' + b"x" * (MOST_FRAME - 8) + b'"}'
-    (message,) = Frames().feed(b"content-length:%d\r\n\r\n" % len(body) + body)
+    (message,) = FrameReader().feed(b"content-length:%d\r\n\r\n" % len(body) + body)
     assert len(message["a"]) == MOST_FRAME - 8

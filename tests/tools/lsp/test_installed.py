@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_server.guards.processes.child import Running
-from mcp_server.guards.processes.commands import Granted, Workshop
+from mcp_server.guards.processes.child import RunningChild
+from mcp_server.guards.processes.commands import CallProcesses, CommandHost
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.tools import Demand
@@ -73,16 +73,16 @@ async def test_all_that_can_be_asked(tmp_path: Path, name: str) -> None:
         assert await told("goto_references", symbol="greet", line=2) == [*moved, "b.py:4:15\tfrom a import greet"]
 
 
-class Open(Granted):
+class Open(CallProcesses):
     """Without a sandbox, so that whatever a server runs leaves its mark."""
 
-    async def start(self, command: Command, terminal: bool = False) -> Running:
-        bare = Granted(self.shop, self.demand, Profile.UNRESTRICTED)
+    async def start(self, command: Command, terminal: bool = False) -> RunningChild:
+        bare = CallProcesses(self.shop, self.demand, Profile.UNRESTRICTED)
         return await bare.start(replace(command, read_only=False), terminal)
 
 
-class OpenShop(Workshop):
-    def granted(self, demand: Demand, profile: Profile) -> Granted:
+class OpenShop(CommandHost):
+    def granted(self, demand: Demand, profile: Profile) -> CallProcesses:
         return Open(self, demand, profile)
 
 

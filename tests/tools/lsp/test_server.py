@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mcp_server.guards.processes.commands import Workshop
+from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Done, Problem
 from tests.tools.lsp.ground import Bench, bench, patient, server
@@ -542,7 +542,7 @@ class TestWhichServer:
                 assert "No language server for Python is installed" in ending.message
 
 
-def alone(one: Bench) -> Workshop:
+def alone(one: Bench) -> CommandHost:
     """The same workshop, where no better server is found than the test's own."""
     folders = [Path(folder) for folder in one.shop.ground.search_path.split(os.pathsep)]
     better = ("ty", "pyright-langserver")

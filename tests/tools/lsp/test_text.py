@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.text import ENCODINGS, Text, occurrences, shown, tail, units
+from tools.lsp.text import ENCODINGS, DocumentText, occurrences, shown, tail, units
 
 TEXTS = st.text(st.sampled_from("ab_ é😀\t\r\n"), max_size=40)
 
@@ -15,7 +15,7 @@ def test_there_and_back(encoding: str, text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text)))
     if at and text[at - 1 : at + 1] == "\r\n":
         at += 1  # in the middle of a line end is no place
-    held = Text(text)
+    held = DocumentText(text)
     found = held.offset(held.position(at, encoding), encoding)
     # What comes behind a line's last character, up to the next line, is all the line's end.
     assert found == at
@@ -23,7 +23,7 @@ def test_there_and_back(encoding: str, text: str, data: st.DataObject) -> None:
 
 @given(TEXTS)
 def test_lines_are_counted_as_they_are_read(text: str) -> None:
-    held = Text(text)
+    held = DocumentText(text)
     lines = text.split("\n")
     assert held.lines == len(lines) - (lines[-1] == "")
     for number in range(1, held.lines + 1):
@@ -34,7 +34,7 @@ def test_lines_are_counted_as_they_are_read(text: str) -> None:
 
 
 def test_columns_in_every_encoding() -> None:
-    text = Text("a\r\né😀name\r\n")
+    text = DocumentText("a\r\né😀name\r\n")
     at = text.text.index("name")
     assert [text.position(at, encoding)["character"] for encoding in ENCODINGS] == [6, 3, 2]
     assert text.spot(at) == (2, 3)
@@ -44,7 +44,7 @@ def test_columns_in_every_encoding() -> None:
 
 @pytest.mark.parametrize(("encoding", "middle"), [("utf-8", 3), ("utf-8", 4), ("utf-8", 5), ("utf-16", 2)])
 def test_the_middle_of_a_character_is_its_beginning(encoding: str, middle: int) -> None:
-    assert Text("é😀name").offset({"line": 0, "character": middle}, encoding) == 1
+    assert DocumentText("é😀name").offset({"line": 0, "character": middle}, encoding) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_the_middle_of_a_character_is_its_beginning(encoding: str, middle: int) 
     ],
 )
 def test_places_that_are_none(position: dict[str, object], offset: int | None) -> None:
-    assert Text("abc\ndefg\n").offset(position, "utf-16") == offset
+    assert DocumentText("abc\ndefg\n").offset(position, "utf-16") == offset
 
 
 def test_a_lone_carriage_return_ends_a_line_for_the_server_alone() -> None:
-    text = Text("one\rtwo\nthree")
+    text = DocumentText("one\rtwo\nthree")
     assert text.position(4, "utf-16") == {"line": 1, "character": 0}
     assert text.spot(4) == (1, 5)
     assert text.lines == 2

@@ -57,12 +57,12 @@ class Ruleset(ctypes.Structure):
     _fields_ = [("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
 
-class Beneath(ctypes.Structure):
+class PathBeneath(ctypes.Structure):
     _pack_ = 1
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
-class Filter(ctypes.Structure):
+class SyscallFilter(ctypes.Structure):
     _fields_ = [("steps", ctypes.c_ushort), ("program", ctypes.c_char_p)]
 
 
@@ -83,7 +83,7 @@ def version() -> int:
     return kernel(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
 
 
-class Walls:
+class LandlockRules:
     """What is handled is denied, but for the rules that are added."""
 
     def __init__(self, files: int = NEWEST, net: int = BIND_AND_CONNECT, scoped: int = SOCKETS | SIGNALS) -> None:
@@ -101,7 +101,7 @@ class Walls:
             rights &= ON_FILES
         rights &= self._handled
         if rights:
-            rule = Beneath(rights, file)
+            rule = PathBeneath(rights, file)
             kernel(ADD_RULE, self._rules, PATH_BENEATH, ctypes.byref(rule), 0)
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ def below(path: str) -> int:
 
 def raise_walls(plan: "dict[str, Any]", program: str) -> None:
     # In a network of its own there is nobody to be kept from.
-    walls = Walls(net=0 if "connected" in plan else BIND_AND_CONNECT)
+    walls = LandlockRules(net=0 if "connected" in plan else BIND_AND_CONNECT)
     for path in plan.get("below", ()):
         try:
             file = below(path)
@@ -162,7 +162,7 @@ def give_up_rights() -> None:
 
 def filter_calls(program: bytes) -> None:
     control(NO_NEW_PRIVS, 1)
-    control(SECCOMP, SECCOMP_FILTER, ctypes.byref(Filter(len(program) // 8, program)))
+    control(SECCOMP, SECCOMP_FILTER, ctypes.byref(SyscallFilter(len(program) // 8, program)))
 
 
 def holds(outside: str) -> bool:

@@ -52,7 +52,7 @@ class Keeper:
             landlock_exec.control(landlock_exec.SUBREAPER, 1)
         if self.plan.get("open") is not None:
             os.kill(self.starter, 0)
-            landlock_exec.Walls(files=0, net=0, scoped=landlock_exec.SIGNALS).close()
+            landlock_exec.LandlockRules(files=0, net=0, scoped=landlock_exec.SIGNALS).close()
             self.fenced = self.is_fenced()
 
     def is_fenced(self) -> bool:
