@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.stops import RunningCalls

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 import mcp_server
 from mcp_server.app import App, LazyPipeline
 from mcp_server.calls.carriers import BEGINS
-from mcp_server.calls.halting import StopCommand
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.slash import StopCommand
 from mcp_server.calls.stops import RunningCalls
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import BuildError, Configuration, law
@@ -39,10 +38,8 @@ from mcp_server.state.store import Store
 from mcp_server.wire.instructions import instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import Notifier
-from mcp_server.wire.own_prompts import OwnPrompts
-from mcp_server.wire.prompts import OfferHandlers
-from mcp_server.wire.reporting import reports
-from mcp_server.wire.resources import summaries
+from mcp_server.wire.prompts import OfferHandlers, OwnPrompts
+from mcp_server.wire.resources import reports, summaries
 from mcp_server.wire.server import Handlers, build_server, mirrored, stamp
 from mcp_server.wire.telemetry import TelemetrySettings, TelemetryUnavailable, asked_for
 

@@ -21,7 +21,7 @@ from mcp_server.calls.pauses import Holds
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.resolver import CallResolver
 from mcp_server.calls.results import ResultFilter, telling
 from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, RunReview

@@ -31,7 +31,7 @@ from mcp_server.policy.phrases import to_choose
 from mcp_server.reload import differing
 from mcp_server.settings import Settings
 from mcp_server.state.engine.disk import FULL, no_room
-from mcp_server.state.keyfiles import unfit_keys
+from mcp_server.state.keys import unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER
 from mcp_server.state.servers import unreadable
 

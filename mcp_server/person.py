@@ -13,12 +13,9 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from mcp_server.calls.halting import StopCommand
 from mcp_server.calls.health import HealthResponse
-from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.postures import CurrentPostures
-from mcp_server.calls.raising import ProfileRaise
-from mcp_server.calls.slash import SlashCommands
+from mcp_server.calls.posture import CurrentPostures, PostureChanges
+from mcp_server.calls.slash import ProfileRaise, SlashCommands, StopCommand
 from mcp_server.config.load import Configuration, ceiling_set_by
 from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.results import Code, Problem, Refusal

@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures
 from mcp_server.config.load import Configuration, RenewedConfiguration, governed, renewed
 from mcp_server.config.merge import covers, together
 from mcp_server.config.operator import OperatorConfig

@@ -2,13 +2,28 @@
 
 A new tool is a new name in this tuple, a line in the file of at least one mode under `menus/`, and a row in the policy
 table. Nothing registers itself.
+
+A pack's `definitions` say what it offers: each tool as it is listed, with its arguments, and what a call demands. The
+modules beside it do the work; they are named there by `LazyFunction`, and loaded with the first call.
 """
 
 from mcp_server.model.tools import Tool
 from tools.files.definitions import EDIT, READ, WRITE
 from tools.fs.definitions import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
-from tools.git.changing import ADD, CHECKOUT, COMMIT, CREATE_BRANCH, RESET
-from tools.git.definitions import BRANCH_LIST, DIFF, DIFF_STAGED, DIFF_UNSTAGED, LOG, SHOW, STATUS
+from tools.git.definitions import (
+    ADD,
+    BRANCH_LIST,
+    CHECKOUT,
+    COMMIT,
+    CREATE_BRANCH,
+    DIFF,
+    DIFF_STAGED,
+    DIFF_UNSTAGED,
+    LOG,
+    RESET,
+    SHOW,
+    STATUS,
+)
 from tools.lsp.definitions import LSP
 from tools.meta.definitions import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
 from tools.phases.definitions import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX

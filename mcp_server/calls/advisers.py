@@ -15,15 +15,15 @@ from mcp_server.calls.reviews import CheckResult, FinishedRun, named
 from mcp_server.config.prompts import PromptError
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import marked, sanitize
-from mcp_server.guards.shortening import cut
+from mcp_server.guards.spill import cut
 from mcp_server.model.network import Network, Request, Response
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
 from mcp_server.model.reports import LISTS, AdviserOpinion
 from mcp_server.model.results import Refusal
 from mcp_server.policy.arguments import not_json
-from mcp_server.state.gathering import of_run
 from mcp_server.state.store import Store
+from mcp_server.state.summaries import of_run
 
 PROMPT = "qa/reviewer"
 NAME = "a model's review"

@@ -1,19 +1,24 @@
-"""What is a yes bound to? The arguments that decide what a call does, and the places their paths lead to."""
+"""What is an approval bound to?"""
 
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import anyio
+
 from mcp_server.calls.approval_text import FOLDERS, STANDS
 from mcp_server.calls.request import CANONICAL, ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import ApprovedCall
-from mcp_server.model.results import Refusal
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalised
 from mcp_server.state.engine.rows import Judged
+
+# What is a yes bound to? The arguments that decide what a call does, and the places their paths lead to.
 
 NOTHING = object()
 
@@ -91,3 +96,25 @@ def _apply(value: Any, turn: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_apply(one, turn) for one in cast(list[Any], value)]
     return turn(value) if isinstance(value, str) else value
+
+
+# What does a call stand on besides its arguments? Asked of the tool when a yes is needed, and before it is used.
+
+
+async def look_up(
+    tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
+) -> Arguments | Problem:
+    """The facts, or why the call does not go on: nobody says yes to what could not be looked at."""
+    assert tool.stands_on is not None, "asked only of a tool that stands on something"
+    try:
+        with anyio.move_on_after(tool.timeout):
+            return await tool.stands_on(context, normalised(tool.arguments, given))
+        message = f"What `{tool.name}` would act on could not be looked at in time. Nothing ran."
+        return Problem(Code.TIMEOUT, message, "Ask for less.")
+    except Refusal as refused:
+        return refused.problem
+    except Exception as fault:
+        # A pack is somebody else's code.
+        failed(fault)
+        message = f"What `{tool.name}` would act on could not be looked at; menugate's log says why. Nothing ran."
+        return Problem(Code.INTERNAL, message, "Try another way.")

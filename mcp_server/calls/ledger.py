@@ -21,8 +21,8 @@ from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import READING, Arguments, Demand, Effect
 from mcp_server.model.verification import ending_of_tests
+from mcp_server.policy.decision import visible
 from mcp_server.policy.stages import stage_now
-from mcp_server.policy.visibility import visible
 from mcp_server.state.approvals import QuestionTerms
 from mcp_server.state.engine.rows import Begun, IntentRow, Judged, Origin, OutcomeRow, RefusalRow
 from mcp_server.state.engine.rows import QuestionRow as Questioned

@@ -1,19 +1,60 @@
 """What is known of this project from before? Looked up in the name of one principal, and written on success alone."""
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mcp_server.calls.distilling import distilled
 from mcp_server.calls.documents import new_id
-from mcp_server.model.memory import MemoryEntry, MemoryMatches, Tier
+from mcp_server.model.memory import LONGEST, MemoryEntry, MemoryMatches, Tier
 from mcp_server.model.query import Query, words
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import memory
 from mcp_server.state import notes as state_notes
 from mcp_server.state.store import Store
+
+# What of a run that succeeded is worth remembering? Its answer in short, the lines of it that say what they are, the
+# decisions its tools noted, and the files it changed.
+#
+# What a run decided halfway and dropped again is not in its answer, so what is kept is what lasted.
+
+MARKED = re.compile(
+    r"^[ \t>*_+#-]{0,20}(decision|fact)[*_]{0,3}[ \t]{0,3}:[*_]{0,3}[ \t]*(\S[^\n]*)$", re.IGNORECASE | re.MULTILINE
+)
+MOST_LINES = 20
+"""Of each kind, in one answer."""
+MOST_FILES = 10
+
+
+def distilled(answer: str, notes: Sequence[tuple[str, str]] = ()) -> list[tuple[Tier, str]]:
+    """Facts and decisions in the order of the answer, and the rest of it as the outcome. `notes`: what was kept of the
+    run while it went on, kind and text."""
+    marked = [(Tier(kind.lower()), short(text)) for kind, text in MARKED.findall(answer)]
+    marked += [(Tier.DECISION, short(text)) for kind, text in notes if kind == Tier.DECISION]
+    changed = _changed(list(dict.fromkeys(text for kind, text in notes if kind == "file")))
+    outcome = short(MARKED.sub("", answer), LONGEST - len(changed)) or short(answer, LONGEST - len(changed))
+    return [*dict.fromkeys(_some(marked)), *([(Tier.OUTCOME, outcome + changed)] if outcome else [])]
+
+
+def _changed(files: Sequence[str]) -> str:
+    if not files:
+        return ""
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    named = ", ".join(f"`{short(path, 60)}`" for path in files[:MOST_FILES])
+    return f" Changed {named}{more}."
+
+
+def _some(marked: list[tuple[Tier, str]]) -> Iterator[tuple[Tier, str]]:
+    for tier in (Tier.FACT, Tier.DECISION):
+        yield from [one for one in marked if one[0] is tier and one[1]][:MOST_LINES]
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    """On one line, and not longer than an entry may be."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import brief
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Tool
+from mcp_server.policy.decision import visible
 from mcp_server.policy.router import Route, RouteChoice, route
-from mcp_server.policy.visibility import visible
 
 MOST_EARLIER = 5
 """Places that are named to who gets a further one."""

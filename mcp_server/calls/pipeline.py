@@ -11,6 +11,7 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 
+from mcp_server.calls.approval_binding import look_up
 from mcp_server.calls.approval_text import lapsed
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
@@ -20,19 +21,17 @@ from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.postures import CurrentPostures
-from mcp_server.calls.request import CallRequest, Interruption, ResolvedCall
+from mcp_server.calls.posture import CurrentPostures
+from mcp_server.calls.request import CallRequest, Interruption, ResolvedCall, made_within
 from mcp_server.calls.resolver import CallResolver, advised, alone, announce, rerouted, route_instead
 from mcp_server.calls.results import ResultFilter, checked
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.standing import look_up
 from mcp_server.calls.stops import RunningCalls, act, asking
 from mcp_server.calls.summaries import SummarySchedule
-from mcp_server.calls.through import made_within
-from mcp_server.model.address import LATEST, address
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
+from mcp_server.model.reports import LATEST, address
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import READING, Arguments, Demand, Effect

@@ -1,20 +1,25 @@
-"""What was asked for, by whom, in which seat, and what does it mean?"""
+"""What was asked for, by whom, and what may one call ask for on its way?"""
 
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.model.policy import PathsBeneath
+from mcp_server.model.menus import CARRIERS
+from mcp_server.model.policy import PathsBeneath, Policy
 from mcp_server.model.posture import Surface
+from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Tool
 
 if TYPE_CHECKING:
     from mcp_server.model.context import Client, Progress
+
+
+# What was asked for, by whom, in which seat, and what does it mean?
 
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -100,3 +105,24 @@ def measured(arguments: Arguments) -> tuple[str, int]:
     """The digest of the arguments in their one canonical form, and how long that is."""
     canonical = CANONICAL.encode(arguments).encode()
     return hashlib.sha256(canonical).hexdigest(), len(canonical)
+
+
+# What may one tool call on the way to its own answer? What a client could have called, and no way to call further.
+
+DEEPEST = 2
+
+
+def made_within(
+    found: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
+) -> CallRequest | Problem:
+    """The call as the gate takes it: by the same caller, at the same place, naming the call it is made for."""
+    depth = (found.asked.within.depth if found.asked.within else 0) + 1
+    named = policy.tools.get(tool)
+    if tool in CARRIERS or (named is not None and named.meta):
+        return Problem(Code.NOT_CARRIED, f"`{found.tool.name}` cannot call `{tool}`: only a client moves and speaks.")
+    if depth > DEEPEST:
+        return Problem(
+            Code.NOT_GRANTED, f"`{found.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
+        )
+    within = ParentCall(found.tool.name, record, depth, found.loose)
+    return replace(found.asked, tool=tool, arguments=arguments, seat=found.seat, within=within)

@@ -21,7 +21,7 @@ from mcp_server.policy.reasoning import HEADINGS, ReasoningOutcome, thought
 from mcp_server.policy.stages import DUTIES, FINAL, StageDuty, reasons, stage_after, stage_now
 from mcp_server.state import runs
 from mcp_server.state.store import Store
-from mcp_server.wire.reporting import ADDRESS
+from mcp_server.wire.resources import ADDRESS
 
 T = TypeVar("T")
 AGAIN = {

@@ -5,20 +5,98 @@ Nothing is done without a word that was typed for it, because some hosts get eve
 allows more is asked about first.
 """
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
-from mcp_server.calls import speaking
-from mcp_server.calls.approval_form import FormAnswer
+from mcp_server.calls.approval_form import FormAnswer, FormReply, ask
+from mcp_server.calls.pauses import Holds
 from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.raising import ProfileRaise, question
-from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, Posture, PostureChange, PostureChoice, Profile
+from mcp_server.calls.stops import StopAnswers, hear
+from mcp_server.model.posture import (
+    AXES,
+    ChangeScope,
+    ChangeSource,
+    Posture,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    word_of,
+)
 from mcp_server.model.results import Problem
+from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, SlashCommand
 from mcp_server.policy import badge
 from mcp_server.policy.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
-from mcp_server.policy.posture_width import puts_off, widens
+from mcp_server.policy.posture_width import puts_off, widens, wider
+from mcp_server.state import runs, stops
 from mcp_server.state.engine.rows import Clock
+from mcp_server.state.engine.transaction import Transaction
+from mcp_server.state.store import Store
+
+# May a prompt widen what holds? Only with the person's yes, which a client alone cannot give unnoticed.
+#
+# Which program is at the other end is told by its own word, and some hand prompts to their model. So the question is
+# the same form as before a tool that destroys, with four characters to be typed from its message. Each is answered
+# once, whatever the answer, and is bound to what it was put under, so that an old yes opens nothing twice. Whoever
+# said yes, the person finds it in `menugate messages`.
+
+
+@dataclass
+class ProfileRaise:
+    store: Store
+    clock: Clock
+    out_of_band: bool
+    """The operator does not trust clients to ask the person."""
+    _process: str = field(default_factory=lambda: secrets.token_hex(8))
+    _answered: dict[str, int] = field(default_factory=dict[str, int])
+    """How many questions each principal was done with; what went out before is no longer answered."""
+
+    async def agreed(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
+        """What the person said to it; None where no client may ask. `under` is what the answer is bound to."""
+        if self.out_of_band or not speaker.client.can("elicitation"):
+            return None
+        so_far = self._answered.get(speaker.principal, 0)
+        heard = await ask(speaker.client, self.clock, f"widen-{self._process}-{so_far}-{under}", message)
+        self._answered[speaker.principal] = so_far + 1
+        return heard
+
+    async def tell(self, speaker: PromptCaller, what: str) -> None:
+        text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
+        await self.store.leave_message(speaker.session, text, principal=speaker.principal)
+
+
+def question(least: Posture, change: PostureChange) -> str:
+    steps = [
+        f"{axis.replace('_', ' ')} from {word_of(getattr(least, axis))} to {word_of(wished)}"
+        for axis, wished in change.axes.items()
+        if wider(axis, wished, getattr(least, axis))
+    ]
+    what = ", ".join(steps) or f"{badge.named(change.axes)}, in place of something narrower that is to come"
+    return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
+
+
+# What is said after a person's command? What holds now and what is to come, in words that ask nothing of the model.
+
+AFTERWARDS = "This was the user's own choice and is said for information; go on with the task under it."
+UNCHOSEN = "This is said for information; go on with the task under what is in force."
+
+
+def stands(posture: Posture, choice: PostureChoice | None) -> str:
+    """The badge, every axis, and what is still to come."""
+    lines = [f"In force: {badge.full(posture)}"]
+    axes = badge.every_axis(posture)
+    lines.append(f"AI mode {axes['ai_mode']}, reasoning {axes['reasoning']}.")
+    lines += [f"To come: {words} ({change.id})" for change, words in badge.to_come(choice)]
+    return "\n".join(lines)
+
+
+def changed(what: str, posture: Posture, choice: PostureChoice | None, chosen: bool = True) -> str:
+    """`chosen`: the user did choose it. What still waits for their word is nobody's choice yet."""
+    return f"{what}\n{stands(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
+
 
 SCOPES = tuple(map(str, ChangeScope))
 EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axis)))
@@ -100,7 +178,7 @@ class SlashCommands:
     async def _status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
         posture, choice = await self.doors.stands(speaker.principal)
         waits = await self.doors.waiting(speaker.principal, posture.run_control, self.clock.now_ns())
-        return said("\n".join([speaking.stands(posture, choice), *waits]))
+        return said("\n".join([stands(posture, choice), *waits]))
 
     async def _doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         words = words_in(given)
@@ -157,7 +235,7 @@ class SlashCommands:
         what = f"The client was asked and {why}. " if why else ""
         what += self._what(change, found)
         posture = self.doors.postures.under(speaker.principal, found)
-        return speaking.changed(what, posture, found, chosen=not change.unconfirmed)
+        return changed(what, posture, found, chosen=not change.unconfirmed)
 
     def _what(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
@@ -194,3 +272,135 @@ def words_in(given: Mapping[str, str]) -> list[str]:
 
 def said(text: str) -> list[Message]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
+
+
+# What do `/pause`, `/next` and `/stop` do? The run of the client they are typed in waits, goes on, or is cleared
+# away.
+#
+# A client that nothing remembers has no run of its own: there it is every run of the person's. Each takes a word that
+# was typed for it, because some hosts get every prompt when they start; and what ends a pause is asked about first.
+
+T = TypeVar("T")
+MOST_UNITS = 1000
+LONGEST_REASON = 200
+NOW = "now"
+
+
+@dataclass(frozen=True)
+class StopCommand:
+    store: Store
+    holds: Holds
+    new_run: Callable[[], str]
+    raising: ProfileRaise
+
+    def commands(self) -> tuple[SlashCommand, ...]:
+        units = argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
+        when = argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
+        why = (when, argument("reason", "what whoever calls is told", ()))
+        ends, waits = "End the run and clear what it has come to.", "Let the run wait, with all it has come to."
+        goes_on = "Let the run go on; in `assisted`, for so many units."
+        return (
+            SlashCommand("next", "Next", goes_on, self._next, (units,), typed="menugate next"),
+            SlashCommand("pause", "Pause", waits, self._pause, why, typed="menugate pause"),
+            SlashCommand("stop", "Stop", ends, self._stop, why, typed="menugate stop"),
+        )
+
+    async def _pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+        if (typed := reason_in(given)) is None:
+            return said(needs_word("pause"))
+        hold = Hold(Holder.PERSON, reason_of(typed, "the person paused it"))
+        pausing = partial(runs.pause, principal=speaker.principal, session=speaker.session, hold=hold)
+        order = self._order(speaker, hold.reason, ends=False)
+        held, ordered = await self._written(lambda tx: (pausing(tx), stops.give(tx, order)))
+        heard = await hear(self.store, ordered)
+        return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.{in_words(heard)}")
+
+    async def _next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+        typed = str(given.get("units", "")).strip()
+        if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
+            return said(f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1.")
+        if (refused := await self._unagreed(speaker, int(typed))) is not None:
+            return said(refused)
+        going = partial(runs.go_on, principal=speaker.principal, session=speaker.session or None, units=int(typed))
+        lifted = await self._written(going)
+        everywhere = await self.store.read(runs.holds)
+        waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
+        if (speaker.principal, "") in everywhere:
+            return said("Every run of the user's was paused at a terminal, and goes on from there alone.")
+        return said(f"The user let {which(speaker)} go on." + (f" It waited because: {waited}." if waited else ""))
+
+    async def _unagreed(self, speaker: PromptCaller, units: int) -> str | None:
+        """Why it does not go on; None where the user said that it may, or nothing keeps it."""
+        every = await self.store.read(runs.holds)
+        mine = [
+            held
+            for (principal, session), held in every.items()
+            if principal == speaker.principal and (not speaker.session or session == speaker.session)
+        ]
+        if not mine and units == 1:
+            return None
+        waits = "; ".join(dict.fromkeys(one.reason.rstrip(".") for one in mine))
+        because = f" It waits because: {waits}." if waits else ""
+        message = f"A command in this client asks to let {which(speaker)} go on, for {units} in `assisted`.{because}"
+        heard = await self.raising.agreed(speaker, max((one.at for one in mine), default=0), message)
+        if heard is not None and heard.said is FormAnswer.NO:
+            return "Nothing was changed: the user was asked and said no."
+        if heard is None or heard.said is not FormAnswer.YES:
+            why = f" The client was asked and {heard.why}." if heard else ""
+            return f"Nothing was changed.{why} The user lets it go on with `menugate next` at a terminal."
+        await self.raising.tell(speaker, f"Let go on: {which(speaker)}.{because.replace(' waits', ' waited')}")
+        return None
+
+    async def _stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+        if (typed := reason_in(given)) is None:
+            return said(needs_word("stop"))
+        reason = reason_of(typed, "the person stopped it")
+        stopping = partial(
+            runs.stop,
+            principal=speaker.principal,
+            session=speaker.session or None,
+            run=self.new_run(),
+            reason=reason,
+        )
+        order = self._order(speaker, reason, ends=True)
+        # The sessions that moved come first, as they are, which the store has to see.
+        *_, ordered = await self._written(lambda tx: (*stopping(tx), stops.give(tx, order)))
+        heard = await hear(self.store, ordered)
+        return said(f"The user stopped {which(speaker)}; what it had come to is cleared.{in_words(heard)}")
+
+    def _order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
+        return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
+
+    async def _written(self, deed: Callable[[Transaction], T]) -> T:
+        """In the file, and known here before the command is answered: the very next call is held to it."""
+        answer = await self.store.write(deed)
+        await self.holds.refresh()
+        return answer
+
+
+def in_words(heard: StopAnswers) -> str:
+    parts = (
+        ("Ended", heard.ended),
+        ("Still running", heard.running),
+        ("No answer within 2 seconds, so that what they run may go on, from the servers with process id", heard.silent),
+    )
+    return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
+
+
+def which(speaker: PromptCaller) -> str:
+    return "the run" if speaker.session else "every run"
+
+
+def reason_in(given: Mapping[str, str]) -> str | None:
+    """What was typed after `now`, which some hosts leave in the argument before; None where that word is missing."""
+    words = " ".join(str(given.get(name, "")) for name in ("when", "reason")).split()
+    return " ".join(words[1:]) if words[:1] == [NOW] else None
+
+
+def reason_of(typed: str, otherwise: str) -> str:
+    cut = typed[:LONGEST_REASON].rstrip(".")
+    return f"{otherwise}: {cut}" if cut else otherwise
+
+
+def needs_word(command: str) -> str:
+    return f"Nothing was changed: `{command}` needs the word `{NOW}`, and takes a reason after it."

@@ -10,10 +10,9 @@ from typing import Any
 
 import anyio
 
-from mcp_server.calls.board import RunningCallsFile
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.request import ResolvedCall
-from mcp_server.calls.running_calls import CURRENT, GO_ON, RunningCall
+from mcp_server.calls.running_calls import CURRENT, GO_ON, RunningCall, RunningCallsFile
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state import runs, sessions, stops

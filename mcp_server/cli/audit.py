@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli import why
-from mcp_server.cli.choosing import add_filters, wanted, whole
-from mcp_server.cli.exporting import FORMATS, export
-from mcp_server.cli.ledger import flat, in_short, line_of, partner, tell
+from mcp_server.cli.export import FORMATS, export
+from mcp_server.cli.ledger import add_filters, flat, in_short, line_of, partner, tell, wanted, whole
 from mcp_server.cli.output import CliError, as_json, note, progress, say, table
 from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
 from mcp_server.cli.why import answered, tell_why

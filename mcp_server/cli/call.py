@@ -101,7 +101,7 @@ def asked(
     house: "App", seat: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
-    from mcp_server.wire.surfaces import COMMAND, observed
+    from mcp_server.wire.caller import COMMAND, observed
 
     async def moved(_seat: "LiveSession", _before: "Session") -> None:
         """Nobody here looks at a list."""

@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def whole(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
     """What holds, or all that is wrong with it, what only hosts would notice included."""
-    from mcp_server.config.checking import faults_in
     from mcp_server.config.faults import ConfigFault, ConfigFaults
     from mcp_server.config.load import BuildError, law
+    from mcp_server.config.prompt_checks import faults_in
 
     try:
         found = law(settings, arguments.packs)

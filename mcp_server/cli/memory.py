@@ -121,8 +121,8 @@ def chosen(every: Sequence[MemoryEntry], id: str) -> MemoryEntry:
 def run_add(arguments: argparse.Namespace) -> int:
     from functools import partial
 
-    from mcp_server.calls.distilling import short
     from mcp_server.calls.documents import new_id
+    from mcp_server.calls.memory import short
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.redaction import Redactor
     from mcp_server.state.memory import NewMemory, remember

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.audit import ledger
-from mcp_server.cli.choosing import whole
+from mcp_server.cli.ledger import whole
 from mcp_server.cli.output import CliError, as_json, note, say, table
 from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
 

@@ -1,7 +1,4 @@
-"""What holds before anybody calls? The tools, the menus and the rules, read and checked together.
-
-Commands that only look (`menus`, `check`, `explain`) need this and no more; the house is built on it.
-"""
+"""What holds before anybody calls? Tools, menus, rules and prompts, or every fault in them at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -10,22 +7,69 @@ from itertools import product
 from pathlib import Path
 
 import mcp_server
-from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector
-from mcp_server.config.loading import ConfigFiles, load
-from mcp_server.config.menu_coverage import LONGEST_NAME
+from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector, SourceLocation
+from mcp_server.config.hosts import hosts_in
+from mcp_server.config.menu_coverage import LONGEST_NAME, validate_tool_coverage
+from mcp_server.config.menus import drafts_in
 from mcp_server.config.operator import OperatorConfig, config_in
 from mcp_server.config.prompts import PromptFolder, Prompts
 from mcp_server.config.reader import contents
+from mcp_server.config.stages import stages_in
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, own_of
+from mcp_server.model.menus import Hosts, Menus
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.tool_packs import Pack
-from mcp_server.model.tools import Tool
+from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import checks, meanings
 from mcp_server.policy.rules import compile_rules
 from mcp_server.settings import Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG
+
+# Is everything on disk in order, and what does it come to? The house's data, or every fault in it at once.
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    menus: Menus
+    stages: Mapping[Stage, frozenset[Effect]]
+    hosts: Hosts
+    config: OperatorConfig
+
+
+def load(
+    folders: Sequence[Path],
+    config: Path | None,
+    tools: Mapping[str, Tool],
+    longest_name: int = LONGEST_NAME,
+    said: str | None = None,
+) -> ConfigFiles | ConfigFaults:
+    """`folders`: the shipped menus first, then those of packs; the operator's own are named in the configuration.
+    `said` is taken for what that file says, where somebody has read it before."""
+    findings = FaultCollector()
+    if not folders:
+        return _no_folder()
+    chosen = config_in(config, findings, tools, said) if config is not None else OperatorConfig()
+    drafts = drafts_in([*folders, *chosen.menus], findings)
+    stages = stages_in(folders[0] / "stages.yaml", findings)
+    hosts = Hosts((*chosen.hosts, *hosts_in(folders[0] / "hosts.yaml", findings)))
+    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
+    if faults:
+        return ConfigFaults(tuple(sorted(set(faults))))
+    modes = tuple(mode for draft in drafts.modes if (mode := draft.finished) is not None)
+    return ConfigFiles(Menus(modes), stages, hosts, chosen)
+
+
+def _no_folder() -> ConfigFaults:
+    findings = FaultCollector()
+    findings.add(SourceLocation("menus"), "there is no menus folder")
+    return ConfigFaults(findings.faults())
+
+
+# What holds before anybody calls? The tools, the menus and the rules, read and checked together.
+#
+# Commands that only look (`menus`, `check`, `explain`) need this and no more; the house is built on it.
 
 DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""

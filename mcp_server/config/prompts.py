@@ -1,8 +1,4 @@
-"""Where do the words lie, and what do they say? A key is looked for in each place in order, and the first one counts.
-
-The places are the folder's own words, where the person trusts that folder; the operator's; and the shipped ones. What
-is there and cannot be used is an error and not a reason to look further: whoever wrote it should hear of it.
-"""
+"""Where are the prompts, what is filled in, and how are they put together?"""
 
 import os
 import re
@@ -11,7 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.config.filling import VARIABLES, filled, missing_in, names_in, unknown_in
+from mcp_server.model.posture import AiMode, Posture, Stage
+
+# What is put into the words? Exactly four variables, in one pass: what a value says is never read as a variable.
+
+VARIABLES = ("project_root", "user_input", "tool_summary", "last_step_outcome")
+HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The variables a text asks for, each once, in the order in which they come."""
+    return tuple(dict.fromkeys(HOLE.findall(text)))
+
+
+def unknown_in(text: str) -> tuple[str, ...]:
+    return tuple(name for name in names_in(text) if name not in VARIABLES)
+
+
+def missing_in(text: str, values: Mapping[str, str]) -> tuple[str, ...]:
+    """What the text asks for and nobody gave, or gave empty: a sentence with a hole in it misleads."""
+    return tuple(name for name in names_in(text) if not values.get(name, "").strip())
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """For a text whose variables are known and given."""
+    return HOLE.sub(lambda hole: values[hole[1]], text)
+
+
+# Where do the words lie, and what do they say? A key is looked for in each place in order, and the first one counts.
+#
+# The places are the folder's own words, where the person trusts that folder; the operator's; and the shipped ones.
+# What is there and cannot be used is an error and not a reason to look further: whoever wrote it should hear of it.
 
 KEY = re.compile(r"[a-z0-9_]{1,40}(?:/[a-z0-9_]{1,40}){0,3}")
 LARGEST = 32 * 1024
@@ -135,3 +161,34 @@ def contents(path: Path) -> str | None:
             return None
         data = file.read(LARGEST + 1)
     return data.decode("utf-8") if len(data) <= LARGEST else None
+
+
+# Which words make up what a model is told, and in which order? The same posture and stage give the same bytes.
+
+BASE = ("base/system", "base/project_root_context")
+ADDITIONS = {AiMode.AGENT: "agent/mode_addition", AiMode.CHAT: "chat/mode_addition"}
+STAGES = {
+    Stage.WARMUP: "agent/warmup",
+    Stage.ACT: "agent/tool_loop_context",
+    Stage.TOOL_FOLLOWUP: "agent/tool_followup",
+    Stage.MICRO_STEP: "agent/micro_step",
+    Stage.DELIVERY_CHECK: "agent/delivery_gate",
+    Stage.QA_REVIEW: "qa/system",
+}
+REASONING = {
+    Stage.WARMUP: "agent/reasoning_macro",
+    Stage.QA_REVIEW: "qa/review_micro_reasoning",
+}
+"""In every other stage it is the short form."""
+SHORT_FORM = "agent/reasoning_micro"
+
+
+def keys_for(posture: Posture, stage: Stage) -> tuple[str, ...]:
+    """Base, project root, mode, stage, and reasoning where the person has it on."""
+    reasoning = posture.reasoning and posture.ai_mode is AiMode.AGENT
+    last = (REASONING.get(stage, SHORT_FORM),) if reasoning else ()
+    return (*BASE, ADDITIONS[posture.ai_mode], STAGES[stage], *last)
+
+
+def composed(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
+    return "\n\n".join(words.say(key, values) for key in keys_for(posture, stage)) + "\n"

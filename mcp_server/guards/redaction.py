@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
-from mcp_server.guards.shortening import cut
+from mcp_server.guards.spill import cut
 
 REDACTED = "[redacted]"
 SHORTEST = 8

@@ -4,6 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
+# Where does a client read what a run came to?
+
+LATEST = "latest"
+"""Stands for the run that was used last."""
+
+
+def address(run: str) -> str:
+    return f"menugate://run/{run}/summary"
+
+
 LISTS = ("issues", "missing_steps", "suggested_next_actions")
 """The parts of a report that are lists, whoever looked."""
 

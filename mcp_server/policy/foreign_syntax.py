@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from mcp_server.model.text import nearest, quoted, uncurled
-from mcp_server.policy.slips import MEANT, SAYINGS, missing, operator
+from mcp_server.policy.rule_slips import MEANT, SAYINGS, missing, operator
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 LITERAL = r"""-?\d+(?:\.\d+)?|(?i:true|false|null)|"[^"]*"|'[^']*'|\[[^\]]*\]"""

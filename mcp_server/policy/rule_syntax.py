@@ -132,7 +132,7 @@ def _left_over(text: str) -> str:
 
 
 def _no_predicate(text: str) -> str:
-    from mcp_server.policy.slips import operator  # only for who made a fault
+    from mcp_server.policy.rule_slips import operator  # only for who made a fault
 
     words = text.split()
     wrong = operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None

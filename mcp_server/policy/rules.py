@@ -15,9 +15,8 @@ from mcp_server.model.policy import Rule, RuleKind, Rules, RuleText
 from mcp_server.model.text import nearest, quoted
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import Impossible
-from mcp_server.policy.leading import word_of
 from mcp_server.policy.paths import OPPOSITE
-from mcp_server.policy.rule_match import Condition, condition, everything
+from mcp_server.policy.rule_match import Condition, condition, everything, word_of
 from mcp_server.policy.rule_reach import names_at, never, no_such_value, schemas_at
 from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse
 
@@ -107,9 +106,8 @@ def _check_bracket(written: ParsedRule, tools: Sequence[Tool]) -> None:
         return
     # A server without such a rule does without what follows.
     from mcp_server.policy.foreign_syntax import turned
-    from mcp_server.policy.rule_slips import stray
+    from mcp_server.policy.rule_slips import slip, stray
     from mcp_server.policy.rule_spellings import misspelled
-    from mcp_server.policy.slips import slip
 
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
     command = any(tool.subject and tool.subject[1] is RuleSubject.COMMAND for tool in tools)

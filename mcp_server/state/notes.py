@@ -56,7 +56,7 @@ def noted(view: View, run: str) -> list[tuple[str, str]]:
 
 def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
     """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
-    from mcp_server.state.gathering import of_run  # only who has much to remember needs it
+    from mcp_server.state.summaries import of_run  # only who has much to remember needs it
 
     summary = of_run(tx, run, upto)
     if summary is None:

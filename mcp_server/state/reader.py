@@ -13,7 +13,7 @@ from mcp_server.model.posture import PostureChoice
 from mcp_server.model.reports import RunReport as QaReport
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Hold
-from mcp_server.state import approval_questions, documents, gathering, messages, posture, runs, sessions, verify
+from mcp_server.state import approval_questions, documents, messages, posture, runs, sessions, summaries, verify
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.engine.rows import LedgerFilter, Message, Row, RowKind, StoredSession
@@ -175,11 +175,11 @@ class Reader:
 
     def runs(self) -> Sequence[str]:
         """The one used last comes first."""
-        return gathering.known_runs(self._view)
+        return summaries.known_runs(self._view)
 
     def summary(self, run: str, upto: int | None = None) -> Summary | None:
         """What a run came to, in all or up to a call; None where there is no such run."""
-        return gathering.of_run(self._view, run, upto)
+        return summaries.of_run(self._view, run, upto)
 
     def lost(self) -> str:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""

@@ -21,7 +21,7 @@ REFUSALS = 5
 def collected(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
     from mcp_server.config.load import ceiling_set_by
     from mcp_server.installation import inside, linked
-    from mcp_server.state.keyfiles import unfit_keys
+    from mcp_server.state.keys import unfit_keys
 
     policy = found.policy
     facts: dict[str, Any] = {

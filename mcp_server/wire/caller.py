@@ -15,6 +15,8 @@ from mcp_types import CLIENT_INFO_META_KEY, ClientCapabilities
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from mcp_server.model.posture import Surface
+
 Context: TypeAlias = ServerRequestContext[Any, Any]
 MODERN = frozenset(MODERN_PROTOCOL_VERSIONS)
 
@@ -89,3 +91,18 @@ def _client(ctx: Context) -> str:
     # A modern client may leave the typed pair out and still say its name.
     info: Any = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
     return str(cast(dict[str, Any], info).get("name", "")) if isinstance(info, dict) else ""
+
+
+# How is the person connected, as far as a call shows? On record with every call; what may run never depends on it.
+
+COMMAND = "cli"
+"""What `menugate call` comes over."""
+
+
+def observed(transport: str, *, terminal: bool = False, page: bool = False, asks: bool = False) -> Surface:
+    """`terminal`: a command was typed at one. `page`: it came from a browser. `asks`: the client can ask the person."""
+    if transport == COMMAND:
+        return Surface.TUI if terminal else Surface.HEADLESS
+    if page:
+        return Surface.WEB
+    return Surface.RPC if asks else Surface.HEADLESS

@@ -12,7 +12,7 @@ from mcp_server.model.menus import CARRIERS, Commands, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
-from mcp_server.policy.visibility import visible
+from mcp_server.policy.decision import visible
 from mcp_server.wire.caller import MODERN, Caller
 from mcp_server.wire.translate import prepared
 

@@ -1,16 +1,43 @@
-"""Where does a client read what a run came to? At an address with the run in it, and only if the run is its own."""
+"""Which resources can a client read? Those about its own runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from mcp_server.model.address import LATEST, address
+from mcp_server.model.reports import LATEST, address
 from mcp_server.model.tool_packs import PrincipalResource
-from mcp_server.state.gathering import known_runs, of_run
+from mcp_server.state import runs
 from mcp_server.state.store import Store
+from mcp_server.state.summaries import known_runs, of_run
+
+# Where is what was found about a run to be read? At an address of its own, by whose run it was.
+
+ADDRESS = "menugate://report"
+NO_REPORT = "No run of yours is over yet, so there is no report. `complete` ends a run, and writes one."
+ABOUT_REPORTS = "What was found when a run was over: issues, missing steps, next actions."
+
+
+def reports(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
+    """The newest at the plain address, each by the name of its run below it."""
+
+    async def read(principal: str, holes: Mapping[str, str]) -> str | None:
+        found = await store.read(partial(runs.report, run=holes.get("run"), principal=principal))
+        if found is None:
+            return None if "run" in holes else NO_REPORT
+        return redact(found.as_text())
+
+    return (
+        PrincipalResource(ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
+        PrincipalResource(ADDRESS + "/{run}", "report of a run", ABOUT_REPORTS, "text/markdown", read),
+    )
+
+
+# Where does a client read what a run came to? At an address with the run in it, and only if the run is its own.
 
 MARKDOWN = "text/markdown"
-NOTHING = "Nothing is on record for you yet, so there is no summary. The first call begins one."
-ABOUT = "Goals, decisions, current plan, open issues and important outputs, from what is on record; no reasoning."
+NO_SUMMARY = "Nothing is on record for you yet, so there is no summary. The first call begins one."
+ABOUT_SUMMARIES = (
+    "Goals, decisions, current plan, open issues and important outputs, from what is on record; no reasoning."
+)
 
 
 def summaries(store: Store) -> tuple[PrincipalResource, ...]:
@@ -26,12 +53,16 @@ def summaries(store: Store) -> tuple[PrincipalResource, ...]:
         found = await store.read(partial(of_run, run=chosen)) if chosen is not None else None
         if found is not None and found.principal == principal:
             return found.text
-        return NOTHING if run == LATEST else None
+        return NO_SUMMARY if run == LATEST else None
 
     async def values(principal: str, _hole: str, typed: str) -> Sequence[str]:
         return [run for run in (LATEST, *await known(principal)) if run.startswith(typed)]
 
     return (
-        PrincipalResource(address(LATEST), "summary", f"What your latest run came to. {ABOUT}", MARKDOWN, read),
-        PrincipalResource(address("{run}"), "summary of a run", f"What a run came to. {ABOUT}", MARKDOWN, read, values),
+        PrincipalResource(
+            address(LATEST), "summary", f"What your latest run came to. {ABOUT_SUMMARIES}", MARKDOWN, read
+        ),
+        PrincipalResource(
+            address("{run}"), "summary of a run", f"What a run came to. {ABOUT_SUMMARIES}", MARKDOWN, read, values
+        ),
     )

@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, SERVER_INFO_META_KEY
 from pydantic import ValidationError
 
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest, Interruption
 from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import Listing
@@ -24,13 +24,12 @@ from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tool_packs import PromptCaller
 from mcp_server.model.tools import Tool
-from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept
+from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept, observed
 from mcp_server.wire.client import LOG_LEVEL, ClientChannel, ClientUnsupported, InputRequired, mended
 from mcp_server.wire.encoding import leave
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import ClientList, Notifier, aside, followable, teller
 from mcp_server.wire.prompts import OfferHandlers, one_page
-from mcp_server.wire.surfaces import observed
 from mcp_server.wire.translate import result, whole
 
 log = logging.getLogger("menugate.wire")

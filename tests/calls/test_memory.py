@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.distilling import MOST_LINES, distilled
-from mcp_server.calls.memory import ProjectMemory, ranked
+from mcp_server.calls.memory import MOST_LINES, ProjectMemory, distilled, ranked
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.memory import LONGEST, MOST, MemoryEntry, Tier
 from mcp_server.model.sessions import Session

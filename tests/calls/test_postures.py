@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.postures import CurrentPostures
+from mcp_server.calls.posture import CurrentPostures
 from mcp_server.model.posture import Posture, PostureChoice, Profile
 from tests.state.parts import Hands, Place
 

@@ -4,8 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_server.config.load import DATA
-from mcp_server.config.loading import ConfigFiles, load
+from mcp_server.config.load import DATA, ConfigFiles, load
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tools import READING, Effect, Schema, Tool

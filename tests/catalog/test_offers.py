@@ -64,7 +64,7 @@ def test_a_list_loads_what_is_offered_and_no_more() -> None:
     found = loaded("tools.catalog")
     assert list(strangers(found)) == []
     assert {name: held for name, held in found.items() if name.startswith("tools.") and held} == {}
-    assert {"tools.files.definitions", "tools.git.changing"} <= found.keys()
+    assert {"tools.files.definitions", "tools.git.definitions"} <= found.keys()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
-from mcp_server.policy.visibility import visible
+from mcp_server.policy.decision import visible
 from mcp_server.settings import read
 from tools.catalog import CATALOG
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.cli.choosing import CHOICES, WORDS
 from mcp_server.cli.export import ACTIVITY, event
+from mcp_server.cli.ledger import CHOICES, WORDS
 from mcp_server.cli.output import KINDS
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Effect

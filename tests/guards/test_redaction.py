@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mcp_server.guards import redaction
 from mcp_server.guards.redaction import REDACTED, Redactor, names_secret
-from mcp_server.guards.shortening import LONGEST_WORD, cut, parts
+from mcp_server.guards.spill import LONGEST_WORD, cut, parts
 
 HOUSE = Path(__file__).parents[2]
 TABLE: dict[str, list[dict[str, str]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "redaction.yaml").read_text())

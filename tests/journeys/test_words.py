@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcp_server.config.composing import composed
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import PromptFolder, Prompts
+from mcp_server.config.prompts import PromptFolder, Prompts, composed
 from mcp_server.model.posture import Posture, Stage
 from tests.doors.pipe import Pipe, pipe
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.config.faults import ConfigFaults, FaultCollector
-from mcp_server.config.load import DATA
-from mcp_server.config.loading import ConfigFiles, load
+from mcp_server.config.load import DATA, ConfigFiles, load
 from mcp_server.config.menus import ModeDrafts, drafts_in
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile

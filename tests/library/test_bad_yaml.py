@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.loading import load
+from mcp_server.config.load import load
 from tests.library.samples import SHIPPED, mode_text, shipped_tools
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_yaml.yaml").read_text())

@@ -17,9 +17,8 @@ from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import ACTING, Demand, Tool
 from mcp_server.policy import decision
-from mcp_server.policy.decision import LAYERS, decide
+from mcp_server.policy.decision import LAYERS, decide, visible
 from mcp_server.policy.rules import compile_rules
-from mcp_server.policy.visibility import visible
 from tests.rules.world import EFFECTS, check, example, menus, policy, table, texts, tools
 
 CASES: list[tuple[str, Mapping[str, Any]]] = [

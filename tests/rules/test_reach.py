@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_server.model.tools import RuleSubject
-from mcp_server.policy.leading import words_of
+from mcp_server.policy.rule_match import words_of
 from mcp_server.policy.rule_reach import DEEPEST, never
 from mcp_server.policy.rule_syntax import parse
 from tests.rules.world import spoken, table

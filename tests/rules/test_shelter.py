@@ -9,8 +9,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
-from mcp_server.policy.decision import decide
-from mcp_server.policy.visibility import visible
+from mcp_server.policy.decision import decide, visible
 from tests.rules import world
 
 

@@ -16,9 +16,8 @@ from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import READING, Effect, Tool
-from mcp_server.policy.decision import decide
+from mcp_server.policy.decision import decide, visible
 from mcp_server.policy.stages import FINAL, StageDuty, reasons, stage_after, stage_now, stage_policy
-from mcp_server.policy.visibility import visible
 from mcp_server.settings import read
 from tests.rules.world import EFFECTS, example, policy, tools
 

@@ -9,7 +9,7 @@ import yaml
 
 from mcp_server import policy
 from mcp_server.model.posture import AXES, Posture, Surface
-from mcp_server.wire.surfaces import observed
+from mcp_server.wire.caller import observed
 
 HOUSE = Path(__file__).parents[2]
 CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())

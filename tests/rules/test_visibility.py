@@ -8,8 +8,7 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.policy import Call, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage, WorkMode
 from mcp_server.model.sessions import Session
-from mcp_server.policy.decision import decide
-from mcp_server.policy.visibility import flat, visible
+from mcp_server.policy.decision import decide, flat, visible
 from tests.rules.world import example, menus, policy, tools
 
 # At unrestricted, as the menus count them: the six and the mode's own.

@@ -277,7 +277,7 @@ LETTERS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", " ", "é", "\\", "."
 
 @given(before=LETTERS, middle=LETTERS, after=LETTERS, new=LETTERS)
 def test_an_edit_changes_its_place_and_nothing_else(before: str, middle: str, after: str, new: str) -> None:
-    from tools.files.replacing import matches, replaced
+    from tools.files.edit import matches, replaced
 
     whole = f"{before}<{middle}>{after}".replace("<", "‹").replace(">", "›")
     wanted = f"‹{middle}›"

@@ -1,5 +1,7 @@
 """How is a piece of a file replaced?"""
 
+import re
+from dataclasses import dataclass
 from hashlib import sha256
 
 from anyio import to_thread
@@ -11,7 +13,100 @@ from tools.files.definitions import EditArguments
 from tools.files.diff import nearest, told
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
 from tools.files.read import picture, with_neighbours
-from tools.files.replacing import TextMatches, carries_numbers, matches, replaced
+
+# Did somebody write `// ... rest of the code` instead of the code?
+
+LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
+TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")
+ELLIPSIS = re.compile(r"\.{3,}|…")
+COMMENTS = ("//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*")
+SENTENCE = re.compile(r"[\w\s,']+")
+WORD = re.compile(r"[^\W\d_]+")
+MARKERS = "rest remaining remainder existing unchanged omitted previous same unmodified brevity"
+# A line of nothing but these words, an ellipsis and comment signs is no sentence anybody means for a reader.
+FILLING = """
+of the code file files content contents implementation implementations other others as before above below here goes go
+methods method functions function imports import class classes logic for is are remains remain stays stay keep kept
+lines line and tests test parts part section sections this that everything else all your original config configuration
+text body document definitions definition to be in it
+"""
+LONGEST = 120
+
+
+def omissions(content: str, known: str) -> list[int]:
+    """The lines, from 1, that stand for something left out and are not in the known text already."""
+    before = {line.strip() for line in known.split("\n")}
+    return [
+        number
+        for number, line in enumerate(content.split("\n"), 1)
+        if len(line) <= LONGEST and _stands_for_something(line.strip()) and line.strip() not in before
+    ]
+
+
+def _stands_for_something(line: str) -> bool:
+    core = TRAILING.sub("", LEADING.sub("", line))
+    words = [word.casefold() for word in WORD.findall(core)]
+    markers = set(MARKERS.split()).intersection(words)
+    if not markers or not markers.union(FILLING.split()).issuperset(words):
+        return False
+    if not line.startswith(COMMENTS) and (len(words) < 2 or not SENTENCE.fullmatch(ELLIPSIS.sub("", core))):
+        return False  # `[...rest]` and `...this.existing,` are code
+    return bool(ELLIPSIS.search(core)) or (core != line and len(markers) > 1)
+
+
+# Where in a text is this string, and what does the text become when it is replaced there?
+#
+# Exactly that string: no case, space or indentation is forgiven. Only a line end is a line end, CRLF or LF, because
+# models write LF whatever the file has; what is put in takes the line ends of what it replaces.
+
+LINE_END = r"(?:\r\n|(?<!\r)\n)"
+NUMBERED = re.compile(r"\s*\d+\t")
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    starts: tuple[int, ...]
+    lines: tuple[int, ...]
+    """The line each one starts in, from 1."""
+
+
+def pattern_of(wanted: str) -> str:
+    return LINE_END.join(re.escape(line) for line in wanted.replace("\r\n", "\n").split("\n"))
+
+
+def matches(text: str, wanted: str) -> TextMatches:
+    """Every place, overlapping ones too: `aa` is in `aaa` twice, and which one was meant is not for us to guess."""
+    starts = tuple(match.start() for match in re.finditer(f"(?={pattern_of(wanted)})", text))
+    lines: list[int] = []
+    line, at = 1, 0
+    for start in starts:
+        line += text.count("\n", at, start)
+        at = start
+        lines.append(line)
+    return TextMatches(starts, tuple(lines))
+
+
+def replaced(text: str, wanted: str, by: str) -> str:
+    usual = line_end(text)
+    plain = by.replace("\r\n", "\n")
+
+    def put(match: re.Match[str]) -> str:
+        found = match.group()
+        end = "\r\n" if "\r\n" in found else "\n" if "\n" in found else usual
+        return plain.replace("\n", end)
+
+    return re.sub(pattern_of(wanted), put, text)
+
+
+def line_end(text: str) -> str:
+    """The one most lines have."""
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+
+
+def carries_numbers(wanted: str) -> bool:
+    """Was it copied out of what `Read` shows, line numbers and all?"""
+    return all(NUMBERED.match(line) for line in wanted.rstrip("\n").split("\n"))
+
 
 MOST_NAMED = 20
 """How many places are named one by one where a string is in a file too often."""

@@ -1,13 +1,52 @@
 """What is in this file?"""
 
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
 from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
-from tools.files import notebook
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
 from tools.files.lines import BOM, MOST_BYTES, PAGE_CHARS, LinePage, count, encoded, not_text, page, visible
+
+# What does a Jupyter notebook say, as text?
+
+
+def rendered(data: bytes) -> bytes | None:
+    """Its cells and their outputs one after the other; None where it is no notebook after all."""
+    try:
+        notebook = json.loads(data)
+        cells = [_cell(number, cell) for number, cell in enumerate(notebook["cells"], 1)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return "\n\n".join(cells).encode("utf-8", "backslashreplace")
+
+
+def _cell(number: int, cell: dict[str, Any]) -> str:
+    parts = [f"[cell {number}: {cell['cell_type']}]", _joined(cell.get("source", ""))]
+    for output in cell.get("outputs", ()):
+        parts.extend(_output(output))
+    return "\n".join(part.rstrip("\n") for part in parts if part)
+
+
+def _output(output: dict[str, Any]) -> Iterator[str]:
+    if "text" in output:
+        yield f"[output: {output.get('name', 'text')}]\n{_joined(output['text'])}"
+    if "ename" in output:
+        yield f"[output: error]\n{output['ename']}: {output.get('evalue', '')}"
+    data: dict[str, Any] = output.get("data", {})
+    if "text/plain" in data:
+        yield f"[output]\n{_joined(data['text/plain'])}"
+    if others := [kind for kind in data if kind != "text/plain"]:
+        yield f"[output not shown: {', '.join(others)}]"
+
+
+def _joined(source: object) -> str:
+    return source if isinstance(source, str) else "".join(cast(list[str], source))
+
 
 MOST_PICTURE_BYTES = 3_750_000
 """What becomes 5 MB on its way to a model, which is where the large hosts stop."""
@@ -77,7 +116,7 @@ def _picture(snapshot: Snapshot) -> Ending | None:
 
 def _text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     data, head = snapshot.data, ""
-    if snapshot.path.endswith(".ipynb") and (cells := notebook.rendered(data)) is not None:
+    if snapshot.path.endswith(".ipynb") and (cells := rendered(data)) is not None:
         data, head = cells, "[A notebook as text. `Edit` changes the JSON behind it, which `fs_read_file` shows.]\n"
     if what := not_text(data):
         return Problem(

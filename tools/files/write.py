@@ -7,10 +7,8 @@ from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.files.definitions import WriteArguments
 from tools.files.diff import told
-from tools.files.edit import create, halves, store, unfit
+from tools.files.edit import create, halves, line_end, omissions, store, unfit
 from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text
-from tools.files.omission import omissions
-from tools.files.replacing import line_end
 
 
 async def write(ctx: Context, args: WriteArguments) -> Ending:

@@ -58,7 +58,7 @@ LSP = Tool(
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=LazyFunction("tools.lsp.choosing:lsp"),
+    run=LazyFunction("tools.lsp.lsp:lsp"),
     demand=LazyFunction("tools.lsp.servers:demand"),
     subject=("path", RuleSubject.PATH),
     timeout=90.0,

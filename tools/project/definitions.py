@@ -71,7 +71,7 @@ INDEX_SEARCH = reading(
         'regular expressions use grep. Example: {"query": "retry backoff", "glob": "*.py"}',
     ),
     ProjectSearchArguments,
-    LazyFunction("tools.project.searching:search"),
+    LazyFunction("tools.project.search:search"),
     ("path", RuleSubject.PATH),
 )
 

@@ -4,7 +4,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.memory import MemoryEntry, Tier
 from mcp_server.model.results import Done, Ending
 from tools.project.definitions import ProjectMemoryArguments
-from tools.project.paging import closing, go_on
+from tools.project.search import closing, go_on
 
 
 async def search(ctx: Context, args: ProjectMemoryArguments) -> Ending:

@@ -1,13 +1,66 @@
-"""What is defined in this project, and where?"""
+"""What is defined in this project, and where is it used or mentioned?"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.index import IndexRequest, Symbol
+from mcp_server.model.index import Freshness, IndexRequest, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.project.definitions import ProjectSymbolArguments
-from tools.project.freshness import fresh, said
-from tools.project.paging import closing, go_on
+from tools.project.definitions import ProjectSearchArguments, ProjectSymbolArguments
+
+# Is the index what the disk is? Brought up to date before each answer, as far as the time goes, and said in words.
+
+SLICE = 0.25
+"""Seconds between two looks whether the caller still waits."""
+SLICES = 40
+
+
+async def fresh(ctx: Context) -> Freshness:
+    mark, turn = ctx.index.arrive(), 0
+    while True:
+        now, turn = await to_thread.run_sync(ctx.index.refresh, mark, SLICE), turn + 1
+        if now.complete or turn >= SLICES:
+            return now
+        await ctx.progress(now.looked, None, f"reading what changed: {now.looked:,} files looked at")
+
+
+def said(now: Freshness, ctx: Context) -> str:
+    """What stands behind the answer, in one sentence."""
+    files = f"{now.files:,} file{'s' if now.files != 1 else ''}"
+    out = ", ".join(f"{count:,} {why}" for why, count in sorted(now.left_out.items()))
+    kept_out = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
+    left = f"; not in it: {out}" if out else ""
+    if now.complete:
+        return f"{kept_out}Index of {files}, as they are now{left}."
+    meanwhile = "Call again to go on with it, or use `grep` meanwhile."
+    return f"{kept_out}The index is still being made: {files} so far{left}. {meanwhile}"
+
+
+# Which part of what was found is this, and which call shows the next?
+
+
+def go_on(tool: str, args: Mapping[str, Any], shown: int, total: int, complete: bool = True) -> str:
+    """Which entries are shown of how many, and the call that goes on; nothing where that was all."""
+    offset = args.get("offset", 0)
+    end, least = offset + shown, "" if complete else "at least "
+    if total and offset >= total:
+        return f"There is nothing from entry {offset + 1:,} on: {total:,} were found."
+    if offset == 0 and end >= total:
+        return "" if complete else f"There may be more than these {total:,}: time or room ran out, so narrow it."
+    told = f"Entries {offset + 1:,}-{end:,} of {least}{total:,}."
+    if end >= total:
+        return told
+    return f"{told} Go on with {tool} {json.dumps({**args, 'offset': end}, ensure_ascii=False)}"
+
+
+def closing(*sentences: str) -> str:
+    return f"\n[{' '.join(one for one in sentences if one)}]"
+
+
+# What is defined in this project, and where?
 
 
 async def symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
@@ -37,3 +90,30 @@ async def symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
 def line_of(symbol: Symbol) -> str:
     lines = f"{symbol.line}-{symbol.last}" if symbol.last > symbol.line else f"{symbol.line}"
     return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full}: {symbol.text}"
+
+
+# Where in this project is this spoken of?
+
+
+async def search(ctx: Context, args: ProjectSearchArguments) -> Ending:
+    now = await fresh(ctx)
+    wanted = IndexRequest(
+        args["query"],
+        args.get("path", ""),
+        args.get("glob", ""),
+        limit=args.get("limit", 20),
+        offset=args.get("offset", 0),
+        hides=ctx.hides,
+    )
+    found = await to_thread.run_sync(ctx.index.search, wanted)
+    meta = {"total": found.total, "files": found.files, "complete": found.complete and now.complete}
+    if not found.total:
+        hint = "Every word has to be in the file: try fewer, or the beginning of one with `*`."
+        return Done(f"No file holds all of `{args['query']}`. {hint}" + closing(said(now, ctx)), meta=meta)
+    lines = [f"{hit.path}:{hit.line}: {hit.text}" for hit in found.shown]
+    least = "" if found.complete else "At least "
+    counted = (
+        f"{least}{found.total:,} line{'s' * (found.total != 1)} in {found.files:,} file{'s' * (found.files != 1)}."
+    )
+    rest = go_on("index_search", dict(args), len(lines), found.total, found.complete)
+    return Done("\n".join(lines) + closing(counted, rest, said(now, ctx)), meta=meta)

@@ -61,7 +61,7 @@ TODO_CREATE = Tool(
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=WARMUP | ACTING,
-    run=LazyFunction("tools.todos.listing:create"),
+    run=LazyFunction("tools.todos.todos:create"),
     demand=demand_creating,
 )
 
@@ -84,7 +84,7 @@ TODO_READ = Tool(
     effect=Effect.SESSION,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=LazyFunction("tools.todos.listing:read"),
+    run=LazyFunction("tools.todos.todos:read"),
 )
 
 
@@ -101,7 +101,7 @@ TODO_START = Tool(
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
     stages=ACTING,
-    run=LazyFunction("tools.todos.listing:begin"),
+    run=LazyFunction("tools.todos.todos:begin"),
 )
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.search.harvest import SearchDeadline
+from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import Symbol
 from mcp_server.model.query import words
 

@@ -9,11 +9,11 @@ from typing import TypeVar
 from mcp_server.guards.index.cache import discard, identity, opened
 from mcp_server.guards.index.query import IndexQuery, IndexScope
 from mcp_server.guards.index.refresh import Round
-from mcp_server.guards.index.scanning import defined
+from mcp_server.guards.index.symbols import defined
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import BadGlob, Globs
-from mcp_server.guards.search.harvest import SearchDeadline
+from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import Query
 from mcp_server.model.results import Code, Problem, Refusal

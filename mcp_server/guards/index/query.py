@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.guards.index.cache import IndexCache
-from mcp_server.guards.index.reading import IndexText, read_path
+from mcp_server.guards.index.refresh import IndexText, read_path
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.globs import Globs
-from mcp_server.guards.search.harvest import SearchDeadline, parts
+from mcp_server.guards.search.matches import SearchDeadline, parts
 from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import RUN, Query, Term, words
 

@@ -1,11 +1,73 @@
-"""On which line does a definition end? By indentation, by braces, by `end`, or by the next heading."""
+"""What does a source file define, and on which lines? Read line by line in a dozen languages, without a parser.
+
+A parser of each language would be a dozen dependencies in C that hostile files are fed to, inside the server's process
+and holding its lock; Python's own one gives up at the first fault of a half-written file and can exhaust the stack.
+Looking at lines from which comments and strings were taken finds every definition that stands where people put them,
+in time that grows with the length of the file alone. For Python it is compared with what `ast` finds.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from mcp_server.guards.index.masking import INSIDE
+from mcp_server.guards.index.languages import SourceLanguage, named
+from mcp_server.model.index import Symbol
+
+# What of this text is code? The text again, as long and with the same lines, its comments and strings hidden.
+#
+# Comments become spaces. A string keeps its first sign and is filled with a mark, so that a line that begins inside
+# one is known by that. Every pattern takes what it looked at, to the end of the text where nothing closes it: time
+# grows with the length of the text and not faster.
+
+INSIDE = "\x01"
+NOT_A_LINE_END = re.compile(r"[^\n]")
+
+COMMENTS = {
+    "#": r"#[^\n]*+",
+    "shell #": r"(?:(?<=\s)|(?<![\s\S]))#[^\n]*+",
+    "//": r"//[^\n]*+",
+    "--": r"--[^\n]*+",
+    "/*": r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?",
+    "=begin": r"(?m:^)=begin\b(?:[^\n]|\n(?!=end\b))*+(?:\n=end\b[^\n]*+)?",
+    "```": r"(?m:^) {0,3}```(?:[^\n]|\n(?! {0,3}```))*+(?:\n {0,3}```[^\n]*+)?",
+    "--[[": r"--\[\[(?:[^\]]|\](?!\]))*+(?:\]\])?",
+}
+STRINGS = {
+    '"""': r'"""(?:[^"\\]|\\(?:.|\Z)|"(?!""))*+(?:""")?',
+    "'''": r"'''(?:[^'\\]|\\(?:.|\Z)|'(?!''))*+(?:''')?",
+    '"': r'"(?:[^"\\\n]|\\(?:.|\Z))*+"?',
+    "'": r"'(?:[^'\\\n]|\\(?:.|\Z))*+'?",
+    'long "': r'"(?:[^"\\]|\\(?:.|\Z))*+"?',
+    "long '": r"'(?:[^'\\]|\\(?:.|\Z))*+'?",
+    "plain '": r"'[^']*+'?",
+    "`": r"`(?:[^`\\]|\\(?:.|\Z))*+`?",
+    "raw `": r"`[^`]*+`?",
+    "sign '": r"'(?:[^'\\\n]|\\[^\n][^'\n]{0,8}+)'",
+    "r#": r'r(?P<signs>#{1,8}+)"(?:[^"]|"(?!(?P=signs)))*+(?:"(?P=signs))?',
+}
+
+
+@lru_cache(maxsize=64)
+def hidden(comments: tuple[str, ...], strings: tuple[str, ...]) -> re.Pattern[str]:
+    noted = "|".join(COMMENTS[one] for one in comments)
+    quoted = "|".join(STRINGS[one] for one in strings)
+    return re.compile(f"(?s)(?P<comment>{noted or '(?!)'})|(?P<string>{quoted or '(?!)'})")
+
+
+def masked(text: str, comments: tuple[str, ...], strings: tuple[str, ...]) -> str:
+    return hidden(comments, strings).sub(_mask, text.replace(INSIDE, " "))
+
+
+def _mask(found: re.Match[str]) -> str:
+    if found["comment"] is not None:
+        return NOT_A_LINE_END.sub(" ", found[0])
+    return found[0][0] + NOT_A_LINE_END.sub(INSIDE, found[0][1:])
+
+
+# On which line does a definition end? By indentation, by braces, by `end`, or by the next heading.
 
 BRACKETS = re.compile(r"[()\[\]{}]")
 BRACES = re.compile(r"[(){};]")
@@ -142,3 +204,68 @@ LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
     "heading": by_heading,
     "none": by_nothing,
 }
+
+
+# What does this text define, on which lines, and inside what?
+
+MOST_SYMBOLS = 5_000
+"""In one file; one with more is made by a program."""
+LONGEST_TEXT = 200
+HOLDS = frozenset(("class", "interface", "struct", "enum", "module"))
+"""A function inside one of these is a method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    at: int
+    """Where its name begins."""
+    kind: str
+    name: str
+    line: int
+    indent: int
+    within: str = ""
+    """What the line itself says it belongs to."""
+
+
+def defined(path: str, text: str) -> list[Symbol]:
+    tongue = named(path)
+    if tongue is None:
+        return []
+    code = masked(text, tongue.comments, tongue.strings)
+    lines = SourceLines(code)
+    found = sorted(_definitions(tongue, code, lines), key=lambda one: one.at)[:MOST_SYMBOLS]
+    ended = LASTS[tongue.blocks](lines, found)
+    return list(_nested(path, [one for one in found if one.at in ended], ended, text.split("\n")))
+
+
+def _definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
+    seen: set[int] = set()
+    for kind, pattern in tongue.looks:
+        for found in pattern.finditer(code):
+            at, name = found.start("name"), found["name"]
+            if at in seen or INSIDE in name:
+                continue
+            seen.add(at)
+            line = lines.of(at)
+            within = found.groupdict().get("within") or ""
+            yield Definition(at, _kind(tongue, kind, name), name, line, lines.indent(line), within)
+            if len(seen) > 2 * MOST_SYMBOLS:
+                return
+
+
+def _kind(tongue: SourceLanguage, kind: str, name: str) -> str:
+    return "constant" if tongue.name == "python" and kind == "variable" and name.isupper() else kind
+
+
+def _nested(path: str, found: list[Definition], ended: dict[int, int], source: list[str]) -> Iterator[Symbol]:
+    around: list[tuple[int, str, str]] = []
+    for one in found:
+        while around and one.line > around[-1][0]:
+            around.pop()
+        _, outer, kind = around[-1] if around else (0, "", "")
+        last = max(ended[one.at], one.line)
+        method = one.kind == "function" and (kind in HOLDS or one.within)
+        within = one.within or outer
+        text = source[one.line - 1].strip()[:LONGEST_TEXT]
+        yield Symbol(one.name, "method" if method else one.kind, path, one.line, last, within, text)
+        around.append((last, f"{within}.{one.name}" if within else one.name, one.kind))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from mcp_server.guards.network.egress import Egress
-from mcp_server.guards.network.granted import CallNetwork
+from mcp_server.guards.network.http import CallNetwork
 from mcp_server.guards.network.proxy import EgressProxy
 from mcp_server.model.destinations import Destinations, destination
 from mcp_server.model.posture import Profile

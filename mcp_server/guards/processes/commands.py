@@ -16,8 +16,7 @@ from mcp_server.guards.processes.cgroup import ProcessCgroup
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.choose import SandboxChooser
 from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
-from mcp_server.guards.processes.spawn import Standby
-from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.processes.streams import Source
 from mcp_server.guards.sandbox.access import ChildAccess, HostPaths, contained, reach
 from mcp_server.guards.sandbox.landlock import beside

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.processes.spawn import Standby
-from mcp_server.guards.processes.spawning import spawn
+from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec, Sandbox
 from mcp_server.model.processes import ProcessLimits

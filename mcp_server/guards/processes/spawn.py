@@ -1,22 +1,26 @@
-"""Who stays beside the next command? A Python that is started already and waits, because starting one takes longest.
-
-It is used once, for one command; then the next is started, a moment later and while nobody waits for it. One that is
-not needed any more ends by itself when its other end is closed, also by the death of the server.
-"""
+"""How is a child process started, and who stays beside it?"""
 
 import asyncio
 import os
+import pty
 import socket
 import subprocess
 import sys
+import termios
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.guards.processes.streams import Pace
+from mcp_server.guards.processes.child import RunningChild
+from mcp_server.guards.processes.streams import Pace, Sink, Source
 from mcp_server.guards.sandbox.landlock import planned
 from mcp_server.guards.sandbox.launch import Launch
+
+# Who stays beside the next command? A Python that is started already and waits, because starting one takes longest.
+#
+# It is used once, for one command; then the next is started, a moment later and while nobody waits for it. One that
+# is not needed any more ends by itself when its other end is closed, also by the death of the server.
 
 BESIDE = Path(__file__).with_name("programs") / "subreaper.py"
 """Named and not imported: what it needs takes milliseconds that a start of the server has not."""
@@ -122,3 +126,61 @@ class Standby:
         if self.ready is not None:
             self.ready.away()
         self._timer = self.ready = None
+
+
+# How does a child come to be? Its pipes or its terminal, and the one place where a program is started.
+#
+# By the thread of the event loop, always: what asks the kernel to end a child with its parent means the thread that
+# started it.
+
+ROWS, COLUMNS = 40, 160
+
+
+def spawn(
+    launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool, standby: Standby
+) -> RunningChild:
+    """`apart`: errors come on a pipe of their own."""
+    ours, theirs = _ends(terminal, apart)
+    try:
+        if launch.plan is None:
+            process = _started(launch, env, folder, theirs)
+        else:
+            process = standby.start(launch, env, folder, theirs)
+    except BaseException:
+        for one in ours:
+            os.close(one)
+        launch.tether.close()
+        raise
+    finally:
+        for one in {*theirs, *launch.lent}:
+            os.close(one)
+    out = Source(ours[0], standby.pace)
+    err = Source(ours[2], standby.pace) if len(ours) > 2 else None
+    return RunningChild(process, launch.tether, out, err, Sink(ours[1]))
+
+
+def _started(launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
+        launch.argv,
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        env=dict(env),
+        cwd=folder,
+        pass_fds=launch.lent,
+        start_new_session=True,
+    )
+
+
+def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
+    """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
+    if terminal:
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
+        return [ours, os.dup(ours)], [theirs, theirs, theirs]
+    stdin, to_them = os.pipe()
+    from_them, stdout = os.pipe()
+    if not apart:
+        return [from_them, to_them], [stdin, stdout, stdout]
+    errors, stderr = os.pipe()
+    return [from_them, to_them, errors], [stdin, stdout, stderr]

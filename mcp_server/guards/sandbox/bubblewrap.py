@@ -15,7 +15,7 @@ import anyio
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess, is_folder, is_there
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds, lay_on
+from mcp_server.guards.sandbox.limits import NICENESS, bounds, lay_on
 
 NAME = "bubblewrap"
 ROOM = 512 << 20

@@ -20,7 +20,7 @@ from typing import Any
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.processes_limits import NICENESS, bounds
+from mcp_server.guards.sandbox.limits import NICENESS, bounds
 from mcp_server.guards.sandbox.proxy_socket import PORT
 
 NAME = "landlock"

@@ -1,20 +1,28 @@
-"""Which system calls does a child lose? A filter program in the kernel's own words, the same for every sandbox.
-
-A socket that is no address of the network reaches other programs of this machine through the file system or past every
-namespace, so the families are named that stay. What is refused says so with EPERM, as if a right were missing.
-
-Nobody makes a world of users of his own, in which he would be root and the kernel's least tried doors stand open. And
-no file is made that gives whoever runs it the rights of its owner: in the workspace it would be there for everybody
-outside as well. Of its group neither, where root makes it, which may give a file any group; for others that bit is what
-folders of a team have, and every copy of one asks for it. What has its arguments in memory, where a filter cannot look,
-is answered as if the kernel were older (ENOSYS), and programs take the call that came before it.
-"""
+"""How much may a child use, and which system calls does it lose?"""
 
 import os
 import platform
+import resource
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TypeAlias
+
+from mcp_server.model.processes import ProcessLimits
+
+# Which system calls does a child lose? A filter program in the kernel's own words, the same for every sandbox.
+#
+# A socket that is no address of the network reaches other programs of this machine through the file system or past
+# every namespace, so the families are named that stay. What is refused says so with EPERM, as if a right were
+# missing.
+#
+# Nobody makes a world of users of his own, in which he would be root and the kernel's least tried doors stand open.
+# And no file is made that gives whoever runs it the rights of its owner: in the workspace it would be there for
+# everybody outside as well. Of its group neither, where root makes it, which may give a file any group; for others
+# that bit is what folders of a team have, and every copy of one asks for it. What has its arguments in memory, where
+# a filter cannot look, is answered as if the kernel were older (ENOSYS), and programs take the call that came before
+# it.
 
 Step: TypeAlias = tuple[int, int, int, int]
 
@@ -96,3 +104,35 @@ def _refused_with(argument: int, bits: int) -> tuple[Step, ...]:
 def _load(argument: int) -> Step:
     """The lower half of it, which comes first in memory; in the upper half the kernel sees none of these bits."""
     return LOAD, 0, 0, FIRST_ARGUMENT + ARGUMENT * argument
+
+
+# How much may a child use? Bounds that the kernel keeps, set before it runs its first instruction.
+
+NICENESS = 5
+"""Whoever waits for an answer of ours comes before whoever computes."""
+OPEN_FILES = 4096
+LESS_DEAR = 500
+"""Where memory runs out, the kernel ends a child before it ends the server."""
+
+
+def bounds(limits: ProcessLimits, seconds: float) -> dict[int, int]:
+    """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
+    cores = os.cpu_count() or 1
+    return {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: int(seconds * cores) + 5,
+        resource.RLIMIT_DATA: limits.memory,
+        resource.RLIMIT_FSIZE: limits.file,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_NPROC: limits.processes,
+    }
+
+
+def lay_on(pid: int, found: dict[int, int]) -> None:
+    """On a process that is held back until this is done; never looser than what holds for us."""
+    for kind, most in found.items():
+        hard = resource.getrlimit(kind)[1]
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(pid, kind, (bound, bound))
+    with suppress(OSError):
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(LESS_DEAR))

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.landlock import beside
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.processes_limits import bounds
+from mcp_server.guards.sandbox.limits import bounds
 
 NAME = "seatbelt"
 PROGRAM = "/usr/bin/sandbox-exec"

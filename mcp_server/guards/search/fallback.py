@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.search.harvest import MOST_LINES, MatchLine, SearchDeadline, SearchMatches, shortened
+from mcp_server.guards.search.matches import MOST_LINES, MatchLine, SearchDeadline, SearchMatches, shortened
 from mcp_server.guards.search.walk import Walk
 from mcp_server.model.files import Search
 from mcp_server.model.regex import unbearable

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.search import ignoring
+from mcp_server.guards.search import walk as search_walk
 from mcp_server.guards.search.fallback import HEAD, bad_pattern, is_binary
-from mcp_server.guards.search.harvest import (
+from mcp_server.guards.search.matches import (
     MOST_LINES,
     EngineUnavailable,
     MatchLine,
@@ -144,7 +144,7 @@ class Ripgrep:
         """The .gitignore of each of these folders, open, for ripgrep to read though the folder itself is closed."""
         for folder in folders:
             with suppress(Refusal, OSError):
-                yield self._jail.open(f"{folder}/{ignoring.FILE}", os.O_RDONLY)
+                yield self._jail.open(f"{folder}/{search_walk.FILE}", os.O_RDONLY)
 
     def _read(
         self, said: RipgrepOutput, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.guards.sandbox.landlock import CONFINE, launcher, planned
-from mcp_server.guards.search.harvest import MOST_BYTES, EngineUnavailable, SearchDeadline
+from mcp_server.guards.search.matches import MOST_BYTES, EngineUnavailable, SearchDeadline
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 """What the loader needs where ripgrep is not one static file. None of it is anybody's secret."""

@@ -12,8 +12,7 @@ from mcp_server.guards.refusals import shown
 from mcp_server.guards.search.fallback import FallbackSearch
 from mcp_server.guards.search.file_types import globs_of, holds_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs
-from mcp_server.guards.search.harvest import EngineUnavailable, SearchDeadline, SearchMatches, parts
-from mcp_server.guards.search.matches import grepped, page
+from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline, SearchMatches, grepped, page, parts
 from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal

@@ -1,4 +1,9 @@
-"""What is one batch? What was asked of the writer, gathered, and the one transaction in which it is done."""
+"""What is one batch? What was asked of the writer, gathered, and the one transaction in which it is done.
+
+What is done to the state is one function over one open transaction, in the file of its subject, and runs in the
+writer's thread. It returns what the caller gets, and writes nothing when the answer is `PostureMoved` or
+`VersionMoved`. The SQL is plain enough for every engine.
+"""
 
 import asyncio
 import contextlib

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from mcp_server.guards.index.languages import NAMES
-from mcp_server.guards.index.masking import masked
-from mcp_server.guards.index.scanning import defined
+from mcp_server.guards.index.symbols import defined, masked
 from mcp_server.model.index import KINDS
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "symbols.yaml").read_text())

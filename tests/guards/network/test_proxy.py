@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from mcp_server.guards.network.egress import Egress
-from mcp_server.guards.network.proxy import EgressProxy
+from mcp_server.guards.network.proxy import EgressProxy, RelayLimits
 from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, head
-from mcp_server.guards.network.relay import RelayLimits
 from mcp_server.model.destinations import destinations
 from tests.guards.network.site import Site, shut, site
 

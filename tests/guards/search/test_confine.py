@@ -10,7 +10,7 @@ import pytest
 from mcp_server.guards.sandbox import landlock
 from mcp_server.guards.sandbox.landlock import launcher, planned
 from mcp_server.guards.search import ripgrep_run
-from mcp_server.guards.search.harvest import EngineUnavailable, SearchDeadline
+from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline
 from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, run, walls
 
 # What a prisoner tries; each line ends in OPEN or SHUT.

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.guards.search import globs, ignoring
+from mcp_server.guards.search import globs, walk
 from mcp_server.guards.search.file_types import TYPES, globs_of, holds_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs, alternatives, compiled
-from mcp_server.guards.search.ignoring import IgnoreRules
+from mcp_server.guards.search.walk import IgnoreRules
 from mcp_server.model.files import secret
 from mcp_server.model.results import Code, Refusal
 
@@ -94,7 +94,7 @@ PLACES = st.lists(st.sampled_from(["a", "b", "ab", "ba", "a.b", "aab", "!a", "#"
 
 def left_out(lines: list[str], parts: list[str]) -> bool:
     """Is the file left out, asked from the top down as a walk does?"""
-    rules = IgnoreRules(".", ignoring.read("\n".join(lines)))
+    rules = IgnoreRules(".", walk.read("\n".join(lines)))
     steps = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
     return any(rules.ignores(step, is_folder=at < len(parts) - 1) for at, step in enumerate(steps))
 
@@ -123,7 +123,7 @@ def test_gitignore_is_read_as_git_reads_it(repository: Path, lines: list[str], p
 
 @given(LINES, PATHS)
 def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
-    assert IgnoreRules(".", ignoring.read("\n".join(lines))).ignores(path, False) in (True, False)
+    assert IgnoreRules(".", walk.read("\n".join(lines))).ignores(path, False) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -141,12 +141,12 @@ def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
     ],
 )
 def test_gitignore_lines(lines: str, path: str, left_out: bool) -> None:
-    assert IgnoreRules(".", ignoring.read(lines)).ignores(path, False) is left_out
+    assert IgnoreRules(".", walk.read(lines)).ignores(path, False) is left_out
 
 
 def test_rules_of_a_folder_come_before_those_above() -> None:
-    above = IgnoreRules(".", ignoring.read("*.log"))
-    below = IgnoreRules("sub", ignoring.read("!keep.log"), above)
+    above = IgnoreRules(".", walk.read("*.log"))
+    below = IgnoreRules("sub", walk.read("!keep.log"), above)
     assert below.ignores("sub/keep.log", False) is False
     assert below.ignores("sub/other.log", False) is True
 

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.config.composing import composed, keys_for
-from mcp_server.config.filling import VARIABLES
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import PromptFolder, Prompts
+from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, composed, keys_for
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
 
 ROOT = Path(__file__).parents[3]

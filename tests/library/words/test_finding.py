@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.config.checking import INVENTORY
-from mcp_server.config.filling import VARIABLES
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import LARGEST, PromptError, PromptFolder, Prompts
+from mcp_server.config.prompt_checks import INVENTORY
+from mcp_server.config.prompts import LARGEST, VARIABLES, PromptError, PromptFolder, Prompts
 
 SHIPPED = PromptFolder("shipped", DATA / "prompts")
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.config.checking import faults_in
 from mcp_server.config.load import DATA
-from mcp_server.config.prompt_checks import objections
+from mcp_server.config.prompt_checks import faults_in, objections
 from mcp_server.config.prompts import PromptFolder, Prompts
 
 ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "prompt_wording.yaml").read_text())

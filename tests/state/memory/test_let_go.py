@@ -8,10 +8,9 @@ import pytest
 
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import notes, runs, sessions
-from mcp_server.state.gathering import of_run
 from mcp_server.state.open import FORGOTTEN_NS
 from mcp_server.state.store import Store
-from mcp_server.state.summaries import Summary
+from mcp_server.state.summaries import Summary, of_run
 from tests.state.parts import SESSION, Hands, Place, intent, outcome
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.frames import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, framed
+from tools.lsp.connection import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, framed
 
 MESSAGES = st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text(), max_size=4), max_size=5)
 
