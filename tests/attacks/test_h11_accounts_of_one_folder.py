@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.served import ROOT
+from tests.clients.served import ROOT
 
 SYSTEM = "/usr/bin/python3"
 LIBRARIES = next(path for path in sys.path if path.endswith("site-packages"))

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.doors.pipe import pipe
-from tests.doors.served import command, environment
-from tests.doors.typed import typed
+from tests.clients.pipe import pipe
+from tests.clients.served import command, environment
+from tests.clients.typed import typed
 
 BWRAP = shutil.which("bwrap")
 Variables: TypeAlias = Mapping[str, Path]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import pipe
-from tests.doors.served import state_home
-from tests.doors.typed import typed
+from tests.clients.pipe import pipe
+from tests.clients.served import state_home
+from tests.clients.typed import typed
 
 NAMES = ("ledger.key", "http.key", "request-state.key")
 

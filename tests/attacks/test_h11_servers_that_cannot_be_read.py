@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.typed import typed
+from tests.clients.typed import typed
 
 
 def test_status_and_doctor_say_what_cannot_be_read(workspace: Path, home: Path) -> None:

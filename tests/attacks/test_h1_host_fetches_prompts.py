@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.person import typed
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
+from tests.clients.clients import ERAS
+from tests.clients.person import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
 
 HOSTS = ["opencode", "Kilo", "a-host-nobody-knows", "claude-code", "gemini-cli-mcp-client"]
 ACTING = [

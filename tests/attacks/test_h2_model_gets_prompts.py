@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.form import FORM, question
-from tests.doors.person import typed
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.form import FORM, question
+from tests.clients.person import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
 
 HOSTS = ["mcp", "mcp-use", "hermes", "qwen-code-mcp-client-menugate", "claude-code-but-not-quite", ""]
 WIDENING: dict[str, tuple[str, dict[str, str]]] = {

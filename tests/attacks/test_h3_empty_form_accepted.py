@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.form import FORM, Question, question
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS
+from tests.clients.form import FORM, Question, question
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 DATA = ("--mode", "data", "--profile", "trusted")
 DELETING: dict[str, Any] = {"name": "fs_delete", "arguments": {"path": "notes.md"}}

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.form import FORM, question
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import Raw, raw
-from tests.doors.served import served
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.form import FORM, question
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import Raw, raw
+from tests.clients.served import served
+from tests.clients.typed import typed
 
 DATA = ("--mode", "data", "--profile", "trusted")
 DELETING: dict[str, Any] = {"name": "fs_delete", "arguments": {"path": "notes.md"}}

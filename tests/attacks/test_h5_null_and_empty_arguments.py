@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
+from tests.clients.typed import typed
 
 MEANINGFUL = {("write_to_shell", "content")}
 NOTHING = [None, ""]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import MODERN
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
-from tests.doors.typed import typed
+from tests.clients.clients import MODERN
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
+from tests.clients.typed import typed
 
 CHANGED = {f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")}
 

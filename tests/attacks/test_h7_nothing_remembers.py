@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.raw import raw
-from tests.doors.served import served
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.raw import raw
+from tests.clients.served import served
 
 STAYING: list[dict[str, Any]] = [
     {"command": "touch begun; sleep 100", "run_in_background": True},

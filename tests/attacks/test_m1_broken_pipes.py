@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import command
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import command
 
 PROFILES = ["normal", "trusted", "unrestricted"]
 WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'

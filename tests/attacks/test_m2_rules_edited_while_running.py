@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import MODERN, held, over_http, text
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import served
-from tests.doors.typed import Typed, typed
+from tests.clients.clients import MODERN, held, over_http, text
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import served
+from tests.clients.typed import Typed, typed
 
 ERAS = ("legacy", MODERN)
 LONGEST = 60.0

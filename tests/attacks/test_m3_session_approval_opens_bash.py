@@ -9,10 +9,10 @@ import anyio
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.doors.clients import ERAS, held, over_stdio, text
-from tests.doors.form import READING_TAKES, code_in
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS, held, over_stdio, text
+from tests.clients.form import READING_TAKES, code_in
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 pytestmark = pytest.mark.anyio
 AWK = "awk 1 tox.ini"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.pipe import pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.pipe import pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
 
 CALL = re.compile(r"(menu_call|menu_read) (\{.*\})")
 EDIT = {"file_path": "notes.md", "old_string": "first", "new_string": "second"}

@@ -20,10 +20,10 @@ import pytest
 
 from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import command, environment, served
-from tests.doors.typed import Typed, typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import command, environment, served
+from tests.clients.typed import Typed, typed
 
 WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'
 HANGS = 60.0

@@ -9,8 +9,8 @@ import pytest
 
 from tests.attacks.test_h11_keys_follow_environment import Account, Variables, account, needs_an_account
 from tests.attacks.test_n1_stop_does_not_stop import begin, flags, number, said, sleeping, wait_for
-from tests.doors.pipe import pipe
-from tests.doors.served import command, environment
+from tests.clients.pipe import pipe
+from tests.clients.served import command, environment
 
 __all__ = ["account", "number"]
 WHO = {"keyless": True, "other keys": False}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 ERAS = ("legacy", "2026-07-28")
 TOOLS = ("Read", "Write", "Edit", "fs_read_file", "fs_write_file", "fs_move", "fs_delete")

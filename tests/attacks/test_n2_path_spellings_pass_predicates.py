@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 ERAS = ("legacy", "2026-07-28")
 RULES = """

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import pipe
-from tests.doors.served import PATIENCE, command, environment
-from tests.doors.typed import typed
+from tests.clients.pipe import pipe
+from tests.clients.served import PATIENCE, command, environment
+from tests.clients.typed import typed
 
 LISTS = ("block", "deny", "ask", "allow")
 DEAD = [

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 NARROWED = "did not seal"
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.nobody import NOBODY, python
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import ROOT, command, environment
-from tests.doors.typed import typed
+from tests.clients.nobody import NOBODY, python
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import ROOT, command, environment
+from tests.clients.typed import typed
 
 MARK = "2718281"
 CONFIG = f"# {MARK}\nbudget:\n  calls: 500\n"

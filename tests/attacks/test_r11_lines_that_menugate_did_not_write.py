@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 FORGED = "ledger     0 rows, TAMPERED"
 BREAKS = ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\x1b[2K\x1b[1A", "\u202e", "\t\n"]

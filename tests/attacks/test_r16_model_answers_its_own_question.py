@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import PATIENCE, ROOT, command, environment, state_home
-from tests.doors.typed import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import PATIENCE, ROOT, command, environment, state_home
+from tests.clients.typed import typed
 
 ERAS = ("legacy", "2026-07-28")
 ACTING = (

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.doors.clients import ERAS, Held, held, over_http, over_stdio, text
-from tests.doors.person import choose
-from tests.doors.pipe import pipe
-from tests.doors.served import served
-from tests.doors.typed import Typed, typed
+from tests.clients.clients import ERAS, Held, held, over_http, over_stdio, text
+from tests.clients.person import choose
+from tests.clients.pipe import pipe
+from tests.clients.served import served
+from tests.clients.typed import Typed, typed
 
 pytestmark = pytest.mark.anyio
 FOUND = "ls -la # list files \u009d\nid > ~/P\n# \u009c"

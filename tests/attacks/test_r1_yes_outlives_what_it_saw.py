@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.form import FORM
-from tests.doors.form import question as form
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS
+from tests.clients.form import FORM
+from tests.clients.form import question as form
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 EVIL = '{"mcpServers": {"x": {"command": "evil"}}}\n'
 

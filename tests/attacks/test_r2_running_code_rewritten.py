@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 import mcp_server
-from tests.doors.clients import ERAS
-from tests.doors.nobody import NOBODY, python
-from tests.doors.pipe import Pipe
-from tests.doors.served import PATIENCE, environment
+from tests.clients.clients import ERAS
+from tests.clients.nobody import NOBODY, python
+from tests.clients.pipe import Pipe
+from tests.clients.served import PATIENCE, environment
 from tests.guards.processes.ground import SANDBOXES, sandbox
 
 PACKAGES = ("mcp_server", "tools", "menus", "prompts")

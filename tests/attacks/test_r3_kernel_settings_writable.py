@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.nobody import NOBODY, python
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import ROOT, command
+from tests.clients.nobody import NOBODY, python
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import ROOT, command
 
 BECOME = "import os, sys; os.setgroups([]); os.setgid({id}); os.setuid({id}); os.execvp(sys.argv[1], sys.argv[1:])"
 WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from mcp_server.cli.main import main
-from tests.doors.served import state_home
+from tests.clients.served import state_home
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Type
-from tests.doors.served import command, environment
+from tests.clients.served import command, environment
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import Listing
 from mcp_server.settings import read
 from tests.cli.conftest import Type
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 
 
 @cache

@@ -20,9 +20,9 @@ from mcp_server.state.engine.chain import GENESIS, canonical, chained
 from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
 from tests.cli.conftest import Type
-from tests.doors.person import choose
-from tests.doors.pipe import pipe
-from tests.doors.served import PATIENCE, command, environment
+from tests.clients.person import choose
+from tests.clients.pipe import pipe
+from tests.clients.served import PATIENCE, command, environment
 
 
 @pytest.fixture

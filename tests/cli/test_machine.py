@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.nobody import NOBODY, python
-from tests.doors.served import command, environment
+from tests.clients.nobody import NOBODY, python
+from tests.clients.served import command, environment
 
 
 @pytest.mark.parametrize("line", ["status", "check", "menus --json"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Type
-from tests.doors.served import PATIENCE, command, environment
+from tests.clients.served import PATIENCE, command, environment
 
 
 def on_a_terminal(place: Path, home: Path, columns: int, *words: str) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Type
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 from tests.journeys.test_todos import EVIDENCE, LONG, claimed, code, opened, said
 
 

@@ -15,7 +15,7 @@ from mcp_server.config.load import Configuration, law
 from mcp_server.model.menus import Commands, Listing
 from mcp_server.model.posture import Surface
 from mcp_server.settings import read
-from tests.doors.served import state_home
+from tests.clients.served import state_home
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (

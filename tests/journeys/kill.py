@@ -24,7 +24,7 @@ from typing import Any
 from mcp_server.calls.request import measured
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
-from tests.doors.served import command, environment
+from tests.clients.served import command, environment
 
 IN_FLIGHT = 6
 MOST_ANSWERS = 120

@@ -40,8 +40,8 @@ from mcp_server.policy.decision import decide
 from mcp_server.state import posture, posture_changes, runs
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
-from tests.doors import tuned
-from tests.doors.within import house
+from tests.clients import tuned
+from tests.clients.within import house
 
 PEOPLE = ("alice", "bob")
 MODES = ("walk", "data", "swe")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 
 
 def test_a_ping_is_answered_before_a_search_that_never_ends(workspace: Path, home: Path) -> None:

@@ -11,14 +11,14 @@ import anyio
 import pytest
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from tests.doors.clients import ERAS, MODERN, Held, held, over_http, over_stdio, text
-from tests.doors.form import FORM, READING_TAKES, Question, code_in, question
-from tests.doors.person import choose
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import Served, served
-from tests.doors.tuned import tuned
-from tests.doors.typed import Typed, typed
+from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_stdio, text
+from tests.clients.form import FORM, READING_TAKES, Question, code_in, question
+from tests.clients.person import choose
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import Served, served
+from tests.clients.tuned import tuned
+from tests.clients.typed import Typed, typed
 
 pytestmark = pytest.mark.anyio
 WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}"]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import pipe as pipes
-from tests.doors import served
-from tests.doors.pipe import Pipe, pipe
-from tests.wire.telemetry.test_telemetry import told
+from tests.clients import pipe as pipes
+from tests.clients import served
+from tests.clients.pipe import Pipe, pipe
+from tests.wire.test_telemetry import told
 
 LETTERS = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKMNPQRSTUVWXYZ23456789"
 SAYING = (

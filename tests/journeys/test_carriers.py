@@ -11,13 +11,13 @@ import jsonschema_rs
 import pytest
 
 from mcp_server.model.menus import CARRIERS, META_TOOLS
-from tests.doors.clients import MODERN
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import Raw, raw
-from tests.doors.served import PATIENCE, Served, served
-from tests.doors.shipped import SWE
-from tests.doors.tokens import hire
-from tests.doors.tuned import tuned
+from tests.clients.clients import MODERN
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import Raw, raw
+from tests.clients.served import PATIENCE, Served, served
+from tests.clients.shipped import SWE
+from tests.clients.tokens import hire
+from tests.clients.tuned import tuned
 
 Call = Callable[..., dict[str, Any]]
 

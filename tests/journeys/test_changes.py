@@ -8,13 +8,13 @@ import pytest
 
 from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
-from tests.doors.clients import MODERN, held, over_sse
-from tests.doors.person import choose
-from tests.doors.pipe import pipe
-from tests.doors.raw import raw
-from tests.doors.served import Served, served
-from tests.doors.shipped import READING, SWE
-from tests.doors.tuned import tuned
+from tests.clients.clients import MODERN, held, over_sse
+from tests.clients.person import choose
+from tests.clients.pipe import pipe
+from tests.clients.raw import raw
+from tests.clients.served import Served, served
+from tests.clients.shipped import READING, SWE
+from tests.clients.tuned import tuned
 
 CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

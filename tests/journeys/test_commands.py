@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.form import FORM, question
-from tests.doors.person import typed
-from tests.doors.raw import Raw, raw
-from tests.doors.served import Served, served
-from tests.doors.tokens import hire
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.form import FORM, question
+from tests.clients.person import typed
+from tests.clients.raw import Raw, raw
+from tests.clients.served import Served, served
+from tests.clients.tokens import hire
 
 COMMANDS = {
     *("mode", "control", "permission-profile", "model-mode", "autonomous", "steer", "status", "doctor", "repair"),

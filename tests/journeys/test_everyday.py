@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.typed import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
 
 GROUPS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "everyday.yaml").read_text())
 ROWS: list[dict[str, Any]] = [row for group in GROUPS for row in group["calls"]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 
 LOCAL = [
     "git_status",

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.cli.conftest import Type, menugate, place
-from tests.doors.pipe import pipe
-from tests.doors.served import PATIENCE, command, environment
+from tests.clients.pipe import pipe
+from tests.clients.served import PATIENCE, command, environment
 
 __all__ = ["menugate", "place"]
 Plant: TypeAlias = Callable[[Path, Path], object]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 
 
 def children(pid: int) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mcp_server.model.menus import CARRIERS, META_TOOLS
-from tests.doors.clients import ERAS, MODERN, held, over_http, over_sse, over_stdio, structured, text
-from tests.doors.pipe import pipe
-from tests.doors.served import Served, served
-from tests.doors.shipped import SWE
+from tests.clients.clients import ERAS, MODERN, held, over_http, over_sse, over_stdio, structured, text
+from tests.clients.pipe import pipe
+from tests.clients.served import Served, served
+from tests.clients.shipped import SWE
 
 SIX = list(META_TOOLS)
 EIGHT = [*META_TOOLS, *CARRIERS]

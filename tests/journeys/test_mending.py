@@ -10,8 +10,8 @@ import pytest
 from mcp_server.settings import read
 from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import environment
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import environment
 from tests.journeys.test_todos import said
 
 PROJECT = Path(__file__).parents[1] / "data" / "iniconfig"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import pipe
+from tests.clients.pipe import pipe
 from tests.guards.network.site import site
 
 pytestmark = pytest.mark.anyio

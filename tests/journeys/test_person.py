@@ -11,11 +11,11 @@ import anyio
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.doors.clients import ERAS, MODERN, Held, held, over_http, over_sse, over_stdio, structured, text
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import Served, command, environment, served
-from tests.doors.tuned import tuned
+from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_sse, over_stdio, structured, text
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import Served, command, environment, served
+from tests.clients.tuned import tuned
 
 pytestmark = pytest.mark.anyio
 NOTHING: dict[str, Any] = {}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import Served, served
-from tests.doors.shipped import TOOLS
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import Served, served
+from tests.clients.shipped import TOOLS
 from tests.journeys.test_todos import code, opened, said
 
 META = ["menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user"]

@@ -12,12 +12,12 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
 from mcp_server.settings import read
 from mcp_server.state.reader import Reader
-from tests.doors.clients import ERAS, MODERN, held, over_sse
-from tests.doors.person import choose
-from tests.doors.raw import Raw, raw
-from tests.doors.served import Served, command, environment, served
-from tests.doors.shipped import READING, SWE
-from tests.doors.tokens import hire
+from tests.clients.clients import ERAS, MODERN, held, over_sse
+from tests.clients.person import choose
+from tests.clients.raw import Raw, raw
+from tests.clients.served import Served, command, environment, served
+from tests.clients.shipped import READING, SWE
+from tests.clients.tokens import hire
 
 CHANGED = "notifications/tools/list_changed"
 LISTEN: dict[str, Any] = {"notifications": {"toolsListChanged": True}}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import command, environment, served
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import command, environment, served
 
 TOOLS = ["index_search", "index_symbols", "index_read", "memory_search"]
 DELIVERED = {

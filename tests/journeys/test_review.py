@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.oracle import Oracle, oracle
-from tests.doors.person import typed
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import PATIENCE, command, environment
+from tests.clients.oracle import Oracle, oracle
+from tests.clients.person import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import PATIENCE, command, environment
 
 KEY, CANARY = "key-of-the-endpoint-1", "canary-0123456789abcdef"
 SAYS = {

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import MODERN
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import Raw, raw
-from tests.doors.served import served
-from tests.doors.typed import typed
+from tests.clients.clients import MODERN
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import Raw, raw
+from tests.clients.served import served
+from tests.clients.typed import typed
 
 NAME = "an-editor-nobody-knows"
 BROKEN = "def add(a, b):\n    return a - b\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.pipe import pipe
-from tests.doors.typed import typed
+from tests.clients.pipe import pipe
+from tests.clients.typed import typed
 
 RULES = """
 rules:
@@ -115,7 +115,7 @@ def test_no_tool_reaches_the_operators_file_in_a_workspace_that_is_a_whole_home(
     def elsewhere(_home: Path) -> Path:
         return keys
 
-    monkeypatch.setattr("tests.doors.served.state_home", elsewhere)
+    monkeypatch.setattr("tests.clients.served.state_home", elsewhere)
     said = "max_profile: normal\n"
     if there:
         operators.parent.mkdir(parents=True)

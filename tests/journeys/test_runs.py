@@ -9,12 +9,12 @@ import pytest
 from mcp_server.model.reports import RunReport
 from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.person import choose
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import served
-from tests.doors.typed import typed
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.person import choose
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import served
+from tests.clients.typed import typed
 
 pytestmark = pytest.mark.anyio
 THOUGHT = (

@@ -17,11 +17,11 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus, Mode
 from mcp_server.settings import read
 from mcp_server.wire.instructions import looked_for
 from mcp_server.wire.translate import described
-from tests.doors.clients import MODERN
-from tests.doors.pipe import pipe
-from tests.doors.raw import Raw, raw
-from tests.doors.served import Served, environment, served
-from tests.library.samples import mode_text, opened
+from tests.clients.clients import MODERN
+from tests.clients.pipe import pipe
+from tests.clients.raw import Raw, raw
+from tests.clients.served import Served, environment, served
+from tests.config.samples import mode_text, opened
 
 ROUNDS = 100
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

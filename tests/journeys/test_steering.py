@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import MODERN
-from tests.doors.person import typed
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.raw import raw
-from tests.doors.served import PATIENCE, command, environment, served
-from tests.doors.tuned import tuned
+from tests.clients.clients import MODERN
+from tests.clients.person import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import raw
+from tests.clients.served import PATIENCE, command, environment, served
+from tests.clients.tuned import tuned
 
 CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.person import typed
-from tests.doors.pipe import pipe
-from tests.doors.raw import raw
-from tests.doors.served import PATIENCE, command, environment, served
+from tests.clients.clients import ERAS
+from tests.clients.person import typed
+from tests.clients.pipe import pipe
+from tests.clients.raw import raw
+from tests.clients.served import PATIENCE, command, environment, served
 
 FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 PAGE = "http://localhost:5173"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS, MODERN
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import Served, command, environment, served
+from tests.clients.clients import ERAS, MODERN
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import Served, command, environment, served
 
 LONG = "It is written, and this is where one can see it."
 EVIDENCE = [{"type": "file", "data": "src/main.py"}]

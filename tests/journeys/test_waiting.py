@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.person import typed
-from tests.doors.pipe import pipe
-from tests.doors.raw import Raw, raw
-from tests.doors.served import Served, served
-from tests.doors.tokens import hire
+from tests.clients.person import typed
+from tests.clients.pipe import pipe
+from tests.clients.raw import Raw, raw
+from tests.clients.served import Served, served
+from tests.clients.tokens import hire
 
 
 def said(result: dict[str, Any]) -> str:

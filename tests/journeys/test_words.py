@@ -8,7 +8,7 @@ import pytest
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import PromptFolder, Prompts, composed
 from mcp_server.model.posture import Posture, Stage
-from tests.doors.pipe import Pipe, pipe
+from tests.clients.pipe import Pipe, pipe
 
 SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
 

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import READING, Tool
-from tests.rules.world import tools
+from tests.policy.world import tools
 from tests.tools.packs import tools_of
 from tools.todos.criteria import literally
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import Served, served
+from tests.clients.clients import ERAS
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import Served, served
 
 GUEST = "guest-token-of-thirty-two-characters"
 

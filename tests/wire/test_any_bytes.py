@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.menus import CARRIERS, META_TOOLS
-from tests.doors.pipe import META, Pipe
-from tests.wire.test_bad_messages import INSIDES
+from tests.clients.pipe import META, Pipe
+from tests.wire.test_jsonrpc import INSIDES
 
 METHODS = (
     *("ping", "initialize", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get"),

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import served
+from tests.clients.clients import ERAS
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import served
 from tests.wire.faulty import CANARY, HALVES, LONG, MODE, RAISED, RETURNED
 
 RUN = [sys.executable, "-m", "tests.wire.faulty"]

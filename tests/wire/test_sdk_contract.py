@@ -23,9 +23,9 @@ from mcp_server.wire.caller import Context, connection
 from mcp_server.wire.encoding import encoded
 from mcp_server.wire.listings import EncodedTools
 from mcp_server.wire.translate import listed, prepared
-from tests.doors import within
-from tests.doors.clients import MODERN, held, over_sse
-from tests.doors.raw import Raw as Http
+from tests.clients import within
+from tests.clients.clients import MODERN, held, over_sse
+from tests.clients.raw import Raw as Http
 
 pytestmark = pytest.mark.anyio
 PNG = bytes.fromhex("89504e470d0a1a0a")

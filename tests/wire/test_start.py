@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import pipe
-from tests.doors.within import house
+from tests.clients.pipe import pipe
+from tests.clients.within import house
 
 BEHIND = ("mcp_server.gate", "mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
 ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader")

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from mcp_server.state.reader import Reader
-from tests.doors.line import Speaker
-from tests.doors.pipe import Pipe, pipe
-from tests.doors.served import command, environment, served
-from tests.wire.test_bad_messages import INSIDES
+from tests.clients.line import Speaker
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import command, environment, served
+from tests.wire.test_jsonrpc import INSIDES
 
 WAIT = 10.0
 CHANGED = "notifications/tools/list_changed"

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.clients import ERAS
-from tests.doors.line import Line, Speaker, request
-from tests.doors.pipe import META, Pipe, pipe
-from tests.doors.served import Served, environment, served
+from tests.clients.clients import ERAS
+from tests.clients.line import Line, Speaker, request
+from tests.clients.pipe import META, Pipe, pipe
+from tests.clients.served import Served, environment, served
 from tests.wire.faulty import MODE
 
 RUN = [sys.executable, "-m", "tests.wire.faulty"]

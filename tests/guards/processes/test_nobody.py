@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.nobody import NOBODY, python
+from tests.clients.nobody import NOBODY, python
 
 HERE = Path(__file__).parents[3]
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.doors.pipe import Pipe, pipe
+from tests.clients.pipe import Pipe, pipe
 
 
 @contextmanager

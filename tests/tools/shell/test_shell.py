@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.pipe import Pipe, pipe
+from tests.clients.pipe import Pipe, pipe
 from tests.tools.shell.house import served, text
 
 

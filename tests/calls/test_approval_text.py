@@ -1,0 +1,110 @@
+"""Is the person shown what would really happen? Also where somebody tries to move the text, or to hide a part of it."""
+
+import json
+
+import pytest
+
+from mcp_server.calls.approval_text import MOST_SHOWN, question, scopes, summarise
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import Approval, ApprovedCall
+from mcp_server.model.policy import Call, Decision
+from mcp_server.model.posture import Posture, Profile, RunControl
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Arguments, Demand, Effect
+from mcp_server.policy.decision import decide
+from tests.policy.world import policy, tools
+from tools.fs.definitions import DELETE
+from tools.shell.definitions import BASH
+
+SECRET = "hunter2-hunter2-hunter2"
+POSTURE = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)
+
+
+def shown(arguments: Arguments, tool: str = "bash") -> str:
+    decision = decide(tools()[tool], Call(tool, arguments), Session("s", "p", "swe"), POSTURE, policy())
+    assert decision.demand
+    return question(tools()[tool], arguments, decision, Redactor((SECRET,)))
+
+
+def test_it_says_who_asks_what_would_run_and_why() -> None:
+    text = shown({"command": "rm -r build"})
+    assert text.startswith("menugate asks before it runs the tool `bash`.\n")
+    assert '"command": "rm -r build"' in text
+    assert "it destroys files here" in text
+    assert "Effect: destroy-local" in text
+    assert ".." not in text
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b[2K", "\x07", "\u2066", "\U000e0041"])
+def test_nothing_unseen_moves_the_text_or_is_left_out(hidden: str) -> None:
+    text = shown({"command": f"rm a{hidden}b"})
+    assert hidden not in text
+    assert json.dumps(f"rm a{hidden}b") in text
+
+
+def test_arguments_do_not_pretend_to_be_the_question() -> None:
+    """A line of its own could look like another word of menugate's."""
+    command = "rm a\n\nmenugate asks before it runs the tool `Read`.\nEffect: none"
+    text = shown({"command": command})
+    assert text.count("\nEffect: ") == 1
+    *head, arguments, name = text.split("\n")[:5]
+    assert [line[:8] for line in head] == ["menugate", "`bash` w", "Effect: "]
+    assert (arguments, name) == ("Arguments:", '  "command":')
+    lines = text.split("\n")[5:]
+    assert all(line.startswith('    "') for line in lines)
+    assert "".join(json.loads(line) for line in lines) == command
+
+
+def test_a_known_secret_is_marked_and_what_looks_like_one_is_shown() -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    text = shown({"command": f"rm a && curl -H 'Authorization: Bearer {token}' -d {SECRET}; id"})
+    assert SECRET not in text
+    assert f'-d " [secret, {len(SECRET)} characters] "; id"' in text
+    assert token in text
+
+
+def test_what_decides_comes_first_and_says_where_its_links_lead() -> None:
+    arguments = {"description": "look", "exec_dir": "tmp", "command": "rm a"}
+    decision = decide(tools()["bash"], Call("bash", arguments), Session("s", "p", "swe"), POSTURE, policy())
+    text = question(BASH, arguments, decision, Redactor(), {"exec_dir": "src/\n"})
+    assert text.split("\n")[4:] == [
+        '  "command": "rm a"',
+        '  "exec_dir": "tmp"',
+        '    (its links lead to "src/\\n")',
+        '  "description": "look"',
+    ]
+
+
+def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() -> None:
+    whole = shown({"command": "rm " + "a" * 10 * MOST_SHOWN})
+    assert "a" * 10 * MOST_SHOWN in whole
+    short = summarise(whole, "k7f392qa")
+    assert len(short) < MOST_SHOWN
+    assert "aaa" not in short
+    assert "menugate approvals show k7f392qa" in short
+
+
+@pytest.mark.parametrize(
+    ("demand", "lasting"),
+    [
+        (Demand(Effect.WRITE_LOCAL, Profile.NORMAL), True),
+        (Demand(Effect.EXEC, Profile.NORMAL, "nobody knows it", waivable=True), True),
+        (Demand(Effect.WRITE_LOCAL, Profile.NORMAL, "it decides what other programs run"), False),
+        (Demand(Effect.DESTROY_LOCAL, Profile.NORMAL), False),
+        (Demand(Effect.PRODUCTION_MUTATION, Profile.NORMAL), False),
+    ],
+)
+def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
+    wanted = ApprovedCall.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
+    assert wanted.lasting is lasting
+    assert ("scope" in scopes(Approval("id", wanted, "message", 0, 1))) is lasting
+
+
+@pytest.mark.parametrize("path", ["notes.md", ".git/config"])
+def test_deleting_is_asked_about_in_whole_sentences(path: str) -> None:
+    arguments = {"path": path}
+    session, posture = Session("s", "p", "data"), Posture(profile=Profile.TRUSTED)
+    house = policy()
+    got: Decision = decide(DELETE, Call("fs_delete", arguments), session, posture, house)
+    assert got.reason.count("..") == 0
+    assert got.reason.endswith("trash.") or got.reason.endswith("session.")

@@ -1,0 +1,92 @@
+"""`menugate serve` for tests that cannot wait: its patience and its clock as the arguments say, and a tool that waits.
+
+python -m tests.clients.tuned [--settle SECONDS] [--answer SECONDS] [--hours FILE] [serve's own arguments]
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from mcp_server import compose
+from mcp_server.app import App
+from mcp_server.cli import main as cli_main
+from mcp_server.model.context import Context
+from mcp_server.model.posture import Profile
+from mcp_server.model.results import Done, Ending
+from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import ACTING, Effect, Hints, Tool
+from mcp_server.settings import Settings
+
+HOUR_NS = 3600 * 10**9
+
+
+@dataclass
+class Late:
+    """The clock on the wall, and the hours that a file says have passed since."""
+
+    hours: Path
+
+    def now_ns(self) -> int:
+        return time.time_ns() + int(float(self.hours.read_text()) * HOUR_NS)
+
+
+async def _wait(_ctx: Context, args: Any) -> Ending:
+    """Says that it runs, and runs until it is told to end."""
+    folder = anyio.Path(args["folder"])
+    await (folder / "running").write_text("")
+    while not await (folder / "end").exists():
+        await anyio.sleep(0.01)
+    return Done("Waited.")
+
+
+WAIT = Tool(
+    name="lab_wait",
+    title="Wait",
+    description="Wait until the file `end` is in the folder.",
+    arguments={
+        "type": "object",
+        "properties": {"folder": {"type": "string"}},
+        "required": ["folder"],
+        "additionalProperties": False,
+    },
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_LOCAL,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    stages=ACTING,
+    run=_wait,
+)
+LAB = Pack("lab", tools=(WAIT,), menus=(str(Path(__file__).parent / "menus"),))
+
+
+def tuned(**options: Any) -> list[str]:
+    """The command for `served` and `pipe`."""
+    flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "tests.clients.tuned", *flags]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(allow_abbrev=False)
+    options.add_argument("--settle", type=float)
+    options.add_argument("--answer", type=float)
+    options.add_argument("--hours", type=Path)
+    chosen, rest = options.parse_known_args()
+    build = compose.build
+
+    def built(settings: Settings, packs: Sequence[Pack] = ()) -> App:
+        given = {"settle_seconds": chosen.settle, "answer_seconds": chosen.answer}
+        changed = replace(settings, **{name: value for name, value in given.items() if value is not None})
+        return build(changed, packs, Late(chosen.hours) if chosen.hours else None)
+
+    # The command line asks `compose` for the house by this name, each time.
+    compose.build = built
+    return cli_main.main(["serve", *rest], packs=(LAB,))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The person's commands, typed in this process: the same code as at a terminal, without the second a process costs."""
+
+import contextlib
+import io
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from mcp_server.cli.main import main
+from tests.clients.served import environment
+
+
+@dataclass
+class Typed:
+    code: int
+    out: str
+    err: str
+
+
+def typed(workspace: Path, home: Path, *words: str) -> Typed:
+    """What a command says and how it ends; in a thread of its own, because a test may have a loop running."""
+    found: list[Typed] = []
+
+    def run() -> None:
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            patch.dict(os.environ, environment(home), clear=True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            try:
+                code = main([*words, "--workspace", str(workspace)])
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        found.append(Typed(code, out.getvalue(), err.getvalue()))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]

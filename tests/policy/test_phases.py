@@ -1,0 +1,151 @@
+"""What proves that the tests pass, and what is a phase's account after any order of calls?"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_server.model.phases import OUTPUTS, REACHABLE, STEPS, Log, Phase, Proof, after, step_of
+from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Effect
+from mcp_server.policy.phases import begun, changing, counting, ended, is_test, proving
+from tests.policy.world import menus, table, tools
+
+TESTS = """
+pytest
+pytest -q tests/test_a.py::test_b
+python -m pytest
+python3 -m pytest -x -n 4
+python3.11 -m unittest tests.test_a
+.venv/bin/python -m pytest 'tests/test a.py'
+/usr/bin/python3 -m unittest
+PYTHONPATH=src python3 -m pytest
+tox -e py311
+uv run pytest -q
+poetry run python -m pytest
+npm test
+npm t
+cargo test --all
+go test ./...
+make test
+make check
+mvn -q test
+./gradlew test
+"""
+NO_TESTS = """
+pytest || true
+pytest; true
+pytest | tail -1
+pytest > /dev/null
+pytest &
+(pytest)
+true
+echo pytest
+echo $(pytest)
+cd tests && pytest
+sh -c pytest
+env pytest
+PYTEST_ADDOPTS=--co pytest
+pytest --collect-only
+pytest --co -q
+pytest --version
+pytest -h
+python -c pytest
+python pytest.py
+python -m pip install pytest
+python -m
+uv run
+uv pip install pytest
+npm run test-later
+npm install
+cargo build
+cargo test --no-run
+go vet
+make -n test
+make all
+make -t test
+'pytest
+git test
+"""
+
+
+@pytest.mark.parametrize("command", TESTS.strip().split("\n"))
+def test_this_runs_tests(command: str) -> None:
+    assert is_test(command)
+
+
+@pytest.mark.parametrize("command", ["", " ", *NO_TESTS.strip().split("\n")])
+def test_of_this_the_exit_code_says_nothing(command: str) -> None:
+    assert not is_test(command)
+
+
+@given(st.text(max_size=60))
+def test_any_line_at_all_is_read(line: str) -> None:
+    assert is_test(line) in (True, False)
+    assert not is_test(f"pytest; {line}")
+
+
+def test_the_five_phases_are_the_seeds() -> None:
+    assert [(step.phase, step.budget) for step in STEPS] == list(zip(Phase, (15, 20, 15, 10, 5), strict=True))
+    assert (
+        *("suspect_files", "hypothesis", "root_cause"),
+        *("modified_files", "pass_to_pass_status", "fail_to_pass_status"),
+    ) == OUTPUTS
+    every = set(table("tools")["tools"])
+    assert {name for step in STEPS for name in step.tools} | REACHABLE <= every
+    assert [after(phase) for phase in (None, *Phase)] == [*STEPS, None]
+
+
+def test_only_calls_of_the_phases_own_tools_are_counted() -> None:
+    for phase in Phase:
+        session, step = Session("s", "p", "swe", phase=phase), step_of(phase)
+        assert step is not None
+        counted = {name for name, tool in tools().items() if counting(session, tool, menus(), None)}
+        assert counted == step.tools
+        elsewhere = Session("s", "p", "data", phase=phase)
+        assert not any(counting(elsewhere, tool, menus(), None) for tool in tools().values())
+        by_verify = {name for name, tool in tools().items() if counting(session, tool, menus(), "TodoVerify")}
+        assert by_verify == step.tools
+        inside = counting(session, tools()["bash"], menus(), "analyze_test_failure")
+        assert (inside is not None) == ("bash" in step.tools and phase is not Phase.REGRESSION_CHECK)
+
+
+CALLS: dict[str, Any] = {
+    "edit": ("Edit", {}, Effect.WRITE_LOCAL, None),
+    "read": ("Read", {}, Effect.READ_LOCAL, None),
+    "list": ("bash", {"command": "ls"}, Effect.READ_LOCAL, None),
+    "build": ("bash", {"command": "make all"}, Effect.EXEC, None),
+    "write elsewhere": ("fs_write_file", {}, Effect.WRITE_LOCAL, None),
+    "tests": ("bash", {"command": "pytest"}, Effect.EXEC, None),
+    "tests of a todo": ("bash", {"command": "pytest"}, Effect.EXEC, "TodoVerify"),
+    "look into one": ("analyze_test_failure", {}, Effect.EXEC, None),
+    "tests of the past": ("bash", {"command": "pytest"}, Effect.EXEC, "analyze_test_failure"),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(CALLS)), st.sampled_from([0, 1, 2, None]))))
+def test_only_a_run_that_passed_with_nothing_changed_since_is_proof(calls: list[tuple[str, int | None]]) -> None:
+    log, holds = Log(), False
+    for name, code in calls:
+        tool, arguments, effect, within = CALLS[name]
+        log = begun(log, None, changing(tools()[tool], effect, within))
+        if "tests" in name and "past" not in name:
+            # A run that was taken back or cut off proves nothing, not even what was proved before.
+            assert not log.proof.holds
+            holds = code == 0
+        elif name in ("edit", "build", "write elsewhere"):
+            holds = False
+        if proving(tools()[tool], arguments, within):
+            log = ended(log, code)
+        assert log.proof.holds == holds, (name, code)
+        assert Log.of(log.body) == log
+
+
+def test_back_at_the_fix_begins_anew_from_the_fix_on() -> None:
+    spent = {step.phase: step.budget for step in STEPS}
+    log = Log(dict.fromkeys(OUTPUTS, "x"), {str(phase): count for phase, count in spent.items()}, Proof(3, True))
+    again = log.back_at_fix("two fail")
+    assert [again.left(step) for step in STEPS] == [0, 0, 15, 10, 5]
+    assert set(again.outputs) == {"suspect_files", "hypothesis", "root_cause", "modified_files"}
+    assert again.returns == ("two fail",)

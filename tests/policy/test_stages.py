@@ -1,0 +1,231 @@
+"""What does each stage allow, and is there a way on from everywhere? Over the whole graph of states."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_server.config.load import Configuration, law
+from mcp_server.model.menus import CARRIERS, META_TOOLS
+from mcp_server.model.policy import Budget, BudgetUse, Call, Policy, Verdict
+from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
+from mcp_server.model.results import Code
+from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.tools import READING, Effect, Tool
+from mcp_server.policy.decision import decide, visible
+from mcp_server.policy.stages import FINAL, StageDuty, reasons, stage_after, stage_now, stage_policy
+from mcp_server.settings import read
+from tests.policy.world import EFFECTS, example, policy, tools
+
+HOLDS = (None, *(Hold(by, "for a reason") for by in Holder))
+ACTING = (Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP)
+
+
+@pytest.mark.parametrize(
+    ("stage", "ai", "reasoning", "effects", "duty"),
+    [
+        (Stage.WARMUP, "agent", True, "reading", "macro"),
+        (Stage.WARMUP, "agent", False, "reading", "none"),
+        (Stage.ACT, "agent", True, "all", "none"),
+        (Stage.ACT, "chat", True, "reading", "none"),
+        (Stage.TOOL_FOLLOWUP, "agent", True, "all", "none"),
+        (Stage.MICRO_STEP, "agent", True, "reading", "micro"),
+        (Stage.MICRO_STEP, "agent", False, "all", "none"),
+        (Stage.MICRO_STEP, "chat", True, "reading", "none"),
+        (Stage.DELIVERY_CHECK, "agent", True, "none", "none"),
+        (Stage.QA_REVIEW, "agent", True, "reading", "micro"),
+        (Stage.QA_REVIEW, "agent", False, "reading", "none"),
+        (None, "agent", True, "reading", "none"),
+        (None, "chat", False, "reading", "none"),
+    ],
+)
+def test_the_stages_policy(stage: Stage | None, ai: str, reasoning: bool, effects: str, duty: str) -> None:
+    got = stage_policy(stage, AiMode(ai), reasoning, EFFECTS)
+    wanted: Mapping[str, frozenset[Effect]] = {"reading": READING, "all": frozenset(Effect), "none": frozenset()}
+    assert got.effects == wanted[effects]
+    assert got.duty == duty
+    assert (got.duty is not StageDuty.NONE) == any("reasoning" in key for key in got.prompts)
+
+
+def test_no_stage_of_chat_ever_changes_anything() -> None:
+    for stage, reasoning in product((None, *Stage), (True, False)):
+        assert stage_policy(stage, AiMode.CHAT, reasoning, EFFECTS).effects <= READING
+
+
+def test_a_stage_that_is_in_no_table_only_reads() -> None:
+    assert stage_policy(Stage.ACT, AiMode.AGENT, False, {}).effects == READING
+
+
+@pytest.mark.parametrize(
+    ("stage", "reasoned", "reasoning", "now"),
+    [
+        (Stage.ACT, False, False, Stage.ACT),
+        (Stage.ACT, False, True, Stage.WARMUP),
+        (Stage.ACT, True, True, Stage.ACT),
+        (Stage.MICRO_STEP, True, True, Stage.MICRO_STEP),
+        (Stage.MICRO_STEP, True, False, Stage.ACT),
+        (Stage.TOOL_FOLLOWUP, True, False, Stage.ACT),
+        (Stage.MICRO_STEP, False, True, Stage.WARMUP),
+        (Stage.QA_REVIEW, False, True, Stage.QA_REVIEW),
+        (Stage.DELIVERY_CHECK, False, False, Stage.DELIVERY_CHECK),
+        (None, False, True, None),
+    ],
+)
+def test_the_stage_follows_from_the_persons_switch(
+    stage: Stage | None, reasoned: bool, reasoning: bool, now: Stage | None
+) -> None:
+    session = Session("s", "p", stage=stage, reasoned=reasoned)
+    assert stage_now(session, Posture(reasoning=reasoning)) is now
+
+
+def test_where_a_call_leads() -> None:
+    assert stage_after(Stage.ACT, changed=True, failed=False) is Stage.MICRO_STEP
+    assert stage_after(Stage.ACT, changed=False, failed=False) is Stage.ACT
+    assert stage_after(Stage.ACT, changed=True, failed=True) is Stage.TOOL_FOLLOWUP
+    assert stage_after(Stage.TOOL_FOLLOWUP, changed=False, failed=False) is Stage.ACT
+    for stage in (None, Stage.WARMUP, Stage.MICRO_STEP, *FINAL):
+        assert stage_after(stage, changed=True, failed=True) is stage
+
+
+# Every state there is.
+
+
+def sessions() -> Iterator[Session]:
+    for stage, reasoned, held in product((None, *Stage), (False, True), HOLDS):
+        yield Session("s", "p", "swe", stage, run="r", reasoned=reasoned, held=held)
+
+
+def postures() -> Iterator[Posture]:
+    for work, control, profile, ai, reasoning in product(WorkMode, RunControl, Profile, AiMode, (False, True)):
+        yield Posture(work_mode=work, run_control=control, profile=profile, ai_mode=ai, reasoning=reasoning)
+
+
+def allowed(name: str, session: Session, posture: Posture, house: Policy) -> bool:
+    call = Call(name, example(name) or {"content": "x"} if name == "think" else example(name))
+    return decide(tools()[name], call, session, posture, house).verdict is not Verdict.DENY
+
+
+def led_on(session: Session, posture: Posture) -> Session:
+    """What the meta-tools make of a state: a thought first, where one is due, else the end of the run."""
+    stage = stage_now(session, posture)
+    if stage is None or stage in FINAL:
+        return replace(session, run="next", stage=Stage.ACT, reasoned=False)
+    return replace(session, stage=Stage.ACT, reasoned=True)
+
+
+def next_said(session: Session) -> Session:
+    """What `menugate next` makes of it."""
+    return replace(session, held=None)
+
+
+@pytest.mark.heavy
+def test_no_state_is_a_dead_end() -> None:
+    """From every state the agent's own thoughts and `complete`, and the person's `next`, lead to where tools run."""
+    house, count = policy(), 0
+    for session, posture in product(sessions(), postures()):
+        assert all(allowed(name, session, posture, house) for name in ("think", "complete", "menu_enter"))
+        state = session
+        for _ in range(2):
+            state = led_on(state, posture)
+        assert stage_now(state, posture) is Stage.ACT or not reasons(posture)
+        assert allowed("Read", next_said(state), posture, house), (session, posture)
+        work = posture.work_mode not in (WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW)
+        if work and posture.ai_mode is AiMode.AGENT and posture.profile.covers(Profile.NORMAL):
+            assert allowed("Edit", next_said(state), posture, house), (session, posture)
+        count += 1
+    assert count == 7 * 2 * 4 * 6 * 3 * 4 * 2 * 2
+
+
+def test_a_pause_hides_and_refuses_everything_but_the_meta_tools() -> None:
+    house = policy()
+    for by in Holder:
+        session = Session("s", "p", "swe", run="r", held=Hold(by, "lunch"))
+        posture = Posture(run_control=RunControl.ASSISTED)
+        assert visible(session, posture, house) == META_TOOLS
+        refused = decide(tools()["Read"], Call("Read", example("Read")), session, posture, house)
+        assert (refused.code, refused.layer) == (Code.RUN_PAUSED, "budget")
+        assert "lunch" in refused.reason
+        assert "menugate next" in refused.way_out
+        assert allowed("complete", session, posture, house)
+
+
+def test_what_a_pause_is_about() -> None:
+    house = policy()
+    unit = Session("s", "p", "swe", run="r", held=Hold(Holder.UNIT, "done"))
+    assert not allowed("Read", unit, Posture(run_control=RunControl.ASSISTED), house)
+    assert allowed("Read", unit, Posture(run_control=RunControl.AUTONOMOUS), house)
+    budget = replace(unit, held=Hold(Holder.BUDGET, "spent", run="r"))
+    assert not allowed("Read", budget, Posture(), house)
+    assert allowed("Read", replace(budget, run="the next one"), Posture(), house)
+
+
+def test_a_spent_budget_leaves_the_way_out() -> None:
+    house = policy(budget=Budget(calls=1))
+    call = Call("Read", example("Read"), spent=BudgetUse(calls=1))
+    got = decide(tools()["Read"], call, Session("s", "p", "swe"), Posture(), house)
+    assert got.code is Code.BUDGET_SPENT
+    assert "complete" in got.way_out
+    assert "menugate next" in got.way_out
+
+
+# Every tool that is shipped.
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
+    found = law(read({"workspace": str(tmp_path_factory.mktemp("work"))}, {}), bare=True)
+    assert isinstance(found, Configuration)
+    return found
+
+
+def fitting(tool: Tool) -> dict[str, object]:
+    """Arguments that fit, as plain as they can be."""
+    return {name: plain_value(tool.arguments["properties"][name]) for name in tool.arguments.get("required", ())}
+
+
+def plain_value(schema: Mapping[str, object]) -> object:
+    choices = cast(list[object], schema.get("enum", []))
+    if choices:
+        return choices[0]
+    plain: dict[str, object] = {"string": "x", "integer": 1, "number": 1, "boolean": False}
+    return plain.get(str(schema["type"]), [] if schema["type"] == "array" else {})
+
+
+@pytest.mark.heavy
+def test_every_registered_tool_is_decided_everywhere(shipped: Configuration) -> None:
+    """Each tool in its mode: 4 profiles, 6 stages, 6 work modes, chat and agent, with and without reasoning, paused and
+    not: hidden exactly where its plainest call is refused, and the six always there."""
+    house, count = shipped.policy, 0
+    arguments = {name: fitting(tool) for name, tool in house.tools.items()}
+    axes = product(Profile, Stage, WorkMode, AiMode, (False, True), (None, Hold(Holder.PERSON, "lunch")))
+    for profile, stage, work, ai, reasoning, held in axes:
+        posture = Posture(work_mode=work, profile=profile, ai_mode=ai, reasoning=reasoning)
+        for mode in house.menus:
+            session = Session("s", "p", mode.name, stage, run="r", reasoned=True, held=held)
+            shown = set(visible(session, posture, house)) | set(CARRIERS)
+            assert shown.issuperset(META_TOOLS)
+            for name in (*META_TOOLS, *CARRIERS, *mode.tools):
+                tool = house.tools[name]
+                got = decide(tool, Call(name, arguments[name]), session, posture, house)
+                refused = got.verdict is Verdict.DENY
+                assert refused == (name not in shown), (name, session, posture, got)
+                assert not refused or (got.layer and got.code and got.reason and got.way_out)
+                assert not (ai is AiMode.CHAT and not refused and tool.effect not in READING and not tool.meta)
+                count += 1
+    assert count >= 4 * 6 * 6 * 2 * 2 * 2 * (len(house.tools) - 8)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.sampled_from((None, *Stage)), st.booleans(), st.sampled_from(HOLDS), st.booleans(), st.sampled_from(AiMode))
+def test_reasoning_and_a_pause_only_narrow(
+    stage: Stage | None, reasoned: bool, held: Hold | None, reasoning: bool, ai: AiMode
+) -> None:
+    house = policy()
+    plain = Session("s", "p", "swe", stage, run="r")
+    full = replace(plain, reasoned=reasoned, held=held)
+    wide = set(visible(plain, Posture(ai_mode=ai), house))
+    assert set(visible(full, Posture(ai_mode=ai, reasoning=reasoning), house)) <= wide

@@ -1,0 +1,86 @@
+"""Does everybody hear of a change whom it concerns, however quick, slow or deaf the others are?"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from mcp_server.app import App
+from mcp_server.model.menus import Listing
+from mcp_server.wire import notifications
+from mcp_server.wire.notifications import ClientList
+from tests.clients import within
+
+pytestmark = pytest.mark.anyio
+Tell = Callable[[str, str], Awaitable[None]]
+
+
+def watching(house: App, client: str, tell: Tell) -> ClientList:
+    watch = ClientList(client, "me", house.sessions.sit("me"), Listing.CARRIED, tell)
+    return house.notices.watch(watch)
+
+
+async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(workspace: Path, home: Path) -> None:
+    async with within.house(workspace, home) as house:
+
+        async def tell(_what: str, _uri: str) -> None:
+            # It has fetched the list before the notice is known to be out.
+            watch.listed(())
+
+        watch = watching(house, "quick", tell)
+        before = watch.seat.session
+        watch.seat.session = replace(before, mode="swe")
+        with anyio.fail_after(20):
+            await house.notices.moved(watch.seat, before, watch, None)
+        assert watch.relists is True
+        assert watch.awaited == set()
+
+
+async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
+    workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "TELLING", 0.05)
+    async with within.house(workspace, home) as house:
+        heard: list[str] = []
+
+        async def deaf(_what: str, _uri: str) -> None:
+            await anyio.sleep_forever()
+
+        async def tell(what: str, _uri: str) -> None:
+            heard.append(what)
+
+        watches = [
+            watching(house, "some-host", deaf),
+            watching(house, "some-host", tell),
+            watching(house, "some-host", deaf),
+        ]
+        for watch in watches:
+            watch.seat.session = replace(watch.seat.session, mode="swe")
+        with anyio.fail_after(20):
+            await house.notices.elsewhere([watch.seat for watch in watches], ())
+        assert heard == ["tools"]
+        # What was told once is not told again.
+        with anyio.fail_after(20):
+            await house.notices.elsewhere([], {"me"})
+        assert heard == ["tools"]
+
+
+async def test_a_watch_that_is_over_hears_nothing(workspace: Path, home: Path) -> None:
+    async with within.house(workspace, home) as house:
+        heard: list[str] = []
+
+        async def tell(what: str, _uri: str) -> None:
+            heard.append(what)
+
+        watch = watching(house, "some-host", tell)
+        await house.notices.changed("me", "prompts", "")
+        await house.notices.changed("you", "prompts", "")
+        await house.notices.changed("me", "resource", "file:///not-subscribed")
+        watch.uris.add("file:///subscribed")
+        await house.notices.changed("me", "resource", "file:///subscribed")
+        assert heard == ["prompts", "resource"]
+        house.notices.unwatch(watch)
+        await house.notices.changed("me", "prompts", "")
+        assert heard == ["prompts", "resource"]
