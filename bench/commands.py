@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import rungs
+from mcp_server.guards.processes.build import find_sandboxes
 from mcp_server.guards.processes.choose import SandboxChooser
 from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
@@ -24,7 +24,7 @@ PAUSE = 0.1
 
 
 def sandboxes() -> list[Sandbox]:
-    return list(rungs(os.environ.get("PATH", os.defpath)))
+    return list(find_sandboxes(os.environ.get("PATH", os.defpath)))
 
 
 def milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:

@@ -14,7 +14,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, RuleSubject, Tool
-from mcp_server.policy.arguments import checks
+from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.decision import decide
 from mcp_server.policy.rules import compile_rules
 
@@ -54,7 +54,11 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
     if not isinstance(rules, Rules):
         raise ValueError(rules[0].message)
     return Policy(
-        tools, Menus((mode,)), {stage: frozenset(Effect) for stage in EVERY_STAGE}, rules, unfit=checks(tools)
+        tools,
+        Menus((mode,)),
+        {stage: frozenset(Effect) for stage in EVERY_STAGE},
+        rules,
+        unfit=build_argument_check(tools),
     )
 
 

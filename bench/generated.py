@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_server.config.load import Configuration, law
-from mcp_server.config.schemas import schemas
+from mcp_server.config.load import Configuration, load_configuration
+from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import MEANINGS
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Tool
-from mcp_server.policy.router import table
-from mcp_server.settings import read
+from mcp_server.policy.router import render_points_table
+from mcp_server.settings import read_settings
 from mcp_server.wire.listings import Listings
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ REVISION = "2025-11-25"
 
 
 def found() -> Configuration:
-    made = law(read({"workspace": str(ROOT)}, {}), bare=True)
+    made = load_configuration(read_settings({"workspace": str(ROOT)}, {}), bare=True)
     assert isinstance(made, Configuration), str(made)
     return made
 
@@ -33,8 +33,8 @@ def files() -> Iterator[tuple[str, str]]:
     house = found()
     yield "docs/codes.md", codes()
     yield "docs/tools.md", tools(house)
-    yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + table() + "\n"
-    for name, schema in schemas().items():
+    yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
+    for name, schema in build_schemas().items():
         yield f"menus/{name}", dumped(schema)
     yield from snapshots(house)
 

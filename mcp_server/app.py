@@ -21,14 +21,14 @@ from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.stops import RunningCalls
 from mcp_server.config.load import Configuration
-from mcp_server.installation import linked
+from mcp_server.installation import find_linked_files
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.processes import SandboxPolicy
 from mcp_server.model.results import Ending, Refusal
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
-from mcp_server.state.peek import glimpse
-from mcp_server.state.servers import STOP, obeyed
+from mcp_server.state.peek import peek_posture_choice
+from mcp_server.state.servers import STOP, mark_obeyed
 from mcp_server.state.store import Store
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.server import MenuServer
@@ -57,7 +57,7 @@ class LazyPipeline:
         built = self.build()
         # Asked for when it comes to that: over a network the gate stands before anybody says who is to hear of it.
         built.shop.ladder.missing = lambda: self.missing()
-        settle()
+        freeze_garbage_collector()
         return built
 
     def open(self) -> None:
@@ -121,15 +121,15 @@ class App:
         if self.settings.http is None:
             # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
             person = self.settings.person
-            self.postures.assume(person, glimpse(self.settings.database, self.settings.secrets, person))
+            self.postures.assume(person, peek_posture_choice(self.settings.database, self.settings.secrets, person))
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
             # The first call needs to know; by then it is known.
-            loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, linked))
+            loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, find_linked_files))
         else:
             await self.store.ready()
             self.entrance.open()
         # Understood before anybody is told that it is.
-        self.renewal.stoppable = listens(lambda: tasks.append(loop.create_task(self._stopped())))
+        self.renewal.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._stopped())))
         works = (self._follow(changed), self.keeping.tend(), self.renewal.follow())
         tasks = [loop.create_task(work) for work in works]
         self.entrance.missing = lambda: tasks.append(loop.create_task(self._seen_anew()))
@@ -152,7 +152,7 @@ class App:
     async def _stopped(self) -> None:
         """By a signal, because no order could be written."""
         if await self.live_calls.end_all():
-            obeyed(self.settings.state, os.getpid())
+            mark_obeyed(self.settings.state, os.getpid())
 
     async def _seen_anew(self) -> None:
         """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
@@ -161,7 +161,7 @@ class App:
     async def _follow(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
         await changed.wait()
-        settle()
+        freeze_garbage_collector()
         await self._health()
         while await changed.wait():
             changed.clear()
@@ -178,7 +178,7 @@ class App:
                 await self.health.failed(ill)
 
 
-def listens(deed: Callable[[], object]) -> bool:
+def install_stop_handler(deed: Callable[[], object]) -> bool:
     """False where signals do not come, as beside the main thread."""
     try:
         asyncio.get_running_loop().add_signal_handler(STOP, deed)
@@ -187,7 +187,7 @@ def listens(deed: Callable[[], object]) -> bool:
     return True
 
 
-def settle() -> None:
+def freeze_garbage_collector() -> None:
     """The house and its engine stand, and stay for good: the collector takes the rubble away and looks at them no more.
 
     Once they are among what it looks at, it stops everything for tens of milliseconds at moments of its choosing.

@@ -23,25 +23,32 @@ from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import StopCommand
 from mcp_server.calls.stops import RunningCalls
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import BuildError, Configuration, law
+from mcp_server.config.load import BuildError, Configuration, load_configuration
 from mcp_server.config.prompts import PromptError
 from mcp_server.model.tool_packs import Pack
-from mcp_server.person import Wall, doors_of, health_gate, numbered, raising, slash
+from mcp_server.person import (
+    Wall,
+    build_health_response,
+    build_posture_changes,
+    build_profile_raise,
+    build_slash_commands,
+    make_id_generator,
+)
 from mcp_server.reload import ConfigurationReload
-from mcp_server.settings import OPERATORS_FILE, Settings, variable
+from mcp_server.settings import OPERATORS_FILE, Settings, read_variable
 from mcp_server.state import ledger
 from mcp_server.state.engine.rows import Clock, Judged
-from mcp_server.state.keys import kept
-from mcp_server.state.keys import token as shared
-from mcp_server.state.location import make_private
+from mcp_server.state.keys import load_or_create_secret
+from mcp_server.state.keys import write_bearer_token as shared
+from mcp_server.state.location import make_private_folder
 from mcp_server.state.store import Store
-from mcp_server.wire.instructions import instructions
+from mcp_server.wire.instructions import format_instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.prompts import OfferHandlers, OwnPrompts
-from mcp_server.wire.resources import reports, summaries
-from mcp_server.wire.server import Handlers, build_server, mirrored, stamp
-from mcp_server.wire.telemetry import TelemetrySettings, TelemetryUnavailable, asked_for
+from mcp_server.wire.resources import build_report_resources, build_summary_resources
+from mcp_server.wire.server import Handlers, build_server, get_server_stamp, make_schema_lookup
+from mcp_server.wire.telemetry import TelemetrySettings, TelemetryUnavailable, start_telemetry
 
 if TYPE_CHECKING:
     from mcp_server.gate import Gate
@@ -50,8 +57,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("menugate")
 
 
-def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
-    found = law(settings, packs)
+def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
+    found = load_configuration(settings, packs)
     if isinstance(found, ConfigFaults):
         raise BuildError(str(found))
     if settings.mode is not None and found.policy.menus.get(settings.mode) is None:
@@ -59,46 +66,46 @@ def build(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = 
         raise BuildError(f"there is no mode `{settings.mode}`; there are {names}.")
     prepare_folders(settings)
     try:
-        return connected(found, settings, clock)
+        return assemble_app(found, settings, clock)
     except (PromptError, TelemetryUnavailable) as wrong:
         raise BuildError(str(wrong)) from None
     except OSError as wrong:
         raise BuildError(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
 
-def connected(found: Configuration, settings: Settings, clock: Clock | None) -> App:
-    new_id, time = numbered(), clock or Wall()
+def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) -> App:
+    new_id, time = make_id_generator(), clock or Wall()
     store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
-    keeping, holds = ObjectRegistry(failed), Holds(store)
+    keeping, holds = ObjectRegistry(log_failure), Holds(store)
 
     def left(session: str) -> None:
         keeping.left(session)
         live_calls.board.tell()
 
-    sessions = Sessions(store, holds, new_id, new_handle, left)
-    token, conversation = token_of(settings), new_id()
-    secrets = never_shown(found, settings, token)
+    sessions = Sessions(store, holds, new_id, make_session_handle, left)
+    token, conversation = load_http_token(settings), new_id()
+    secrets = collect_secrets(found, settings, token)
 
     def built() -> "Gate":
-        from mcp_server.gate import Rooms, gate
+        from mcp_server.gate import Rooms, build_gate
 
         rooms = Rooms(
-            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, noticed, failed
+            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, noticed, log_failure
         )
-        return gate(found, settings, rooms, conversation)
+        return build_gate(found, settings, rooms, conversation)
 
     entrance = LazyPipeline(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
-    doors, ruling = doors_of(found, settings, store), CurrentPolicy(found.policy)
+    doors, ruling = build_posture_changes(found, settings, store), CurrentPolicy(found.policy)
     live_calls = RunningCalls(store, holds, entrance.redact, new_id, doors.postures.everybody, settings.state)
-    halting = StopCommand(store, holds, new_id, raising(found, store, time))
-    offers = offers_of(found, settings, doors, halting, entrance, time)
-    watching = watched(found, settings, offers)
-    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (unwatched, None)
-    front = front_of(found, settings, entrance, (sessions, doors.postures), offers)
-    seal = kept(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
+    halting = StopCommand(store, holds, new_id, build_profile_raise(found, store, time))
+    offers = build_offer_handlers(found, settings, doors, halting, entrance, time)
+    watching = build_telemetry(found, settings, offers)
+    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (ignore_judgement, None)
+    front = build_handlers(found, settings, entrance, (sessions, doors.postures), offers)
+    seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
-    front.listings.stamp.update(stamp(server))
+    front.listings.stamp.update(get_server_stamp(server))
     return App(
         law=found,
         settings=settings,
@@ -109,23 +116,25 @@ def connected(found: Configuration, settings: Settings, clock: Clock | None) -> 
         entrance=entrance,
         notices=front.notices,
         keeping=keeping,
-        renewal=ConfigurationReload(found, settings, ruling, doors.postures, front.listings.judge_by, recording(store)),
+        renewal=ConfigurationReload(
+            found, settings, ruling, doors.postures, front.listings.judge_by, make_configuration_recorder(store)
+        ),
         live_calls=live_calls,
         server=server,
-        health=health_gate(found, settings, doors),
+        health=build_health_response(found, settings, doors),
         token=token,
         last_words=last_words,
     )
 
 
-def recording(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
+def make_configuration_recorder(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
     async def record(config: str | None, rules: int, fault: str) -> int:
-        return await store.write(lambda tx: ledger.judged_by(tx, config, rules, fault))
+        return await store.write(lambda tx: ledger.record_rules(tx, config, rules, fault))
 
     return record
 
 
-def offers_of(
+def build_offer_handlers(
     found: Configuration,
     settings: Settings,
     doors: PostureChanges,
@@ -134,42 +143,42 @@ def offers_of(
     clock: Clock,
 ) -> OfferHandlers:
     sayings = OwnPrompts(found.words, str(settings.workspace), doors.postures.seen)
-    typed = slash(doors, halting, partial(examined, found, settings, doors), clock)
-    written = (*reports(doors.store, entrance.redact), *summaries(doors.store))
+    typed = build_slash_commands(doors, halting, partial(examine_health, found, settings, doors), clock)
+    written = (*build_report_resources(doors.store, entrance.redact), *build_summary_resources(doors.store))
     return OfferHandlers((sayings.pack(), *found.packs), typed, written)
 
 
-async def examined(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
-    from mcp_server.health import examined
+async def examine_health(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
+    from mcp_server.health import examine_while_serving
 
-    return await examined(found, settings, doors, fix)
+    return await examine_while_serving(found, settings, doors, fix)
 
 
-def unwatched(_judged: Judged) -> None:
+def ignore_judgement(_judged: Judged) -> None:
     """Telemetry is off."""
 
 
-def failed(what: str, fault: BaseException) -> None:
+def log_failure(what: str, fault: BaseException) -> None:
     log.error("%s failed", what, exc_info=fault)
 
 
-def never_shown(found: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
+def collect_secrets(found: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
     review = found.library.config.review
-    told = (*settings.secret_values, token, variable(review.key) if review else "")
+    told = (*settings.secret_values, token, read_variable(review.key) if review else "")
     return tuple(secret for secret in told if secret)
 
 
-def watched(found: Configuration, settings: Settings, offers: OfferHandlers) -> "TelemetryHandle | None":
+def build_telemetry(found: Configuration, settings: Settings, offers: OfferHandlers) -> "TelemetryHandle | None":
     wish = TelemetrySettings(settings.traces, settings.metrics, settings.workspace.name)
-    return asked_for(wish, frozenset(found.policy.tools), offers.names, settings.person)
+    return start_telemetry(wish, frozenset(found.policy.tools), offers.names, settings.person)
 
 
-def token_of(settings: Settings) -> str | None:
+def load_http_token(settings: Settings) -> str | None:
     asked = settings.http is not None and settings.auth
     return shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
 
 
-def front_of(
+def build_handlers(
     found: Configuration,
     settings: Settings,
     entrance: LazyPipeline,
@@ -187,15 +196,15 @@ def front_of(
         offers=offers,
         owner=settings.person,
         pinned=settings.mode,
-        instructions=partial(spoken, found),
-        schema_of=mirrored(found.policy.tools),
+        instructions=partial(format_endpoint_instructions, found),
+        schema_of=make_schema_lookup(found.policy.tools),
         patience=settings.answer_seconds,
     )
 
 
-def spoken(found: Configuration, pinned: str | None) -> str:
+def format_endpoint_instructions(found: Configuration, pinned: str | None) -> str:
     head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
-    return instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
+    return format_instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
 
 def prepare_folders(settings: Settings) -> None:
@@ -210,7 +219,7 @@ def prepare_folders(settings: Settings) -> None:
     inside = [place for place in places if place.resolve() in settings.own_inside]
     for folder in (*settings.state_folders, *settings.folders, *inside):
         try:
-            make_private(folder)
+            make_private_folder(folder)
         except OSError as wrong:
             raise BuildError(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
     if settings.operators.resolve() == settings.workspace:
@@ -223,5 +232,5 @@ def prepare_folders(settings: Settings) -> None:
             ignore.write_text("*\n")
 
 
-def new_handle() -> str:
+def make_session_handle() -> str:
     return BEGINS + secrets.token_urlsafe(16)

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from mcp_server.calls.approval_binding import Binding
-from mcp_server.calls.approvals import Approvals, trust
+from mcp_server.calls.approvals import Approvals, build_answer_trust
 from mcp_server.calls.context import PortFactories
-from mcp_server.calls.documents import remembered
-from mcp_server.calls.ledger import LedgerRecorder, counting
+from mcp_server.calls.documents import build_document_stores
+from mcp_server.calls.ledger import LedgerRecorder, build_tool_counter
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.memory import ProjectMemory
 from mcp_server.calls.menus import MenuNavigator
@@ -23,33 +23,33 @@ from mcp_server.calls.pipeline import Pipeline
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.resolver import CallResolver
-from mcp_server.calls.results import ResultFilter, telling
+from mcp_server.calls.results import ResultFilter, wrap_progress
 from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, RunReview
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import SeenBy, Sessions
-from mcp_server.calls.stops import RunningCalls, start
+from mcp_server.calls.stops import RunningCalls, register_child_process
 from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.config.load import Configuration
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.index.index import WorkspaceIndex
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.network.build import for_programs, for_tools, to_one
-from mcp_server.guards.processes.build import workshop
+from mcp_server.guards.network.build import build_program_proxy, build_single_place_network, build_tool_network
+from mcp_server.guards.processes.build import build_command_host
 from mcp_server.guards.processes.commands import CommandHost
-from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
+from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.search.search import FileSearch
 from mcp_server.guards.spill import ONE_DAY_NS, Spill
-from mcp_server.installation import installation
+from mcp_server.installation import find_installation_places
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.results import Refusal
 from mcp_server.model.tools import Demand, Effect
-from mcp_server.settings import Settings, variable
+from mcp_server.settings import Settings, read_variable
 from mcp_server.state.engine.rows import Clock, Judged
 from mcp_server.state.store import Store
 
@@ -82,7 +82,7 @@ class Gate:
     redactor: Redactor
 
 
-def ground(settings: Settings, found: Configuration) -> HostPaths:
+def build_host_paths(settings: Settings, found: Configuration) -> HostPaths:
     return HostPaths(
         workspace=settings.workspace,
         home=settings.home,
@@ -91,30 +91,30 @@ def ground(settings: Settings, found: Configuration) -> HostPaths:
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
         outside=dict(settings.variables_outside),
-        installation=installation(settings, found),
+        installation=find_installation_places(settings, found),
     )
 
 
-def gate(found: Configuration, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
-    jail, shop = guards(found, settings)
-    shop.nursery.born = start
+def build_gate(found: Configuration, settings: Settings, rooms: Rooms, conversation: str) -> Gate:
+    jail, shop = build_guards(found, settings)
+    shop.nursery.born = register_child_process
     redactor = Redactor(rooms.secrets)
-    return Gate(pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
+    return Gate(build_pipeline(found, settings, rooms, (jail, shop, redactor), conversation), shop, redactor)
 
 
-def guards(found: Configuration, settings: Settings) -> tuple[Jail, CommandHost]:
+def build_guards(found: Configuration, settings: Settings) -> tuple[Jail, CommandHost]:
     """What stands between a call and the disk, and what between a command and the machine."""
     config = found.library.config
-    where = ground(settings, found)
+    where = build_host_paths(settings, found)
     installed = tuple(map(Path, where.installed((str(settings.workspace),))))
     jail = Jail(settings.workspace, settings.own_inside, (settings.state / "spill",), installation=installed)
-    return jail, workshop(where, jail, config.sandbox, config.limits, for_programs(config.network))
+    return jail, build_command_host(where, jail, config.sandbox, config.limits, build_program_proxy(config.network))
 
 
 async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, str]:
     """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
     with the mounts of a real call, which are made of this workspace and these settings."""
-    _, shop = guards(found, settings)
+    _, shop = build_guards(found, settings)
     posture = found.posture.capped(found.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
     says = await shop.ladder.described()
@@ -129,13 +129,13 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
     return (says, "good") if ran.code == 0 else (f"{says}; `true` ends in it with exit code {ran.code}.", "fault")
 
 
-def swept(settings: Settings) -> Spill:
+def open_swept_spill(settings: Settings) -> Spill:
     spill = Spill(settings.state / "spill")
     spill.sweep(ONE_DAY_NS, time.time_ns())
     return spill
 
 
-def second_look(found: Configuration, store: Store, redactor: Redactor) -> Check | None:
+def build_review_check(found: Configuration, store: Store, redactor: Redactor) -> Check | None:
     """The model that is asked about a run that is over; None where the operator named none, as it is by default."""
     config = found.library.config
     wish = config.review
@@ -146,13 +146,13 @@ def second_look(found: Configuration, store: Store, redactor: Redactor) -> Check
         # Nobody needs it before a run is over.
         from mcp_server.calls.advisers import ModelAdviser
 
-        door = to_one(wish.place, config.network)
-        return await ModelAdviser(wish, variable(wish.key), door, store, redactor, found.words.say).look(run)
+        door = build_single_place_network(wish.place, config.network)
+        return await ModelAdviser(wish, read_variable(wish.key), door, store, redactor, found.words.say).look(run)
 
     return look
 
 
-def ports(
+def build_port_factories(
     found: Configuration,
     settings: Settings,
     rooms: Rooms,
@@ -165,21 +165,24 @@ def ports(
     return PortFactories(
         files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.key), profile),
         processes=shop.granted,
-        network=for_tools(found.library.config.network),
+        network=build_tool_network(found.library.config.network),
         belongings=lambda session: rooms.keeping.owned(session.id),
         person=partial(
             PersonChannel,
             store,
-            *(partial(one, settings.search_path, settings.home) for one in (signature, ignored, own_hooks)),
+            *(
+                partial(one, settings.search_path, settings.home)
+                for one in (read_signature, find_ignore_file, find_hooks_folder)
+            ),
         ),
-        records=partial(remembered, store),
+        records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.of,
-        progress=partial(telling, redactor),
+        progress=partial(wrap_progress, redactor),
     )
 
 
-def pipeline(
+def build_pipeline(
     found: Configuration,
     settings: Settings,
     rooms: Rooms,
@@ -190,7 +193,7 @@ def pipeline(
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     ruling = rooms.ruling
     memory = ProjectMemory(store, redactor.redact)
-    review = RunReview(store, shop.granted, second_look(found, store, redactor))
+    review = RunReview(store, shop.granted, build_review_check(found, store, redactor))
     course = RunLifecycle(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
 
     def desk(seat: LiveSession) -> MenuNavigator:
@@ -202,16 +205,18 @@ def pipeline(
         finding=CallResolver(ruling, sessions, desk, str(settings.workspace), jail.leads, jail.beneath),
         recorder=LedgerRecorder(
             store,
-            counting(ruling),
+            build_tool_counter(ruling),
             conversation,
             redactor.redact,
             rooms.noticed,
             Binding(jail, redactor),
         ),
-        approvals=Approvals(store, rooms.clock, redactor, trust(found.library.config), settings.approval_seconds),
+        approvals=Approvals(
+            store, rooms.clock, redactor, build_answer_trust(found.library.config), settings.approval_seconds
+        ),
         course=course,
-        showing=ResultFilter(redactor, swept(settings)),
-        ports=ports(found, settings, rooms, guards, memory),
+        showing=ResultFilter(redactor, open_swept_spill(settings)),
+        ports=build_port_factories(found, settings, rooms, guards, memory),
         desk=desk,
         run_memory=SummarySchedule(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),

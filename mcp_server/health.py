@@ -16,24 +16,24 @@ import anyio.to_thread
 
 from mcp_server.calls.posture import PostureChanges
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import BuildError, Configuration, law
+from mcp_server.config.load import BuildError, Configuration, load_configuration
 from mcp_server.gate import try_sandbox
-from mcp_server.guards.openat import by_kernel, chosen
+from mcp_server.guards.openat import choose_resolver, open_by_kernel
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
-from mcp_server.installation import described, inside, linked
+from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
 from mcp_server.model.posture import Posture
 from mcp_server.model.results import Refusal
 from mcp_server.model.tool_packs import Pack
-from mcp_server.person import health_gate, opened
-from mcp_server.policy.health import Grade, HealthFinding, faults, verdict
-from mcp_server.policy.phrases import to_choose
-from mcp_server.reload import differing
+from mcp_server.person import build_health_response, recover_state
+from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults
+from mcp_server.policy.phrases import find_narrowed_posture
+from mcp_server.reload import find_server_differences
 from mcp_server.settings import Settings
-from mcp_server.state.engine.disk import FULL, no_room
-from mcp_server.state.keys import unfit_keys
+from mcp_server.state.engine.disk import FULL, is_disk_full
+from mcp_server.state.keys import describe_unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER
-from mcp_server.state.servers import unreadable
+from mcp_server.state.servers import describe_unreadable_folder
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -45,17 +45,17 @@ def examine(
     settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
 ) -> list[HealthFinding]:
     """`told` hears how far the check of the ledger is."""
-    shut = list(of_shut_folders(settings))
+    shut = list(check_folder_access(settings))
     return [
-        *of_law(settings, packs),
-        *(shut or (*of_folder(settings), *of_lock(settings), *of_state(settings, packs, told))),
-        *of_guards(settings),
-        *of_sandbox(settings, packs),
+        *check_configuration(settings, packs),
+        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, told))),
+        *check_guards(settings),
+        *check_sandbox(settings, packs),
         *(
             HealthFinding("servers", says, Grade.FAULT if one.fault else Grade.NOTE)
-            for one, says in differing(settings)
+            for one, says in find_server_differences(settings)
         ),
-        *(() if shut else of_leftovers(settings)),
+        *(() if shut else check_leftovers(settings)),
     ]
 
 
@@ -74,46 +74,46 @@ def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
     return done
 
 
-def report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
+def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
     """What was found, in words, what is still wrong, and whether the state can be used; with `fix` after mending."""
     findings = examine(settings, packs)
     lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
     findings = examine(settings, packs) if fix else findings
     lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
-    ill = [f"{one.what}: {one.says}" for one in faults(findings)]
+    ill = [f"{one.what}: {one.says}" for one in list_faults(findings)]
     mendable = any(one.mend for one in findings)
-    lines.append(verdict(findings))
+    lines.append(format_verdict(findings))
     return (
         "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""),
         ill,
-        usable(findings),
+        may_open_state(findings),
     )
 
 
-async def examined(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
+async def examine_while_serving(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
     """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
-    said, ill, writable = await anyio.to_thread.run_sync(report, settings, found.packs, fix)
+    said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
     if not (fix and ill and writable):
         return said
-    return f"{said}\n{await health_gate(found, settings, doors).failed(ill)}"
+    return f"{said}\n{await build_health_response(found, settings, doors).failed(ill)}"
 
 
-def usable(findings: Sequence[HealthFinding]) -> bool:
+def may_open_state(findings: Sequence[HealthFinding]) -> bool:
     """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
-    return not any(one.what in ("state file", "lock", "disk") for one in faults(findings))
+    return not any(one.what in ("state file", "lock", "disk") for one in list_faults(findings))
 
 
-def usual(settings: Settings, packs: Sequence[Pack]) -> Posture:
+def find_usual_posture(settings: Settings, packs: Sequence[Pack]) -> Posture:
     """What holds where nobody chose."""
     with suppress(BuildError):
-        if isinstance(found := law(settings, packs), Configuration):
+        if isinstance(found := load_configuration(settings, packs), Configuration):
             return found.posture.capped(found.policy.ceiling)
     return Posture()
 
 
-def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
+def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
     try:
-        found = law(settings, packs)
+        found = load_configuration(settings, packs)
     except BuildError as wrong:
         yield HealthFinding("menus and rules", str(wrong), Grade.FAULT)
         return
@@ -125,7 +125,7 @@ def of_law(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]
     yield HealthFinding("menus and rules", counted)
 
 
-def of_shut_folders(settings: Settings) -> Iterator[HealthFinding]:
+def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
     """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
     for folder in settings.folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
@@ -134,7 +134,7 @@ def of_shut_folders(settings: Settings) -> Iterator[HealthFinding]:
             yield HealthFinding("state file", says, Grade.FAULT)
 
 
-def of_folder(settings: Settings) -> Iterator[HealthFinding]:
+def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
     """Are the places that must be the person's alone the person's alone?"""
     if settings.state.is_symlink():
         says = f"{settings.state} is a link; the state is kept in a folder that is really there."
@@ -148,22 +148,24 @@ def of_folder(settings: Settings) -> Iterator[HealthFinding]:
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
         says = f"{path} can be read or written by others."
-        yield HealthFinding("state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: closed(path))
+        yield HealthFinding(
+            "state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: close_to_others(path)
+        )
     if not open_ones:
         yield HealthFinding("state folder", f"{settings.state}, yours alone")
-    if says := unreadable(settings.state):
+    if says := describe_unreadable_folder(settings.state):
         yield HealthFinding("servers", says, Grade.FAULT)
-    yield from (HealthFinding("keys", says, Grade.FAULT) for says in unfit_keys(settings.secrets))
+    yield from (HealthFinding("keys", says, Grade.FAULT) for says in describe_unfit_keys(settings.secrets))
     if settings.keys_last:
         says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
         yield HealthFinding("keys", says, Grade.NOTE)
 
 
-def closed(path: Path) -> None:
+def close_to_others(path: Path) -> None:
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
 
 
-def of_lock(settings: Settings) -> Iterator[HealthFinding]:
+def check_lock(settings: Settings) -> Iterator[HealthFinding]:
     """Is the state held by somebody who does not let go, a stopped process say?"""
     if not (settings.state / "state.lock").exists():
         return
@@ -180,13 +182,13 @@ def of_lock(settings: Settings) -> Iterator[HealthFinding]:
         lock.close()
 
 
-def of_state(
+def check_state(
     settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None
 ) -> Iterator[HealthFinding]:
-    from mcp_server.state.engine.sqlite import look
+    from mcp_server.state.engine.sqlite import find_file_damage
     from mcp_server.state.reader import Reader
 
-    if settings.state.is_dir() and no_room(settings.state):
+    if settings.state.is_dir() and is_disk_full(settings.state):
         yield HealthFinding("disk", FULL.format(settings.state), Grade.FAULT)
     gone = not settings.database.exists()
     if gone and settings.foreign and settings.foreign.exists():
@@ -195,16 +197,16 @@ def of_state(
         return
     if gone:
         says = "the state file is gone, and its anchor is still there."
-        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: recover_state(settings))
         return
-    if damage := look(settings.database):
+    if damage := find_file_damage(settings.database):
         says = f"the state file is damaged ({damage})."
-        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: opened(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: recover_state(settings))
         return
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
-            yield from of_file(settings, packs, state)
-            yield from of_ledger(settings, state, told)
+            yield from check_state_file(settings, packs, state)
+            yield from check_ledger(settings, state, told)
     except Refusal as refused:
         yield HealthFinding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
 
@@ -212,7 +214,7 @@ def of_state(
 BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, only reading is allowed"
 
 
-def of_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[HealthFinding]:
+def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[HealthFinding]:
     size = settings.database.stat().st_size / 1024
     if state.exchanged():
         yield HealthFinding("state file", EXCHANGED, Grade.FAULT)
@@ -220,14 +222,16 @@ def of_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Itera
         yield HealthFinding("state file", f"{settings.database}, {size:,.0f} KB, whole")
     if lost := state.lost():
         yield HealthFinding("state file", f"{lost}.", Grade.NOTE)
-    if low := to_choose(state.choice(settings.person), usual(settings, packs), lost):
+    if low := find_narrowed_posture(state.choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.gone():
         says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
 
-def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], None] | None) -> Iterator[HealthFinding]:
+def check_ledger(
+    settings: Settings, state: "Reader", told: Callable[[int, int], None] | None
+) -> Iterator[HealthFinding]:
     report = state.verify(told)
     for seq, message in report.faults[:MOST_SHOWN]:
         yield HealthFinding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
@@ -240,23 +244,25 @@ def of_ledger(settings: Settings, state: "Reader", told: Callable[[int, int], No
     yield from (HealthFinding("ledger", note, Grade.NOTE) for note in report.notes)
     if report.ok and report.unanchored:
         says = f"the last {report.unanchored} rows are not anchored yet, as after a kill."
-        yield HealthFinding("ledger", says, Grade.NOTE, "they are anchored now", lambda: opened(settings))
+        yield HealthFinding("ledger", says, Grade.NOTE, "they are anchored now", lambda: recover_state(settings))
 
 
-def of_guards(settings: Settings) -> Iterator[HealthFinding]:
+def check_guards(settings: Settings) -> Iterator[HealthFinding]:
     slowly = HealthFinding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
-    yield HealthFinding("paths", "openat2") if chosen() is by_kernel else slowly
+    yield HealthFinding("paths", "openat2") if choose_resolver() is open_by_kernel else slowly
     program = find_ripgrep(settings.search_path)
     slowly = HealthFinding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
     yield HealthFinding("search", str(program)) if program else slowly
-    fixed, doubled = inside(settings), len(linked())
-    yield HealthFinding("runs from", described(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD)
+    fixed, doubled = find_places_in_workspace(settings), len(find_linked_files())
+    yield HealthFinding(
+        "runs from", describe_installation(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD
+    )
 
 
-def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
+def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
     """What shuts commands in here, tried out; a note where nothing does."""
     try:
-        found = law(settings, packs)
+        found = load_configuration(settings, packs)
     except BuildError:
         return
     if isinstance(found, Configuration):
@@ -264,20 +270,20 @@ def of_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFind
         yield HealthFinding("sandbox", says, Grade(grade))
 
 
-def of_leftovers(settings: Settings) -> Iterator[HealthFinding]:
+def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     """What servers that were killed could not take away."""
     spill = Spill(settings.state / "spill")
-    old = [path for path in found_in(settings.state / "spill", f"*{ENDING}") if aged(path)]
+    old = [path for path in find_files(settings.state / "spill", f"*{ENDING}") if is_day_old(path)]
     if old:
         says = f"{len(old)} results from more than a day ago are still kept."
         yield HealthFinding(
             "leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns())
         )
-    drafts = [path for path in half_written(settings) if aged(path)]
+    drafts = [path for path in find_half_written_files(settings) if is_day_old(path)]
     if drafts:
         says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.folders))}."
         yield HealthFinding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
-    aside = found_in(settings.state, "*.corrupt-*")
+    aside = find_files(settings.state, "*.corrupt-*")
     if aside:
         size = sum(path.stat().st_size for path in aside)
         says = f"{len(aside)} damaged state files ({size / 1024:,.0f} KB) were put aside; they are kept as evidence."
@@ -286,17 +292,17 @@ def of_leftovers(settings: Settings) -> Iterator[HealthFinding]:
         yield HealthFinding("leftovers", "none")
 
 
-def half_written(settings: Settings) -> list[Path]:
+def find_half_written_files(settings: Settings) -> list[Path]:
     names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
-    return [path for folder in settings.folders for name in names for path in found_in(folder, name)]
+    return [path for folder in settings.folders for name in names for path in find_files(folder, name)]
 
 
-def found_in(folder: Path, pattern: str) -> list[Path]:
+def find_files(folder: Path, pattern: str) -> list[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return []
     return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
 
 
-def aged(path: Path) -> bool:
+def is_day_old(path: Path) -> bool:
     """Nobody is still writing it."""
     return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS

@@ -27,16 +27,16 @@ MOST_FILES, MOST_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
-def installation(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
+def find_installation_places(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
     """Every place, as it really lies on the disk, the folders of the links that lead there, and where a command could
     write to one of its files by a second name."""
-    places = tuple(dict.fromkeys(place for one in named(settings, found) for place in _on_the_way(one)))
-    return (*places, *second_names(settings.workspace, settings.home, places))
+    places = tuple(dict.fromkeys(place for one in find_named_places(settings, found) for place in _follow_links(one)))
+    return (*places, *find_second_names(settings.workspace, settings.home, places))
 
 
-def inside(settings: Settings, found: Configuration | None = None) -> list[str]:
+def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:
     """What of it lies in the workspace, by its path there; `.` for all of it."""
-    places = {one for one in installation(settings, found) if one.is_relative_to(settings.workspace)}
+    places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
     # The operator's own file is not even read; what is said of those places holds for it.
     own = set(settings.own)
     outermost = [one for one in places if places.isdisjoint(one.parents) and own.isdisjoint((one, *one.parents))]
@@ -46,23 +46,23 @@ def inside(settings: Settings, found: Configuration | None = None) -> list[str]:
 LOOKING = threading.Lock()
 
 
-def linked() -> frozenset[tuple[int, int]]:
+def find_linked_files() -> frozenset[tuple[int, int]]:
     """Device and inode of each file of ours that has names elsewhere (hardlinks), by which no sandbox knows it. Looked
     up once: whoever starts a server has the time for it when the first list is out, and a call that comes meanwhile
     waits for the rest of it."""
     with LOOKING:
-        return _linked()
+        return _scan_linked_files()
 
 
 @cache
-def _linked() -> frozenset[tuple[int, int]]:
+def _scan_linked_files() -> frozenset[tuple[int, int]]:
     packages = [Path(one) for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
     ours = [Path(mcp_server.__file__).parents[1] / name for name in ("mcp_server", "tools", "menus", "prompts")]
     modules = [getattr(one, "__file__", None) for one in list(sys.modules.values())]
     names_of: dict[tuple[int, int, int], set[str]] = {}
     for folder in dict.fromkeys((*packages, *ours, Path(sys.prefix) / "bin", Path(os.__file__).parent)):
         others = {str(one) for one in packages if one != folder}
-        for file in _files(str(folder), others):
+        for file in _find_files(str(folder), others):
             with suppress(OSError):
                 _note_link(names_of, file.path, file.stat(follow_symlinks=False))
     for file in (*modules, os.path.realpath(sys.executable)):
@@ -72,7 +72,7 @@ def _linked() -> frozenset[tuple[int, int]]:
     return frozenset((device, inode) for (device, inode, count), names in names_of.items() if len(names) < count)
 
 
-def _files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
+def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
     """All that lies in it and is no folder. There are tens of thousands, so as little as can be is made of each."""
     todo = [folder]
     while todo:
@@ -90,14 +90,14 @@ def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, here: 
 
 
 @cache
-def second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple[Path, ...]:
+def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple[Path, ...]:
     """Where else in the workspace, and in the caches that commands write at `trusted`, our files have names: the files
     where they are few, else the folders they lie in."""
-    if not linked():
+    if not find_linked_files():
         return ()
     found: list[Path] = []
     for root in (workspace, *(home / one for one in CACHES.split())):
-        names = list(_named_in(root, frozenset(map(str, places))))
+        names = list(_find_names_below(root, frozenset(map(str, places))))
         around = {one.parent for one in names}
         folders = {one for one in around if around.isdisjoint(one.parents)}
         if len(folders) > MOST_FOLDERS:
@@ -106,8 +106,8 @@ def second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple
     return tuple(dict.fromkeys(found))
 
 
-def _named_in(root: Path, places: frozenset[str]) -> Iterator[Path]:
-    inodes, looked, todo = {inode for _, inode in linked()}, 0, [str(root)]
+def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
+    inodes, looked, todo = {inode for _, inode in find_linked_files()}, 0, [str(root)]
     if str(root) in places:
         return  # all of it stays as it is
     while todo and looked < MOST_LOOKED:
@@ -119,11 +119,11 @@ def _named_in(root: Path, places: frozenset[str]) -> Iterator[Path]:
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
                 # A folder on another disk may use the same number.
-                elif entry.inode() in inodes and _inode(entry) in linked():
+                elif entry.inode() in inodes and _read_inode(entry) in find_linked_files():
                     yield Path(entry.path)
 
 
-def _inode(entry: os.DirEntry[str]) -> tuple[int, int]:
+def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:  # it is gone by now
@@ -131,7 +131,7 @@ def _inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def described(places: Iterable[str], shared: int = 0) -> str:
+def describe_installation(places: Iterable[str], shared: int = 0) -> str:
     """What was found, for the person."""
     names = ", ".join("the whole workspace" if one == "." else one for one in places)
     if shared:
@@ -146,7 +146,7 @@ def described(places: Iterable[str], shared: int = 0) -> str:
     return f"{names}: no call changes it below `unrestricted`; a menugate installed outside the workspace lifts that"
 
 
-def named(settings: Settings, found: Configuration | None) -> Iterator[Path]:
+def find_named_places(settings: Settings, found: Configuration | None) -> Iterator[Path]:
     """The places by the names that lead there, which may go through links."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     yield from (Path(one or ".").absolute() for one in sys.path)
@@ -155,8 +155,8 @@ def named(settings: Settings, found: Configuration | None) -> Iterator[Path]:
         yield Path(site.getusersitepackages())
     if sys.pycache_prefix:
         yield Path(sys.pycache_prefix).absolute()
-    yield from _modules(settings.workspace)
-    yield from _commands(settings.search_path)
+    yield from _find_module_places(settings.workspace)
+    yield from _find_command_places(settings.search_path)
     yield from settings.named
     yield from settings.menus
     if found is not None:
@@ -165,7 +165,7 @@ def named(settings: Settings, found: Configuration | None) -> Iterator[Path]:
         yield from (Path(folder) for pack in found.packs for folder in pack.menus)
 
 
-def _modules(workspace: Path) -> Iterator[Path]:
+def _find_module_places(workspace: Path) -> Iterator[Path]:
     """Packages that were found by another way than the search path, and those that the workspace is a part of."""
     data = Path(mcp_server.__file__).parents[1]
     yield from (data / name for name in ("menus", "prompts"))
@@ -183,14 +183,14 @@ def _modules(workspace: Path) -> Iterator[Path]:
                 yield Path(one).absolute()
 
 
-def _commands(search_path: str) -> Iterator[Path]:
+def _find_command_places(search_path: str) -> Iterator[Path]:
     """What the person types to start this copy, which is a link where it was made to be found everywhere."""
     typed = shutil.which("menugate", path=search_path)
     if typed is not None and Path(typed).resolve().is_relative_to(Path(sys.prefix).resolve()):
         yield Path(typed).absolute()
 
 
-def _on_the_way(path: Path) -> Iterator[Path]:
+def _follow_links(path: Path) -> Iterator[Path]:
     """Where a path ends, and the folder of each link on the way: no sandbox holds a link but by its folder. Of what is
     not there, the last folder that is: elsewhere somebody else could make it."""
     here, links = Path("/"), 0

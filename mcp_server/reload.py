@@ -17,15 +17,15 @@ import anyio
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
-from mcp_server.config.load import Configuration, RenewedConfiguration, governed, renewed
-from mcp_server.config.merge import covers, together
+from mcp_server.config.load import Configuration, RenewedConfiguration, apply_configuration, reload_configuration
+from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state.locks import LifeLock
-from mcp_server.state.processes import born, own
-from mcp_server.state.servers import Server, publish, servers, withdraw
+from mcp_server.state.processes import get_own_pid, read_start_time
+from mcp_server.state.servers import Server, load_servers, publish_server, withdraw_server
 from mcp_server.state.trust import Trusted
 from mcp_server.watch import FileWatch
 
@@ -142,13 +142,13 @@ class ConfigurationReload:
 
     def close(self) -> None:
         self._watch.end()
-        withdraw(self.settings.state, own())
+        withdraw_server(self.settings.state, get_own_pid())
         if self._lock is not None:
             self._lock.release()
 
     def say(self) -> None:
         """What is judged by here, for the person's commands."""
-        settings, pid = self.settings, own()
+        settings, pid = self.settings, get_own_pid()
         config, texts = settings.config, self._texts() if self.fault else {}
         if config and self.fault and texts[str(config)] is None:
             # It came while we run and never counted: what holds is that there is none.
@@ -157,7 +157,7 @@ class ConfigurationReload:
         older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
         said = Server(
             pid=pid,
-            born=born(pid),
+            born=read_start_time(pid),
             config=str(config) if config else None,
             profile=settings.profile,
             max_profile=settings.max_profile,
@@ -170,7 +170,7 @@ class ConfigurationReload:
             stoppable=self.stoppable,
         )
         try:
-            publish(settings.state, said)
+            publish_server(settings.state, said)
             self._unsaid = False
         except OSError as wrong:
             if not self._unsaid:
@@ -187,10 +187,10 @@ class ConfigurationReload:
         usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == usual and config not in self.held.said):
             # It may come after the start, and go again before it ever counted.
-            self.settings = replace(self.settings, config=usual if _stamp(usual) else None)
+            self.settings = replace(self.settings, config=usual if _read_stamp(usual) else None)
             self._paths = tuple(self._watched())
         try:
-            return renewed(self.held, self.settings)
+            return reload_configuration(self.held, self.settings)
         except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
             log.exception("what was changed in the configuration could not be taken over")
             return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
@@ -201,8 +201,8 @@ class ConfigurationReload:
             log.warning("the last valid rules stay in force: %s", found.fault)
         now, before = found.law, self.held
         alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
-        operators = kept(self._operators, now, still and found.operators, lambda one: one.library.config)
-        owns = kept(self._owns, now, still and found.own, lambda one: one.own)
+        operators = keep_stricter(self._operators, now, still and found.operators, lambda one: one.library.config)
+        owns = keep_stricter(self._owns, now, still and found.own, lambda one: one.own)
         if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
             self.since = self.since if alike else time.time_ns()
             self.held, self._operators, self._owns = now, operators, owns
@@ -216,7 +216,7 @@ class ConfigurationReload:
     def _judge(self) -> None:
         """By what is written now, and by what was before where that did not yet make way."""
         self._older = [*map(self._with_operators, self._operators[:-1]), *map(self._with_own, self._owns[:-1])]
-        now = together([*self._older, self.held])
+        now = combine_configurations([*self._older, self.held])
         policy = replace(
             self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
         )
@@ -229,12 +229,12 @@ class ConfigurationReload:
 
     def _with_operators(self, one: Configuration) -> Configuration:
         said = one.said.get(self.settings.config) if self.settings.config else None
-        made = governed(replace(self.held, library=one.library), self.settings, said)
+        made = apply_configuration(replace(self.held, library=one.library), self.settings, said)
         return made if isinstance(made, Configuration) else one
 
     def _with_own(self, one: Configuration) -> Configuration:
         said = self.held.said.get(self.settings.config) if self.settings.config else None
-        made = governed(replace(self.held, own=one.own), self.settings, said)
+        made = apply_configuration(replace(self.held, own=one.own), self.settings, said)
         return made if isinstance(made, Configuration) else one
 
     def _from_the_next_start(self) -> list[str]:
@@ -247,7 +247,7 @@ class ConfigurationReload:
 
     def _looked(self) -> tuple[Stamps, bool]:
         """What the files look like from outside, and whether they lie still."""
-        stamps = tuple(map(_stamp, self._paths))
+        stamps = tuple(map(_read_stamp, self._paths))
         now = time.time_ns()
         # A date to come says nothing about when somebody wrote last.
         dates = (date for one in stamps if one for date in one[:2])
@@ -266,17 +266,17 @@ class ConfigurationReload:
                 yield str((top / name).parent)
 
 
-def kept(
+def keep_stricter(
     before: Sequence[Configuration],
     now: Configuration,
     rested: bool,
     word: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
 ) -> tuple[Configuration, ...]:
     """Those that still forbid what the last one does not."""
-    return (*(() if rested else (one for one in before if not covers(word(now), word(one)))), now)
+    return (*(() if rested else (one for one in before if not is_as_strict_as(word(now), word(one)))), now)
 
 
-def _stamp(path: Path | str) -> tuple[int, ...] | None:
+def _read_stamp(path: Path | str) -> tuple[int, ...] | None:
     try:
         found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
     except OSError:
@@ -284,9 +284,9 @@ def _stamp(path: Path | str) -> tuple[int, ...] | None:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
 
 
-def differing(settings: Settings) -> Iterator[tuple[Server, str]]:
+def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
     """What does not hold in which of the servers that run here, though it is written down."""
-    for one in servers(settings.state):
+    for one in load_servers(settings.state):
         yield from ((one, says) for says in one.differs)
         if one.config != (str(settings.config) if settings.config else None):
             yield one, f"Process {one.pid} judges by {one.config or 'no configuration'}."

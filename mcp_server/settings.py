@@ -103,9 +103,9 @@ class Settings:
     @property
     def every_state(self) -> tuple[Path, ...]:
         """Everywhere that servers of this workspace may keep their state, whatever keys they have."""
-        from mcp_server.state.location import every_state
+        from mcp_server.state.location import find_all_state_folders
 
-        found = every_state(self.workspace / STATE_FOLDER, self.key_places)
+        found = find_all_state_folders(self.workspace / STATE_FOLDER, self.key_places)
         return tuple(dict.fromkeys((self.state, *found)))
 
     @property
@@ -138,7 +138,7 @@ class Settings:
         return f"sqlite:///{self.database}"
 
 
-def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
+def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
     """Flags win over `MENUGATE_*`, which wins over what is built in."""
     env = os.environ if environment is None else environment
 
@@ -146,43 +146,43 @@ def read(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] 
         flag = flags.get(name)
         return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
-    home = _home(env)
-    workspace = _workspace(given("workspace"))
+    home = _find_home(env)
+    workspace = _find_workspace(given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
-    config = _config(given("config"), operators)
-    http = _address(given("http"))
-    auth = _auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
-    keys, places = _keys(env, workspace, home)
+    config = _find_config(given("config"), operators)
+    http = _parse_address(given("http"))
+    auth = _check_auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
+    keys, places = _find_keys(env, workspace, home)
     return Settings(
         workspace=workspace,
-        state=_state(workspace / STATE_FOLDER, keys.folder),
+        state=_find_state_folder(workspace / STATE_FOLDER, keys.folder),
         secrets=keys.folder,
         key_places=places,
         keys_last=keys.lasting,
         operators=operators,
         config=config,
-        named=_named(given("config"), operators),
+        named=_get_config_names(given("config"), operators),
         menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
         http=http,
         mode=given("mode"),
-        listing=None if given("listing") in (None, "auto") else _choice(Listing, "listing", given("listing")),
-        profile=_choice(Profile, "profile", given("profile")),
-        max_profile=_choice(Profile, "max-profile", given("max_profile")),
+        listing=None if given("listing") in (None, "auto") else _parse_choice(Listing, "listing", given("listing")),
+        profile=_parse_choice(Profile, "profile", given("profile")),
+        max_profile=_parse_choice(Profile, "max-profile", given("max_profile")),
         auth=auth,
-        hosts=_list(given("allowed_hosts")),
-        origins=_list(given("allowed_origins")),
-        person=f"local:{_user()}",
-        traces=_exporter(env, "TRACES"),
-        metrics=_exporter(env, "METRICS"),
+        hosts=_parse_list(given("allowed_hosts")),
+        origins=_parse_list(given("allowed_origins")),
+        person=f"local:{_get_user_name()}",
+        traces=_read_exporter(env, "TRACES"),
+        metrics=_read_exporter(env, "METRICS"),
         search_path=env.get("PATH") or os.defpath,
         home=home,
-        variables=_handed_on(env, home),
-        variables_outside=_told_outside(env),
-        secret_values=_secrets_in(env),
+        variables=_get_inherited_variables(env, home),
+        variables_outside=_get_outside_variables(env),
+        secret_values=_get_secret_values(env),
     )
 
 
-def _home(env: Mapping[str, str]) -> Path:
+def _find_home(env: Mapping[str, str]) -> Path:
     """As the environment names it, else as the system does; a service's account may have none."""
     named = env.get("HOME", "")
     try:
@@ -194,7 +194,8 @@ def _home(env: Mapping[str, str]) -> Path:
     except PermissionError as wrong:
         whose = f"HOME is {named}" if named else f"HOME is not set, and the home of this account is {wrong.filename}"
         raise SettingsError(
-            f"{whose}, which the account {_user()} may not enter, so menugate cannot look for your configuration "
+            f"{whose}, which the account {_get_user_name()} may not enter, so menugate cannot look for your "
+            "configuration "
             "there. Set HOME to a folder of this account's own; with sudo, `sudo -H` does."
         ) from None
     except OSError:
@@ -202,20 +203,20 @@ def _home(env: Mapping[str, str]) -> Path:
     return home
 
 
-def _auth(asked: bool, http: tuple[str, int] | None) -> bool:
-    if http and not asked and not loopback(http[0]):
+def _check_auth(asked: bool, http: tuple[str, int] | None) -> bool:
+    if http and not asked and not is_loopback(http[0]):
         raise SettingsError(
             f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for."
         )
     return asked
 
 
-def _state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | None:
+def _read_state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | None:
     """Where the operator wants the keys, which is no place that commands reach."""
     if not (given := env.get("MENUGATE_STATE_HOME")):
         return None
     place = Path(given).resolve()
-    for written in (workspace, *_caches(home)):
+    for written in (workspace, *_get_cache_folders(home)):
         if place.is_relative_to(written) or written.is_relative_to(place):
             raise SettingsError(
                 f"MENUGATE_STATE_HOME is {place}, and commands may write in {written}; whoever could take or exchange "
@@ -224,88 +225,88 @@ def _state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | N
     return place
 
 
-def _caches(home: Path) -> tuple[Path, ...]:
+def _get_cache_folders(home: Path) -> tuple[Path, ...]:
     from mcp_server.model.processes import CACHES
 
     return tuple((home / name).resolve() for name in CACHES.split())
 
 
-def _old_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
+def _get_old_key_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
     """Where the keys were kept as long as the environment said where."""
     if xdg := env.get("XDG_STATE_HOME"):
         yield Path(xdg).absolute() / "menugate"
     yield home.absolute() / ".local" / "state" / "menugate"
 
 
-def _keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
+def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
     """Where the keys are, and everywhere that they may be."""
-    from mcp_server.state.account import bring, candidates, choose
+    from mcp_server.state.account import choose_key_folder, find_key_folders, move_keys
 
-    given, old = _state_home(env, workspace, home), tuple(_old_places(env, home))
-    places = candidates(given)
-    kept = choose(places)
+    given, old = _read_state_home(env, workspace, home), tuple(_get_old_key_places(env, home))
+    places = find_key_folders(given)
+    kept = choose_key_folder(places)
     if kept.folder != given:
         # A folder that is named begins empty: the account's usual keys are not taken away for its sake.
-        any(bring(one, kept, (workspace, *_caches(home))) for one in old if one not in places.every)
+        any(move_keys(one, kept, (workspace, *_get_cache_folders(home))) for one in old if one not in places.every)
     return kept, tuple(dict.fromkeys((*places.every, *old)))
 
 
-def _state(top: Path, secrets: Path | None) -> Path:
-    from mcp_server.state.location import shut, state_of
+def _find_state_folder(top: Path, secrets: Path | None) -> Path:
+    from mcp_server.state.location import find_state_folder, is_closed_to_account
 
     try:
-        if secrets is None and shut(top):
+        if secrets is None and is_closed_to_account(top):
             raise SettingsError(
                 f"{top} belongs to another account and you may not enter it. Set MENUGATE_STATE_HOME to a folder that "
                 "you can write, and your state is kept there."
             )
-        return state_of(top, secrets)
+        return find_state_folder(top, secrets)
     except OSError as wrong:
         raise SettingsError(
             f"{wrong.filename} cannot be used ({wrong.strerror}); menugate keeps its keys there."
         ) from None
 
 
-def _secrets_in(env: Mapping[str, str]) -> tuple[str, ...]:
+def _get_secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
     named = (value for name, value in sorted(env.items()) if SECRET_NAME.search(name))
     return tuple(value for value in named if len(value) >= SHORTEST_SECRET)
 
 
-def _handed_on(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
+def _get_inherited_variables(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
     found = {name: env[name] for name in HANDED_ON.split() if name in env}
     found |= {name: value for name, value in env.items() if name.startswith("LC_")}
     found |= {"PATH": env.get("PATH") or os.defpath, "HOME": str(home)}
     return tuple(sorted(found.items()))
 
 
-def _told_outside(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _get_outside_variables(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     given = env.get("MENUGATE_STATE_HOME")
     return (("MENUGATE_STATE_HOME", str(Path(given).resolve())),) if given else ()
 
 
-def colours_wanted(environment: Mapping[str, str] | None = None) -> bool:
+def may_use_colours(environment: Mapping[str, str] | None = None) -> bool:
     env = os.environ if environment is None else environment
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
-def variable(name: str, environment: Mapping[str, str] | None = None) -> str:
+def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
     """What the operator keeps in the environment, by the name that a file gives; empty where nothing is there."""
     env = os.environ if environment is None else environment
     return env.get(name, "").strip()
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _workspace(given: str | None) -> Path:
+def _find_workspace(given: str | None) -> Path:
     path = Path(given or ".").resolve()
     if not path.is_dir():
         raise SettingsError(f"the workspace {path} is not a folder; name one with --workspace.")
     return path
 
 
-def _config(given: str | None, folder: Path) -> Path | None:
+def _find_config(given: str | None, folder: Path) -> Path | None:
     if given:
         path = Path(given).resolve()
         if not path.is_file():
@@ -315,13 +316,13 @@ def _config(given: str | None, folder: Path) -> Path | None:
     return usual if usual.is_file() else None
 
 
-def _named(given: str | None, folder: Path) -> tuple[Path, ...]:
+def _get_config_names(given: str | None, folder: Path) -> tuple[Path, ...]:
     if given:
         return (Path(given).absolute(),)
     return (folder / "menugate.yaml",) if os.path.lexists(folder) else ()
 
 
-def _address(given: str | None) -> tuple[str, int] | None:
+def _parse_address(given: str | None) -> tuple[str, int] | None:
     if given is None:
         return None
     host, colon, port = given.rpartition(":")
@@ -330,7 +331,7 @@ def _address(given: str | None) -> tuple[str, int] | None:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
+def _parse_choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
     if given is None:
         return None
     try:
@@ -339,7 +340,7 @@ def _choice(axis: type[Axis], name: str, given: str | None) -> Axis | None:
         raise SettingsError(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
 
 
-def _exporter(env: Mapping[str, str], signal: str) -> str:
+def _read_exporter(env: Mapping[str, str], signal: str) -> str:
     """Which exporter the standard variables ask for; an endpoint alone asks for OTLP, nothing at all for none."""
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
@@ -348,11 +349,11 @@ def _exporter(env: Mapping[str, str], signal: str) -> str:
     return "" if asked == "none" else asked or ("otlp" if endpoint else "")
 
 
-def _list(given: str | None) -> tuple[str, ...]:
+def _parse_list(given: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (given or "").split(",") if part.strip())
 
 
-def _user() -> str:
+def _get_user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):

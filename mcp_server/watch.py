@@ -26,10 +26,10 @@ class FileWatch:
     def begin(self, paths: Iterable[str]) -> bool:
         """Hear of every change to these from now on, in place of those before. False where that cannot be had."""
         try:
-            folders = frozenset(_folders(paths))
+            folders = frozenset(_find_watched_folders(paths))
             if folders != self._known:
                 self.end()
-                self._file = _events_of(name for name, _, _ in folders)
+                self._file = _open_event_file(name for name, _, _ in folders)
                 asyncio.get_running_loop().add_reader(self._file, self._hear)
                 self._known = folders
         except (OSError, AttributeError):
@@ -48,7 +48,7 @@ class FileWatch:
         self._changed()
 
 
-def _folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+def _find_watched_folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     """Those in which a change to one of these shows, each with what tells it from another of its name."""
     for path in paths:
         if os.path.realpath(path) != path:
@@ -60,7 +60,7 @@ def _folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
             yield str(one), found.st_dev, found.st_ino
 
 
-def _events_of(folders: Iterable[str]) -> int:
+def _open_event_file(folders: Iterable[str]) -> int:
     """A file that can be read when something changes in one of these."""
     if sys.platform != "linux":
         raise OSError("only Linux has it")

@@ -19,7 +19,7 @@ FRESH = "PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/dev/null"
 same length, would be taken for what it was before."""
 
 
-def named_wrongly(test: str) -> str:
+def find_name_fault(test: str) -> str:
     """Why this cannot be a test's name; empty where it can."""
     if test[:1] in ("-", "@"):
         return f"takes a test's name, and `{test[:40]}` would be read as an option"
@@ -31,16 +31,16 @@ def named_wrongly(test: str) -> str:
     return ""
 
 
-def by_unittest(test: str) -> bool:
+def is_unittest_name(test: str) -> bool:
     return DOTTED.fullmatch(test) is not None and not test.endswith(".py")
 
 
-def command_for(test: str, python: str = PYTHON) -> str:
-    runner = "unittest" if by_unittest(test) else "pytest -q"
+def build_test_command(test: str, python: str = PYTHON) -> str:
+    runner = "unittest" if is_unittest_name(test) else "pytest -q"
     return f"{python} -m {runner} {shlex.quote(test)}"
 
 
-async def python_of(files: Files) -> str:
+async def find_python(files: Files) -> str:
     """The workspace's own Python where it has one, which has what its tests import."""
     try:
         found = await to_thread.run_sync(files.entries, VENV)
@@ -72,12 +72,12 @@ async def run_line(ctx: Context, line: str, seconds: int, folder: str = "") -> E
     """By `bash`, through the gate. What is not over in time is ended, and does not go on behind the answer."""
     where = {"exec_dir": folder} if folder else {}
     ending = await ctx.through("bash", {"command": line, "timeout": seconds * 1000, **where})
-    if isinstance(ending, Done) and exit_code(ending) is None:
+    if isinstance(ending, Done) and get_exit_code(ending) is None:
         await ctx.through("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
     return ending
 
 
-def exit_code(ending: Ending) -> int | None:
+def get_exit_code(ending: Ending) -> int | None:
     """How a command ended; None where it did not, or nobody can say."""
     match ending:
         case Done():
@@ -89,16 +89,18 @@ def exit_code(ending: Ending) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def look(test: str, ending: Ending) -> SingleTestRun:
-    code, text = exit_code(ending), ending.text
+def parse_test_run(test: str, ending: Ending) -> SingleTestRun:
+    code, text = get_exit_code(ending), ending.text
     if isinstance(ending, Done) and ending.data and isinstance(ending.data.get("output"), str):
         text = ending.data["output"]
     if code is None:
         return SingleTestRun(SingleTestOutcome.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
-    return SingleTestRun(_by_unittest(test, code, text) if by_unittest(test) else _by_pytest(code, text), text)
+    return SingleTestRun(
+        _outcome_from_unittest(test, code, text) if is_unittest_name(test) else _outcome_from_pytest(code, text), text
+    )
 
 
-def _by_pytest(code: int, text: str) -> SingleTestOutcome:
+def _outcome_from_pytest(code: int, text: str) -> SingleTestOutcome:
     if "No module named pytest" in text:
         return SingleTestOutcome.UNCLEAR
     if code == 0:
@@ -113,7 +115,7 @@ def _by_pytest(code: int, text: str) -> SingleTestOutcome:
     return SingleTestOutcome.MISSING if code in (4, 5) else SingleTestOutcome.UNCLEAR
 
 
-def _by_unittest(test: str, code: int, text: str) -> SingleTestOutcome:
+def _outcome_from_unittest(test: str, code: int, text: str) -> SingleTestOutcome:
     if "Failed to import test module" in text and f"No module named '{test.partition('.')[0]}" not in text:
         return SingleTestOutcome.FAILED
     if "_FailedTest" in text or code == 5 or "Ran 0 tests" in text:

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from mcp_server.calls.reviews import CheckResult, FinishedRun, named
+from mcp_server.calls.reviews import CheckResult, FinishedRun, limit_lines
 from mcp_server.config.prompts import PromptError
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sanitizer import marked, sanitize
-from mcp_server.guards.spill import cut
+from mcp_server.guards.sanitizer import mark_untrusted, sanitize
+from mcp_server.guards.spill import cut_middle
 from mcp_server.model.network import Network, Request, Response
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
 from mcp_server.model.reports import LISTS, AdviserOpinion
 from mcp_server.model.results import Refusal
-from mcp_server.policy.arguments import not_json
+from mcp_server.policy.arguments import find_json_fault
 from mcp_server.state.store import Store
-from mcp_server.state.summaries import of_run
+from mcp_server.state.summaries import build_run_summary
 
 PROMPT = "qa/reviewer"
 NAME = "a model's review"
@@ -90,14 +90,14 @@ class ModelAdviser:
 
     async def _record(self, run: FinishedRun) -> str:
         """The run in words, from what is on record: no arguments, no results."""
-        told = await self.store.read(partial(of_run, run=run.session.run))
+        told = await self.store.read(partial(build_run_summary, run=run.session.run))
         parts = [
             f"The run was ended as: {run.status}",
-            "\n".join(("Its calls, the newest last:", *calls(run))),
+            "\n".join(("Its calls, the newest last:", *describe_calls(run))),
             *([f"What was noted of it:\n{told.text}"] if told else []),
             f"The answer that was delivered:\n{self.redactor.cut(run.answer, MOST_ANSWER)}",
         ]
-        return marked(self.redactor.cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
+        return mark_untrusted(self.redactor.cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
 
     def _body(self, record: str) -> bytes:
         """Nothing but what every such endpoint knows: further parameters are where they differ."""
@@ -112,26 +112,26 @@ class ModelAdviser:
         )
 
     def _read(self, response: Response, asked: AdviserOpinion) -> AdviserOpinion:
-        found = reply(response)
+        found = parse_reply(response)
         issues, missing, suggested = (self._lines(found[name]) for name in LISTS)
         said = self._line(found.get("summary", ""))
         return AdviserOpinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
 
     def _lines(self, texts: Sequence[str]) -> tuple[str, ...]:
-        return named([line for text in texts if (line := self._line(text))])
+        return limit_lines([line for text in texts if (line := self._line(text))])
 
     def _line(self, text: str) -> str:
         """One line, without what a terminal or a model would obey unseen, and without a secret that came back."""
-        return cut(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
+        return cut_middle(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
 
 
-def calls(run: FinishedRun) -> Iterator[str]:
+def describe_calls(run: FinishedRun) -> Iterator[str]:
     outcomes = {row.fields.get("intent"): row.fields for row in run.rows if row.kind == "outcome"}
     lines: list[str] = []
     for row in run.rows:
         what = f"{row.fields.get('tool')} ({row.fields.get('effect')})"
         if row.kind == "intent":
-            lines.append(f"{what}: {ended(outcomes.get(row.seq))}")
+            lines.append(f"{what}: {describe_outcome(outcomes.get(row.seq))}")
         elif row.kind == "question":
             lines.append(f"{what}: the person was asked first")
         elif row.kind == "refusal":
@@ -142,23 +142,25 @@ def calls(run: FinishedRun) -> Iterator[str]:
     yield from (f"- {line}" for line in lines[-MOST_CALLS:] or ("none",))
 
 
-def ended(outcome: Mapping[str, Any] | None) -> str:
+def describe_outcome(outcome: Mapping[str, Any] | None) -> str:
     if outcome is None:
         return "nothing is known of how it ended"
     parts = [outcome.get("ending"), outcome.get("code"), outcome.get("tested") and f"tests {outcome['tested']}"]
     return ", ".join(str(part) for part in parts if part)
 
 
-def reply(response: Response) -> Mapping[str, Any]:
+def parse_reply(response: Response) -> Mapping[str, Any]:
     """The object that was asked for, or why there is none."""
     if response.status != OK:
         raise BadReply(f"the endpoint answered with status {response.status}")
     if response.cut:
         raise BadReply(f"the endpoint's answer is longer than {MOST_REPLY // 1024} KB")
-    return shaped(parsed(spoken(parsed(response.body, "the endpoint's answer")), "what the model said"))
+    return validate_shape(
+        parse_json(extract_message_text(parse_json(response.body, "the endpoint's answer")), "what the model said")
+    )
 
 
-def spoken(found: object) -> str:
+def extract_message_text(found: object) -> str:
     """What the model said, out of the envelope that the endpoint puts around it."""
     value: object = found
     for step in ("choices", 0, "message", "content"):
@@ -173,17 +175,17 @@ def spoken(found: object) -> str:
     return fenced[1] if fenced else text
 
 
-def parsed(text: str | bytes, what: str) -> object:
+def parse_json(text: str | bytes, what: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise BadReply(f"{what} is not JSON") from None
 
 
-def shaped(found: object) -> Mapping[str, Any]:
+def validate_shape(found: object) -> Mapping[str, Any]:
     from jsonschema_rs import Draft202012Validator
 
-    if not isinstance(found, dict) or not_json(given := cast(dict[str, Any], found)):
+    if not isinstance(found, dict) or find_json_fault(given := cast(dict[str, Any], found)):
         raise BadReply("what the model said is no JSON object")
     wrong = next(iter(Draft202012Validator(dict(SHAPE), offline=True).iter_errors(given)), None)
     if wrong is not None:

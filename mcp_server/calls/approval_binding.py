@@ -15,7 +15,7 @@ from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
-from mcp_server.policy.arguments import normalised
+from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.state.engine.rows import Judged
 
 # What is a yes bound to? The arguments that decide what a call does, and the places their paths lead to.
@@ -65,7 +65,7 @@ class Binding:
         """The digest of what decides. An argument left out counts as its default. What a tool does not call incidental
         decides: what nobody thought of is asked about once more, and never let through."""
         given = {name: value for name, value in arguments.items() if name not in tool.incidental}
-        given = normalised(tool.arguments, given)
+        given = normalize_arguments(tool.arguments, given)
         places = {name: _apply(given[name], self._spelling) for name in tool.places if name in given}
         known: Mapping[str, Any] = tool.arguments.get("properties", {})
         decides = {name: one for name, one in {**given, **places}.items() if not _is_default(known.get(name), one)}
@@ -101,14 +101,14 @@ def _apply(value: Any, turn: Callable[[str], str]) -> Any:
 # What does a call stand on besides its arguments? Asked of the tool when a yes is needed, and before it is used.
 
 
-async def look_up(
+async def look_up_facts(
     tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
 ) -> Arguments | Problem:
     """The facts, or why the call does not go on: nobody says yes to what could not be looked at."""
     assert tool.stands_on is not None, "asked only of a tool that stands on something"
     try:
         with anyio.move_on_after(tool.timeout):
-            return await tool.stands_on(context, normalised(tool.arguments, given))
+            return await tool.stands_on(context, normalize_arguments(tool.arguments, given))
         message = f"What `{tool.name}` would act on could not be looked at in time. Nothing ran."
         return Problem(Code.TIMEOUT, message, "Ask for less.")
     except Refusal as refused:

@@ -39,14 +39,18 @@ class FormReply:
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-async def ask(client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None) -> FormReply:
+async def ask_person(
+    client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None
+) -> FormReply:
     """Put the question to the person through the client. Where that ends the call, the characters and the time travel
     with it, sealed."""
     code, _, since = client.noted(key).partition(" ")
     if not since.isdigit():
         code, since = new_code(), str(clock.now_ns())
     try:
-        reply = await client.request(key, "elicitation/create", form(message, code, more or {}), f"{code} {since}")
+        reply = await client.request(
+            key, "elicitation/create", build_form(message, code, more or {}), f"{code} {since}"
+        )
     except Refusal as refused:
         late = refused.problem.code is Code.TIMEOUT
         return FormReply(
@@ -66,7 +70,7 @@ async def ask(client: Client, clock: Clock, key: str, message: str, more: Mappin
             return FormReply(FormAnswer.UNCLEAR, "closed the question without an answer")
 
 
-def form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
+def build_form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
     """Strings alone, which every client can show. The characters stand in the message and nowhere else: whoever fills
     in a form by its fields does not find them."""
     typed = {"type": "string", "title": "Code", "description": "The four characters at the end of the message."}

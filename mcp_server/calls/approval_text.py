@@ -35,42 +35,44 @@ def escape(text: str) -> str:
     """On one line, and with nothing in it that is not seen."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if seen else _code(char) for char, seen in _visibility(text))
+    return "".join(char if seen else _escape_character(char) for char, seen in _check_visibility(text))
 
 
 def quote(text: str) -> str:
     return '"' + escape(MEANT.sub(r"\\\g<0>", text)) + '"'
 
 
-def argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
+def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
     """Its line in the question, or several, where it is a text of several lines: each in quotes of its own. A name of
     ours needs no quotes."""
-    head = f"  {spell(name, redactor) if quoted else name}:"
-    lines = list(_lines(value, redactor)) if isinstance(value, str) else []
+    head = f"  {format_value(name, redactor) if quoted else name}:"
+    lines = list(_format_lines(value, redactor)) if isinstance(value, str) else []
     if len(lines) > 1:
         yield head
         yield from (f"    {line}" for line in lines)
     else:
-        yield f"{head} {spell(value, redactor)}"
+        yield f"{head} {format_value(value, redactor)}"
 
 
-def spell(value: Any, redactor: Redactor) -> str:
+def format_value(value: Any, redactor: Redactor) -> str:
     if isinstance(value, str):
-        return " ".join(_lines(value, redactor))
+        return " ".join(_format_lines(value, redactor))
     if isinstance(value, Mapping):
         entries = cast(Mapping[str, Any], value).items()
-        return f"{{{', '.join(f'{spell(key, redactor)}: {spell(one, redactor)}' for key, one in entries)}}}"
+        return (
+            f"{{{', '.join(f'{format_value(key, redactor)}: {format_value(one, redactor)}' for key, one in entries)}}}"
+        )
     if isinstance(value, list):
-        return f"[{', '.join(spell(one, redactor) for one in cast(list[Any], value))}]"
+        return f"[{', '.join(format_value(one, redactor) for one in cast(list[Any], value))}]"
     return json.dumps(value)
 
 
-def _lines(text: str, redactor: Redactor) -> Iterator[str]:
+def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
     """Line by line, as texts in quotes and marks between them."""
     line: list[str] = []
     for piece, secret in redactor.pieces(text):
         if secret:
-            line.append(mark(piece))
+            line.append(format_secret_mark(piece))
             continue
         for part in LINE.findall(piece):
             line.append(quote(part))
@@ -83,14 +85,14 @@ def _lines(text: str, redactor: Redactor) -> Iterator[str]:
 
 def mark_secrets(text: str, redactor: Redactor) -> str:
     """A sentence of ours that quotes arguments: on one line, the known secrets in it marked."""
-    return "".join(mark(piece) if secret else escape(piece) for piece, secret in redactor.pieces(text))
+    return "".join(format_secret_mark(piece) if secret else escape(piece) for piece, secret in redactor.pieces(text))
 
 
-def mark(secret: str) -> str:
+def format_secret_mark(secret: str) -> str:
     return f"[secret, {len(secret)} characters]"
 
 
-def _visibility(text: str) -> Iterator[tuple[str, bool]]:
+def _check_visibility(text: str) -> Iterator[tuple[str, bool]]:
     """Each character, and whether it may stand for itself."""
     letter, marks = False, 0
     for char in text:
@@ -108,7 +110,7 @@ def _visibility(text: str) -> Iterator[tuple[str, bool]]:
             yield char, seen
 
 
-def _code(char: str) -> str:
+def _escape_character(char: str) -> str:
     if char in SHORT:
         return SHORT[char]
     number = ord(char)
@@ -135,7 +137,7 @@ FOLDERS = "the folders"
 """And which folders its paths name, however they are called. That is not shown: a number tells nobody anything."""
 
 
-def question(
+def format_question(
     tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, leads: Arguments | None = None
 ) -> str:
     """All that would happen, the part that decides first. Every character is seen, and nothing is left out but known
@@ -148,13 +150,13 @@ def question(
         "Arguments:" if arguments else "Arguments: none",
     ]
     for name in sort_names(tool, arguments):
-        lines += argument_lines(name, arguments[name], redactor)
+        lines += format_argument_lines(name, arguments[name], redactor)
         if leads and name in leads:
-            lines.append(f"    (its links lead to {spell(leads[name], redactor)})")
+            lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
     if leads and STANDS in leads:
         lines.append(STANDS_ON)
         for name, fact in leads[STANDS].items():
-            lines += argument_lines(name, fact, redactor, quoted=False)
+            lines += format_argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)
 
 
@@ -166,7 +168,7 @@ def sort_names(tool: Tool, arguments: Arguments) -> list[str]:
     return [name for name in dict.fromkeys((*deciding, *tool.incidental)) if name in arguments]
 
 
-def summarise(whole: str, id: str) -> str:
+def format_question_summary(whole: str, id: str) -> str:
     """What stands for a question that is too long: no part of its arguments, which would pass for all of them."""
     head, why, effect, _ = whole.split("\n", 3)
     why = why if len(why) <= MOST_REASON else "Why is said there, too."
@@ -176,7 +178,7 @@ def summarise(whole: str, id: str) -> str:
     )
 
 
-def scopes(approval: Approval) -> Mapping[str, Any]:
+def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     """The further field of the form where the person may choose for how long."""
     if not approval.wanted.lasting:
         return {}
@@ -191,35 +193,35 @@ def scopes(approval: Approval) -> Mapping[str, Any]:
     return {"scope": chosen}
 
 
-def missing(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
+def build_missing_approval_problem(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
     """Nobody can be asked through the client, or `why` it gave no answer: so how the person is reached is said."""
     unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
     reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.unread else ""
     way_out = (
         f"{unanswered}Nothing ran. The user {reads}says yes with `menugate approve {approval.id}` or no with "
-        f"`menugate deny {approval.id}`, within {minutes(seconds)}; tell them with `message_user`. "
+        f"`menugate deny {approval.id}`, within {format_minutes(seconds)}; tell them with `message_user`. "
         "Then make the same call again."
     )
     data = {"layer": str(decision.layer), "rule": decision.rule, "approval": approval.id}
     return Problem(Code.APPROVAL_REQUIRED, decision.reason, way_out, data)
 
 
-def unreadable(tool: Tool, size: int) -> Problem:
+def build_unreadable_question_problem(tool: Tool, size: int) -> Problem:
     message = f"this call of `{tool.name}` needs the person's yes and is {size:,} characters long. Nothing ran."
     return Problem(Code.TOO_LARGE, message, f"Make it in parts of fewer than {MOST_READ:,} characters each.")
 
 
-def lapsed(tool: Tool, why: str) -> Problem:
+def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
     message = f"the yes to this call of `{tool.name}` does not count: {why}. Nothing ran."
     return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again, and the person is asked anew.")
 
 
-def denied(tool: Tool, reason: str = "") -> Problem:
+def build_denied_approval_problem(tool: Tool, reason: str = "") -> Problem:
     message = f"the user was asked about this call of `{tool.name}` and said no. Nothing ran."
     said = f" They say: {reason}" if reason else ""
     return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would rather have.{said}")
 
 
-def minutes(seconds: float) -> str:
+def format_minutes(seconds: float) -> str:
     whole = max(1, round(seconds / 60))
     return f"{whole} minutes" if whole != 1 else "a minute"

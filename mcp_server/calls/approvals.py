@@ -57,7 +57,7 @@ class AnswerTrust:
         return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
 
 
-def trust(config: OperatorConfig) -> AnswerTrust:
+def build_answer_trust(config: OperatorConfig) -> AnswerTrust:
     return AnswerTrust(config.approvals is Asking.ELICIT, config.out_of_band)
 
 
@@ -83,15 +83,17 @@ class Approvals:
             return self._settled(found, wanted, await self._thought_better(found, carried))
         by_client = self._by_client(found, decision)
         if carried is None:
-            known = await self.store.read(partial(approvals.standing, call=wanted, now=self.clock.now_ns()))
+            known = await self.store.read(
+                partial(approvals.find_standing_approval, call=wanted, now=self.clock.now_ns())
+            )
             if known is not None and known.answer is not ApprovalAnswer.OPEN and self._counts(known, by_client):
                 return self._settled(found, wanted, known, carried=False)
-            whole = approval_text.question(found.tool, found.arguments, decision, self.redactor, leads)
+            whole = approval_text.format_question(found.tool, found.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
-                return approval_text.unreadable(found.tool, len(whole))
+                return approval_text.build_unreadable_question_problem(found.tool, len(whole))
             carried = await self._open(wanted, whole, judged)
         if not by_client or carried.whole or carried.tries >= MOST_TRIES:
-            return approval_text.missing(decision, carried, self.seconds)
+            return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
         return await self._asked(found, carried, decision)
 
     def _by_client(self, found: ResolvedCall, decision: Decision) -> bool:
@@ -110,7 +112,7 @@ class Approvals:
         for key in found.asked.client.carried:
             if not key.startswith(KEY):
                 continue
-            known = await self.store.read(partial(approval_questions.approval, id=key.removeprefix(KEY)))
+            known = await self.store.read(partial(approval_questions.find_approval, id=key.removeprefix(KEY)))
             if known is not None and known.wanted.arguments_sha256 == wanted.arguments_sha256:
                 return known if known.wanted.tool == wanted.tool else None
         return None
@@ -121,9 +123,9 @@ class Approvals:
         if known.redeemable(wanted, self.clock.now_ns(), carried):
             return ApprovalGrant(known, carried)
         if known.answer is ApprovalAnswer.NO:
-            return approval_text.denied(found.tool, known.reason)
+            return approval_text.build_denied_approval_problem(found.tool, known.reason)
         why = known.void or "it has expired, or the posture or the stage changed since"
-        return approval_text.lapsed(found.tool, "it was used already" if known.spent else why)
+        return approval_text.build_lapsed_approval_problem(found.tool, "it was used already" if known.spent else why)
 
     async def _thought_better(self, found: ResolvedCall, known: Approval) -> Approval:
         """A no that comes with the question after a yes past the client: the later word holds."""
@@ -136,8 +138,8 @@ class Approvals:
         now = self.clock.now_ns()
         draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
         if len(whole) > approval_text.MOST_SHOWN:
-            draft = replace(draft, message=approval_text.summarise(whole, draft.id), whole=whole)
-        return await self.store.write(lambda tx: approvals.ask(tx, draft, judged))
+            draft = replace(draft, message=approval_text.format_question_summary(whole, draft.id), whole=whole)
+        return await self.store.write(lambda tx: approvals.record_question(tx, draft, judged))
 
     async def _asked(self, found: ResolvedCall, approval: Approval, decision: Decision) -> ApprovalGrant | Problem:
         """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
@@ -148,16 +150,18 @@ class Approvals:
         settled = await (self._answered(approval, heard) if heard else self.store.read(self._look(approval)))
         if settled is None or settled.void:
             why = settled.void if settled else "it has expired or was used already"
-            return approval_text.lapsed(found.tool, why)
+            return approval_text.build_lapsed_approval_problem(found.tool, why)
         if settled.answer is ApprovalAnswer.OPEN:
-            return approval_text.missing(decision, settled, self.seconds, heard.why if heard else "")
+            return approval_text.build_missing_approval_problem(
+                decision, settled, self.seconds, heard.why if heard else ""
+            )
         if settled.answer is not ApprovalAnswer.YES:
-            return approval_text.denied(found.tool, settled.reason)
+            return approval_text.build_denied_approval_problem(found.tool, settled.reason)
         return ApprovalGrant(settled, carried=True)
 
     async def _said(self, found: ResolvedCall, approval: Approval) -> FormReply:
-        key, more = KEY + approval.id, approval_text.scopes(approval)
-        return await approval_form.ask(found.asked.client, self.clock, key, approval.message, more)
+        key, more = KEY + approval.id, approval_text.build_scope_field(approval)
+        return await approval_form.ask_person(found.asked.client, self.clock, key, approval.message, more)
 
     @contextmanager
     def _until_settled(self, approval: Approval) -> Generator[None, None, None]:
@@ -183,7 +187,7 @@ class Approvals:
             forget()
 
     def _look(self, approval: Approval) -> Callable[[View], Approval | None]:
-        return partial(approval_questions.approval, id=approval.id)
+        return partial(approval_questions.find_approval, id=approval.id)
 
     async def _answered(self, approval: Approval, heard: FormReply) -> Approval | None:
         if heard.said in (FormAnswer.UNCLEAR, FormAnswer.NOTHING):
@@ -195,7 +199,7 @@ class Approvals:
         reply = approvals.QuestionReply(
             approval.id, answer, AnsweredBy.CLIENT, ApprovalScope.SESSION if lasting else ApprovalScope.ONCE
         )
-        return await self.store.write(lambda tx: approvals.answer(tx, reply))
+        return await self.store.write(lambda tx: approvals.record_answer(tx, reply))
 
 
 def _is_settled(known: Approval | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, cast
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Policy
 from mcp_server.model.tools import Arguments, Schema, Tool
-from mcp_server.policy.arguments import not_json
+from mcp_server.policy.arguments import find_json_fault
 
 BEGINS = "menu_"
 """Every menu handle."""
@@ -16,36 +16,36 @@ MOST_SHOWN = 400
 SAMPLES: Mapping[str, Any] = {"string": "…", "boolean": False, "array": [], "object": {}}
 
 
-def example(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
+def format_example_call(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
     """The whole call, with `menu` and `mode` where they belong."""
-    given = dict(arguments) if arguments is not None else sample(tool.arguments)
+    given = dict(arguments) if arguments is not None else build_sample_arguments(tool.arguments)
     if len(json.dumps(given)) > MOST_SHOWN:
-        given = sample(tool.arguments)
+        given = build_sample_arguments(tool.arguments)
     carrier = "menu_read" if tool.hints.read_only else "menu_call"
     return f"{carrier} {json.dumps({'tool': tool.name, 'arguments': given, **where}, ensure_ascii=False)}"
 
 
-def fitted(tool: Tool, given: Arguments, policy: Policy) -> Arguments:
+def fit_arguments(tool: Tool, given: Arguments, policy: Policy) -> Arguments:
     """As much of a call's arguments as the tool would take, and a sample of what they lack: what an example shows is to
     work as it is written."""
     if policy.unfit(tool.name, given) is None:
         return given
-    found = sample(tool.arguments)
-    if not_json(given) is not None:
+    found = build_sample_arguments(tool.arguments)
+    if find_json_fault(given) is not None:
         return found
     for name, value in given.items():
         trial = {**found, name: value}
-        if takes(tool, name) and policy.unfit(tool.name, trial) is None:
+        if has_argument(tool, name) and policy.unfit(tool.name, trial) is None:
             found = trial
     return found
 
 
-def sample(schema: Schema) -> dict[str, Any]:
+def build_sample_arguments(schema: Schema) -> dict[str, Any]:
     """The arguments that cannot be left out, with something in their place."""
-    return {name: _sample(schema["properties"].get(name, {})) for name in schema.get("required", ())}
+    return {name: _build_sample_value(schema["properties"].get(name, {})) for name in schema.get("required", ())}
 
 
-def _sample(schema: Schema) -> Any:
+def _build_sample_value(schema: Schema) -> Any:
     if schema.get("enum"):
         return schema["enum"][0]
     kind = schema.get("type")
@@ -54,62 +54,67 @@ def _sample(schema: Schema) -> Any:
     return SAMPLES.get(str(kind), schema.get("minimum", 1) if kind in ("integer", "number") else "…")
 
 
-def takes(tool: Tool, name: str) -> bool:
+def has_argument(tool: Tool, name: str) -> bool:
     return name in tool.arguments.get("properties", {})
 
 
-def handle_in(tool: Tool, arguments: Arguments) -> str | None:
+def find_menu_handle(tool: Tool, arguments: Arguments) -> str | None:
     """The menu handle that came with a call; also with that of a tool which has no argument of that name."""
     found = arguments.get("menu")
-    if found is None or (takes(tool, "menu") and not tool.meta):
+    if found is None or (has_argument(tool, "menu") and not tool.meta):
         return None
-    return str(found) if takes(tool, "menu") or str(found).startswith(BEGINS) else None
+    return str(found) if has_argument(tool, "menu") or str(found).startswith(BEGINS) else None
 
 
-def without(arguments: Arguments, name: str) -> Arguments:
+def drop_argument(arguments: Arguments, name: str) -> Arguments:
     return {key: value for key, value in arguments.items() if key != name}
 
 
-def straightened(given: Arguments, policy: Policy) -> Arguments:
+def normalise_carrier_arguments(given: Arguments, policy: Policy) -> Arguments:
     """A carrier's arguments with the handle and the mode beside the tool's own ones, and those neither within a copy of
     the whole nor written out as a text."""
     tool = policy.tools.get(str(given.get("tool")))
     inner = given.get("arguments")
-    if isinstance(inner, str) and (read := _written_out(inner)) is not None:
+    if isinstance(inner, str) and (read := _parse_object_text(inner)) is not None:
         inner, given = read, {**given, "arguments": read}
     if tool is None or tool.name in (*META_TOOLS, *CARRIERS) or not isinstance(inner, Mapping):
         return given
-    arguments = _unwrapped(tool, cast(Arguments, inner))
+    arguments = _unwrap_arguments(tool, cast(Arguments, inner))
     mode = arguments.get("mode")
-    if isinstance(mode, str) and policy.menus.get(mode) and not takes(tool, "mode") and given.get("mode", mode) == mode:
-        arguments = without(arguments, "mode")
+    if (
+        isinstance(mode, str)
+        and policy.menus.get(mode)
+        and not has_argument(tool, "mode")
+        and given.get("mode", mode) == mode
+    ):
+        arguments = drop_argument(arguments, "mode")
         given = {**given, "arguments": arguments, "mode": mode}
-    handle = handle_in(tool, arguments)
-    if handle is None or takes(tool, "menu") or given.get("menu", handle) != handle:
+    handle = find_menu_handle(tool, arguments)
+    if handle is None or has_argument(tool, "menu") or given.get("menu", handle) != handle:
         return {**given, "arguments": arguments} if arguments is not inner else given
-    return {**given, "arguments": without(arguments, "menu"), "menu": handle}
+    return {**given, "arguments": drop_argument(arguments, "menu"), "menu": handle}
 
 
-def _written_out(text: str) -> Arguments | None:
+def _parse_object_text(text: str) -> Arguments | None:
     """Many models and hosts write an object out as a text where another one is expected. Nothing is understood that two
     parsers would read differently."""
     try:
-        found = json.loads(text, object_pairs_hook=_each_once)
+        found = json.loads(text, object_pairs_hook=_require_unique_keys)
     except (ValueError, RecursionError):
         return None
     return cast(Arguments, found) if isinstance(found, dict) else None
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key twice")
     return found
 
 
-def _unwrapped(tool: Tool, inner: Arguments) -> Arguments:
+def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
     """Semantic Kernel puts everything it was given to call with where a parameter is called `arguments`."""
-    if inner.get("tool") != tool.name or takes(tool, "tool") or takes(tool, "arguments"):
+    if inner.get("tool") != tool.name or has_argument(tool, "tool") or has_argument(tool, "arguments"):
         return inner
     within = inner.get("arguments")
     if isinstance(within, Mapping):

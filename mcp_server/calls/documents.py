@@ -44,28 +44,28 @@ class DocumentStore:
     new_id: Callable[[], str] = new_id
 
     async def get(self, kind: str, id: str) -> Document | None:
-        return await self.store.read(partial(documents.document, owner=self.owner, kind=kind, id=id))
+        return await self.store.read(partial(documents.find_document, owner=self.owner, kind=kind, id=id))
 
     async def put(self, document: Document, why: DocumentCause) -> Document | Overtaken:
         if self.lost is not None:
             raise Refusal(self.lost)
-        size = len(documents.as_text(document.body))
+        size = len(documents.format_body(document.body))
         if size > LARGEST_DOCUMENT:
-            raise Refusal(_too_large(document.kind, size))
+            raise Refusal(_build_too_large_problem(document.kind, size))
         writing = documents.DocumentWrite(self.owner, document, why, self.actor)
         written = await self.store.write(partial(documents.put_document, writing=writing))
         if isinstance(written, documents.TooManyDocuments):
-            raise Refusal(_full(document.kind))
+            raise Refusal(_build_full_problem(document.kind))
         return written
 
     async def list(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
-        wanted = partial(documents.documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
+        wanted = partial(documents.load_documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
         return await self.store.read(wanted)
 
     async def tally(self, kind: str) -> Mapping[str, Tally]:
-        return await self.store.read(partial(documents.tally, owner=self.owner, kind=kind))
+        return await self.store.read(partial(documents.tally_documents, owner=self.owner, kind=kind))
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ class DocumentStores:
     workspace: Documents
 
 
-def remembered(store: Store, seat: LiveSession, session: Session, tool: str) -> DocumentStores:
+def build_document_stores(store: Store, seat: LiveSession, session: Session, tool: str) -> DocumentStores:
     actor = {"principal": session.principal, "session": session.id, "run": session.run, "tool": tool}
     lost = NOBODY_COMES_BACK if seat.passing else None
     return DocumentStores(
-        DocumentStore(store, documents.of_session(session.id), actor, lost),
-        DocumentStore(store, documents.of_session(session.key), actor, lost),
-        DocumentStore(store, documents.of_principal(session.principal), actor),
+        DocumentStore(store, documents.format_session_owner(session.id), actor, lost),
+        DocumentStore(store, documents.format_session_owner(session.key), actor, lost),
+        DocumentStore(store, documents.format_principal_owner(session.principal), actor),
     )
 
 
-def _too_large(kind: str, size: int) -> Problem:
+def _build_too_large_problem(kind: str, size: int) -> Problem:
     return Problem(
         Code.TOO_LARGE,
         f"this {kind} would take {size:,} bytes, and {LARGEST_DOCUMENT:,} are kept at most.",
@@ -95,7 +95,7 @@ def _too_large(kind: str, size: int) -> Problem:
     )
 
 
-def _full(kind: str) -> Problem:
+def _build_full_problem(kind: str) -> Problem:
     return Problem(
         Code.TOO_LARGE,
         f"{MOST_DOCUMENTS:,} of kind `{kind}` are kept here already, and no more.",

@@ -35,7 +35,7 @@ class HealthResponse:
     async def failed(self, faults: Sequence[str]) -> str:
         """What was done about it, in words for the person."""
         reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
-        await self.doors.store.write(partial(ledger.unhealthy, reason=reason, policy=self.policy))
+        await self.doors.store.write(partial(ledger.record_health, reason=reason, policy=self.policy))
         if self.policy is OnFailure.LOG_ONLY:
             return "It was put on record, and nothing else was done (`health: log-only`)."
         said = [await self._turned(principal, reason) for principal in self.principals]
@@ -45,12 +45,12 @@ class HealthResponse:
         now, choice = await self.doors.stands(principal)
         if now.work_mode is WorkMode.REPAIR:
             return "The work mode is `repair` already."
-        if (asked := asked_already(choice)) is not None:
+        if (asked := find_pending_repair(choice)) is not None:
             return f"{CONFIRM.format(asked.id)} That was asked before."
         asking = self.policy is not OnFailure.AUTO
         change = PostureChange(
             id=self.doors.new_id(),
-            axes=repairing(now),
+            axes=build_repair_axes(now),
             reason=f"health gate failed: {reason}",
             door=ChangeSource.DOCTOR,
             unconfirmed=asking,
@@ -68,11 +68,11 @@ class HealthResponse:
         return how
 
 
-def asked_already(choice: PostureChoice | None) -> PostureChange | None:
+def find_pending_repair(choice: PostureChoice | None) -> PostureChange | None:
     waiting = choice.waiting if choice else ()
     return next((one for one in waiting if one.unconfirmed and one.door is ChangeSource.DOCTOR), None)
 
 
-def repairing(now: Posture) -> dict[str, Value]:
+def build_repair_axes(now: Posture) -> dict[str, Value]:
     lower: dict[str, Value] = {} if Profile.NORMAL.covers(now.profile) else {"profile": Profile.NORMAL}
     return {"work_mode": WorkMode.REPAIR, **lower}

@@ -12,17 +12,17 @@ from mcp_server.calls.approval_binding import Binding
 from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.request import CallRequest, ResolvedCall, measured
-from mcp_server.calls.sessions import seen_from
+from mcp_server.calls.request import CallRequest, ResolvedCall, measure_arguments
+from mcp_server.calls.sessions import get_listing_key
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import READING, Arguments, Demand, Effect
-from mcp_server.model.verification import ending_of_tests
-from mcp_server.policy.decision import visible
-from mcp_server.policy.stages import stage_now
+from mcp_server.model.verification import find_test_outcome
+from mcp_server.policy.decision import list_visible_tools
+from mcp_server.policy.stages import get_current_stage
 from mcp_server.state.approvals import QuestionTerms
 from mcp_server.state.engine.rows import Begun, IntentRow, Judged, Origin, OutcomeRow, RefusalRow
 from mcp_server.state.engine.rows import QuestionRow as Questioned
@@ -83,7 +83,7 @@ class LedgerRecorder:
         return self.binding.wanted(found, judged, leads), judged, leads
 
     async def unfound(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
-        digest, size = measured(asked.arguments)
+        digest, size = measure_arguments(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
         refused = RefusalRow(
             session=asked.seat.session,
@@ -107,7 +107,7 @@ class LedgerRecorder:
             OutcomeRow(
                 intent=underway.intent,
                 ending=ending,
-                code=_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
+                code=_get_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
                 latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
@@ -115,7 +115,7 @@ class LedgerRecorder:
                 tool=found.tool.name,
                 run=underway.run,
                 notes=tuple(self._notes(found, underway, shown)),
-                tested=ending_of_tests(found.tool, found.arguments, shown),
+                tested=find_test_outcome(found.tool, found.arguments, shown),
             )
         )
 
@@ -152,13 +152,13 @@ class LedgerRecorder:
             decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
         elif why := decision.demand.confirm:
             # The person is shown which file it is about; the record holds no arguments.
-            told = decision.reason.replace(why.rstrip("."), unnamed(why.rstrip("."), found.arguments))
+            told = decision.reason.replace(why.rstrip("."), mask_quoted_arguments(why.rstrip("."), found.arguments))
             decision = replace(decision, reason=self.redact(told))
         if decision.code is Code.INVALID_ARGUMENTS:
             # What the caller is told repeats their values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
         session = found.seat.session
-        stage = stage_now(session, posture)
+        stage = get_current_stage(session, posture)
         judged = kind(
             session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
@@ -184,23 +184,23 @@ class LedgerRecorder:
         )
 
 
-def unnamed(why: str, arguments: Arguments) -> str:
+def mask_quoted_arguments(why: str, arguments: Arguments) -> str:
     """A question's words without what they quote of the arguments."""
-    for text in sorted(texts_in(arguments), key=len, reverse=True):
+    for text in sorted(find_texts(arguments), key=len, reverse=True):
         why = why.replace(f"`{text}`", "`…`")
     return QUOTED.sub("`…`", why)
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def find_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         entries = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else cast(list[Any], value)
         for one in entries:
-            yield from texts_in(one)
+            yield from find_texts(one)
 
 
-def counting(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
+def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
     """How many tools are seen from where: the same for every call from there, so counted once."""
     known: dict[tuple[object, ...], int] = {}
 
@@ -211,15 +211,15 @@ def counting(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
         if policy is not judged[0]:
             known.clear()
             judged[0] = policy
-        key = (seen_from(session), session.held is None, session.pinned, session.flat, posture)
+        key = (get_listing_key(session), session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()
-            known[key] = len(visible(session, posture, policy))
+            known[key] = len(list_visible_tools(session, posture, policy))
         return known[key]
 
     return counted
 
 
-def _code(ending: Ending | None) -> Code | None:
+def _get_code(ending: Ending | None) -> Code | None:
     return ending.code if isinstance(ending, Problem) else None

@@ -8,7 +8,7 @@ from functools import partial
 
 from mcp_server.calls.documents import new_id
 from mcp_server.model.memory import LONGEST, MemoryEntry, MemoryMatches, Tier
-from mcp_server.model.query import Query, words
+from mcp_server.model.query import Query, find_words
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import memory
@@ -28,30 +28,32 @@ MOST_LINES = 20
 MOST_FILES = 10
 
 
-def distilled(answer: str, notes: Sequence[tuple[str, str]] = ()) -> list[tuple[Tier, str]]:
+def distil_answer(answer: str, notes: Sequence[tuple[str, str]] = ()) -> list[tuple[Tier, str]]:
     """Facts and decisions in the order of the answer, and the rest of it as the outcome. `notes`: what was kept of the
     run while it went on, kind and text."""
-    marked = [(Tier(kind.lower()), short(text)) for kind, text in MARKED.findall(answer)]
-    marked += [(Tier.DECISION, short(text)) for kind, text in notes if kind == Tier.DECISION]
-    changed = _changed(list(dict.fromkeys(text for kind, text in notes if kind == "file")))
-    outcome = short(MARKED.sub("", answer), LONGEST - len(changed)) or short(answer, LONGEST - len(changed))
-    return [*dict.fromkeys(_some(marked)), *([(Tier.OUTCOME, outcome + changed)] if outcome else [])]
+    marked = [(Tier(kind.lower()), shorten_to_line(text)) for kind, text in MARKED.findall(answer)]
+    marked += [(Tier.DECISION, shorten_to_line(text)) for kind, text in notes if kind == Tier.DECISION]
+    changed = _describe_changed_files(list(dict.fromkeys(text for kind, text in notes if kind == "file")))
+    outcome = shorten_to_line(MARKED.sub("", answer), LONGEST - len(changed)) or shorten_to_line(
+        answer, LONGEST - len(changed)
+    )
+    return [*dict.fromkeys(_limit_each_tier(marked)), *([(Tier.OUTCOME, outcome + changed)] if outcome else [])]
 
 
-def _changed(files: Sequence[str]) -> str:
+def _describe_changed_files(files: Sequence[str]) -> str:
     if not files:
         return ""
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    named = ", ".join(f"`{short(path, 60)}`" for path in files[:MOST_FILES])
+    named = ", ".join(f"`{shorten_to_line(path, 60)}`" for path in files[:MOST_FILES])
     return f" Changed {named}{more}."
 
 
-def _some(marked: list[tuple[Tier, str]]) -> Iterator[tuple[Tier, str]]:
+def _limit_each_tier(marked: list[tuple[Tier, str]]) -> Iterator[tuple[Tier, str]]:
     for tier in (Tier.FACT, Tier.DECISION):
         yield from [one for one in marked if one[0] is tier and one[1]][:MOST_LINES]
 
 
-def short(text: str, most: int = LONGEST) -> str:
+def shorten_to_line(text: str, most: int = LONGEST) -> str:
     """On one line, and not longer than an entry may be."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
@@ -68,12 +70,12 @@ class ProjectMemory:
     async def learn(self, session: Session, answer: str) -> str:
         """A run of this session succeeded with that answer: what was remembered of it, in words for its model."""
         try:
-            notes = await self.store.read(partial(state_notes.noted, run=session.run))
+            notes = await self.store.read(partial(state_notes.load_notes, run=session.run))
             # Redacted before it is cut, so that no half of a secret slips through; notes were when they were kept.
-            said = distilled(self.redact(answer), notes)
+            said = distil_answer(self.redact(answer), notes)
             actor = {"session": session.id, "run": session.run}
             learned = memory.NewMemory(session.principal, said, "run", actor)
-            kept = await self.store.write(partial(memory.remember, learned=learned, new_id=new_id))
+            kept = await self.store.write(partial(memory.remember_entries, learned=learned, new_id=new_id))
         except Refusal as refused:
             # The run is over and on record all the same; what could not be remembered is said, not failed.
             return f" Nothing was remembered: {refused.problem.message}"
@@ -90,17 +92,17 @@ class Lookup:
     principal: str
 
     async def search(self, query: str, tier: Tier | None = None, limit: int = 10, offset: int = 0) -> MemoryMatches:
-        every = await self.store.read(partial(memory.memory, principal=self.principal))
-        found = ranked([one for one in every if tier in (None, one.tier)], query)
+        every = await self.store.read(partial(memory.load_memory, principal=self.principal))
+        found = rank_entries([one for one in every if tier in (None, one.tier)], query)
         return MemoryMatches(found[offset : offset + limit], len(found))
 
 
-def ranked(entries: list[MemoryEntry], query: str) -> list[MemoryEntry]:
+def rank_entries(entries: list[MemoryEntry], query: str) -> list[MemoryEntry]:
     """Those that hold a term of the query, the most terms first, then by tier, then the newest; all without a query."""
     tiers = {tier: place for place, tier in enumerate(Tier)}
     if not query.strip():
         return sorted(entries, key=lambda one: (-one.at, tiers[one.tier], one.id))
     terms = Query.read(query).terms
-    scores = {one.id: sum(term.on(words(one.text), one.text.casefold()) for term in terms) for one in entries}
+    scores = {one.id: sum(term.on(find_words(one.text), one.text.casefold()) for term in terms) for one in entries}
     fitting = [one for one in entries if scores[one.id]]
     return sorted(fitting, key=lambda one: (-scores[one.id], tiers[one.tier], -one.at, one.id))

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.calls.carriers import example
+from mcp_server.calls.carriers import format_example_call
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, place, seen_from
+from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place, get_listing_key
 from mcp_server.model.menus import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.results import Code, Done, Ending, Problem
-from mcp_server.model.schema import brief
+from mcp_server.model.schema import format_brief_schema
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Tool
-from mcp_server.policy.decision import visible
+from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.router import Route, RouteChoice, route
 
 MOST_EARLIER = 5
@@ -69,7 +69,7 @@ class MenuNavigator:
     def enterable(self, wish: str) -> Mode | Problem:
         mode = self._wanted(wish)
         if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
-            return pinned(self.seat.session.mode)
+            return build_pinned_problem(self.seat.session.mode)
         return mode
 
     async def _elsewhere(self, mode: str | None, reason: str) -> Problem | None:
@@ -94,7 +94,7 @@ class MenuNavigator:
                 Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
             )
         if self.seat.session.pinned:
-            return pinned(before.name)
+            return build_pinned_problem(before.name)
         return await self._elsewhere(None, "menu_exit") or Done(
             f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
             {"mode": None, "left": before.name},
@@ -115,7 +115,7 @@ class MenuNavigator:
         return ending
 
     def _stood(self, before: Session) -> None:
-        if seen_from(before) != seen_from(self.seat.session):
+        if get_listing_key(before) != get_listing_key(self.seat.session):
             self.stood = before
 
     async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
@@ -135,17 +135,21 @@ class MenuNavigator:
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,
-                    f"`{shortened(wish)}` does not name one mode.",
+                    f"`{shorten_text(wish)}` does not name one mode.",
                     f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
                     {"candidates": [{"number": number, "label": label} for number, label in candidates]},
                 )
             case _:
-                return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shortened(wish)}`.", f"Modes: {names}.")
+                return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shorten_text(wish)}`.", f"Modes: {names}.")
 
     def _tools(self, mode: Mode) -> list[Tool]:
         """What the mode offers under the person's posture: what would be refused is not offered."""
         session = self.seat.session
-        shown = set(visible(session, self.posture(), self.policy)) if session.mode == mode.name else set(mode.tools)
+        shown = (
+            set(list_visible_tools(session, self.posture(), self.policy))
+            if session.mode == mode.name
+            else set(mode.tools)
+        )
         return [self.policy.tools[name] for name in mode.tools if name in shown]
 
     def _at_root(self) -> Ending:
@@ -162,18 +166,23 @@ class MenuNavigator:
         leave = "" if self.seat.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
         text = (
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
-            f"{listed(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
+            f"{format_tool_list(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
         )
-        data = {"mode": mode.name, "title": mode.title, "description": mode.description, "tools": described(tools)}
+        data = {
+            "mode": mode.name,
+            "title": mode.title,
+            "description": mode.description,
+            "tools": build_tool_entries(tools),
+        }
         return Done(text, data | {"meta": list(META_TOOLS)})
 
     def _entered(self, mode: Mode, handle: str) -> Ending:
         tools, earlier = self._tools(mode), self._earlier()
-        call = example(tools[0], menu=handle) if self.fixed and tools else ""
+        call = format_example_call(tools[0], menu=handle) if self.fixed and tools else ""
         how = "If a tool is not in your list, call it with menu_read or menu_call"
         lines = [
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}",
-            listed(tools),
+            format_tool_list(tools),
             *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
             f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
         ]
@@ -189,7 +198,7 @@ class MenuNavigator:
             "description": mode.description,
             "menu": handle,
             "menu_lives": HANDLE_LIFE,
-            "tools": described(tools),
+            "tools": build_tool_entries(tools),
         }
         more: dict[str, Any] = {"call": call, "earlier": dict(earlier)}
         return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
@@ -202,13 +211,19 @@ class MenuNavigator:
         return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
 
 
-def listed(tools: list[Tool]) -> str:
-    return "\n".join(f"- {tool.name}({brief(tool.arguments)}): {first_sentence(tool.description)}" for tool in tools)
+def format_tool_list(tools: list[Tool]) -> str:
+    return "\n".join(
+        f"- {tool.name}({format_brief_schema(tool.arguments)}): {first_sentence(tool.description)}" for tool in tools
+    )
 
 
-def described(tools: list[Tool]) -> list[dict[str, Any]]:
+def build_tool_entries(tools: list[Tool]) -> list[dict[str, Any]]:
     return [
-        {"name": tool.name, "arguments": brief(tool.arguments), "description": first_sentence(tool.description)}
+        {
+            "name": tool.name,
+            "arguments": format_brief_schema(tool.arguments),
+            "description": first_sentence(tool.description),
+        }
         for tool in tools
     ]
 
@@ -218,13 +233,13 @@ def first_sentence(text: str) -> str:
     return head + dot.strip()
 
 
-def shortened(text: str, most: int = 80) -> str:
+def shorten_text(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def pinned(mode: str | None) -> Problem:
+def build_pinned_problem(mode: str | None) -> Problem:
     return Problem(
         Code.WRONG_MODE,
-        f"this endpoint serves {place(mode)} alone; its mode cannot be left or changed.",
+        f"this endpoint serves {format_place(mode)} alone; its mode cannot be left or changed.",
         "Use the tools that are listed. Other modes are on other endpoints, which the user connects.",
     )

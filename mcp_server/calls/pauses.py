@@ -19,7 +19,7 @@ class Holds:
         return self._known is not None
 
     async def refresh(self) -> None:
-        self._known = await self.store.read(runs.holds)
+        self._known = await self.store.read(runs.load_holds)
 
     def take(self, known: dict[tuple[str, str], Hold]) -> None:
         """What somebody read who asked for more than that."""
@@ -33,6 +33,6 @@ class Holds:
         return everywhere or self._known.get((session.principal, session.id))
 
     async def pause(self, session: Session, hold: Hold) -> None:
-        pausing = partial(runs.pause, principal=session.principal, session=session.id, hold=hold)
+        pausing = partial(runs.pause_session, principal=session.principal, session=session.id, hold=hold)
         await self.store.write(pausing)
         await self.refresh()

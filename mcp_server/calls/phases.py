@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_server.calls.documents import remembered
+from mcp_server.calls.documents import build_document_stores
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.documents import Document, DocumentCause, Overtaken
@@ -13,8 +13,14 @@ from mcp_server.model.phases import KIND, Log
 from mcp_server.model.policy import Policy
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.tools import Demand
-from mcp_server.policy.phases import begun, changing, counting, ended, proving
-from mcp_server.policy.refusals import phase_spent
+from mcp_server.policy.phases import (
+    find_counted_step,
+    is_test_call,
+    may_change_workspace,
+    record_call_start,
+    record_test_end,
+)
+from mcp_server.policy.refusals import refuse_spent_phase
 from mcp_server.state.store import Store
 
 ATTEMPTS = 50
@@ -30,36 +36,36 @@ class PhaseLogs:
         session = seat.session
         if session.phase is None:
             return 0
-        kept = await remembered(self.store, seat, session, "").session.get(KIND, session.run)
+        kept = await build_document_stores(self.store, seat, session, "").session.get(KIND, session.run)
         return Log.of(kept.body).spent.get(session.phase, 0) if kept else 0
 
     async def begin(self, found: ResolvedCall, demand: Demand) -> None:
         """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
         if found.seat.session.phase is None or found.tool.meta:
             return
-        within = _within(found)
-        changes = changing(found.tool, demand.effect, within)
-        step = counting(found.seat.session, found.tool, self.policy.menus, within)
+        within = _get_parent_tool(found)
+        changes = may_change_workspace(found.tool, demand.effect, within)
+        step = find_counted_step(found.seat.session, found.tool, self.policy.menus, within)
 
         def change(log: Log) -> Log:
             if step is not None and not log.left(step):
-                spent = phase_spent(step)
+                spent = refuse_spent_phase(step)
                 raise Refusal(Problem(Code.PHASE_SPENT, spent.reason, spent.way_out))
-            return begun(log, step, changes)
+            return record_call_start(log, step, changes)
 
         await self._change(found, change, "begun")
 
     async def witness(self, found: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.seat.session.phase is None or not proving(found.tool, found.arguments, _within(found)):
+        if found.seat.session.phase is None or not is_test_call(found.tool, found.arguments, _get_parent_tool(found)):
             return
-        code = facts_of(ending).get("exit_code")
+        code = get_ending_facts(ending).get("exit_code")
         with suppress(Refusal):
-            await self._change(found, lambda log: ended(log, code), "tests ran")
+            await self._change(found, lambda log: record_test_end(log, code), "tests ran")
 
     async def _change(self, found: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
         session = found.seat.session
-        drawer = remembered(self.store, found.seat, session, found.tool.name).session
+        drawer = build_document_stores(self.store, found.seat, session, found.tool.name).session
         kept = await drawer.get(KIND, session.run)
         for _ in range(ATTEMPTS):
             kept = kept or Document(KIND, session.run, Log().body, str(session.phase))
@@ -73,11 +79,11 @@ class PhaseLogs:
         raise Refusal(Problem(Code.BUSY, "too many calls of this session run at once; this one did not run."))
 
 
-def _within(found: ResolvedCall) -> str | None:
+def _get_parent_tool(found: ResolvedCall) -> str | None:
     return found.asked.within.tool if found.asked.within else None
 
 
-def facts_of(ending: Ending) -> Mapping[str, Any]:
+def get_ending_facts(ending: Ending) -> Mapping[str, Any]:
     """What a tool says for programs; how a command ended is among it."""
     if isinstance(ending, Done):
         return {**(ending.data or {}), **ending.meta}

@@ -11,8 +11,8 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 
-from mcp_server.calls.approval_binding import look_up
-from mcp_server.calls.approval_text import lapsed
+from mcp_server.calls.approval_binding import look_up_facts
+from mcp_server.calls.approval_text import build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
@@ -22,23 +22,30 @@ from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
-from mcp_server.calls.request import CallRequest, Interruption, ResolvedCall, made_within
-from mcp_server.calls.resolver import CallResolver, advised, alone, announce, rerouted, route_instead
-from mcp_server.calls.results import ResultFilter, checked
+from mcp_server.calls.request import CallRequest, Interruption, ResolvedCall, build_nested_call
+from mcp_server.calls.resolver import (
+    CallResolver,
+    advise_other_mode,
+    advise_other_tools,
+    advise_reading_first,
+    advise_thinking_with_handle,
+    announce_move,
+)
+from mcp_server.calls.results import ResultFilter, check_ending
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.stops import RunningCalls, act, asking
+from mcp_server.calls.stops import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
-from mcp_server.model.reports import LATEST, address
+from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import READING, Arguments, Demand, Effect
-from mcp_server.policy.arguments import normalised
+from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.policy.decision import decide
-from mcp_server.policy.refusals import astray
-from mcp_server.policy.rule_trees import hidden
+from mcp_server.policy.refusals import explain_mode_not_entered
+from mcp_server.policy.rule_trees import build_hidden_test
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
 NO_FACTS: Arguments = {}
@@ -113,7 +120,7 @@ class Pipeline:
                 case int():
                     return await self.act(found, posture, decision, begun, facts)
                 case ApprovalLapsed():
-                    return await self.unasked(found, posture, lapsed(found.tool, begun.why))
+                    return await self.unasked(found, posture, build_lapsed_approval_problem(found.tool, begun.why))
                 case PostureMoved():
                     # The person changed the posture since; what was decided under the old one does not count.
                     await self.postures.refresh()
@@ -175,7 +182,7 @@ class Pipeline:
         await self.course.settle(found.seat)
         session = replace(found.seat.session, mode=mode.name)
         decision = self.decide(found, posture, await self.phases.spent(found.seat), session=session)
-        return astray(found.tool, mode, decision, self.policy)
+        return explain_mode_not_entered(found.tool, mode, decision, self.policy)
 
     async def unfound(self, asked: CallRequest, problem: Problem) -> Ending:
         posture = await self.postures.of(asked.principal)
@@ -186,8 +193,10 @@ class Pipeline:
         await self.recorder.refuse(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
             await self.course.overspent(found.seat, decision.reason)
-        problem = rerouted(found, alone(found, refusal(decision)), self.policy)
-        return self.showing.problem(route_instead(found, problem, decision.instead, self.policy))
+        problem = advise_other_mode(
+            found, advise_thinking_with_handle(found, build_refusal_problem(decision)), self.policy
+        )
+        return self.showing.problem(advise_other_tools(found, problem, decision.instead, self.policy))
 
     async def ask(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
@@ -196,7 +205,7 @@ class Pipeline:
             await self.unasked(found, posture, facts)
             return facts
         wanted, judged, leads = self.recorder.asking(found, posture, decision, facts)
-        with asking():
+        with mark_asking():
             answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.unasked(found, posture, answer)
@@ -208,7 +217,7 @@ class Pipeline:
             return {}
         context = self._context(found, posture, decision, self.desk(found.seat), 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
-        return await look_up(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
+        return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
     async def unasked(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """On record: a call that needed a yes and has none."""
@@ -227,12 +236,12 @@ class Pipeline:
         if facts:
             context = replace(context, stands=facts)
         found.seat.spending.begin()
-        act()
+        mark_acting()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._ended(found, context)
-            shown = await self.showing.shown(advised(found, ending, self.policy), found.tool)
+            shown = await self.showing.shown(advise_reading_first(found, ending, self.policy), found.tool)
         except Interruption as interruption:
             found.seat.spending.give_back(found.tool)
             self.recorder.conclude(found, underway, interruption.recorded_as)
@@ -248,7 +257,7 @@ class Pipeline:
             before = await self.course.step(found.seat, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.conclude(found, underway, how, shown, len(ending.text))
-        await announce(found.asked, desk, before)
+        await announce_move(found.asked, desk, before)
         await self.remember(found, underway, shown)
         return shown
 
@@ -257,7 +266,7 @@ class Pipeline:
         size = found.measure[1] + len(shown.text)
         if await self.run_memory.turned(underway.run, underway.intent, size):
             for run in (underway.run, LATEST):
-                await found.asked.client.changed("resource", address(run))
+                await found.asked.client.changed("resource", format_summary_address(run))
 
     def spend(self, found: ResolvedCall, shown: Ending) -> None:
         found.seat.spending.add(shown, f"{found.tool.name} {found.measure[0]}")
@@ -269,9 +278,9 @@ class Pipeline:
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.move_on_after(seconds):
-                arguments = normalised(tool.arguments, found.arguments)
+                arguments = normalize_arguments(tool.arguments, found.arguments)
                 await self.phases.begin(found, context.demand)
-                ending = checked(await tool.run(context, arguments))
+                ending = check_ending(await tool.run(context, arguments))
                 await self.phases.witness(found, ending)
                 return ending
             return Problem(
@@ -294,15 +303,15 @@ class Pipeline:
         profile = posture.capped(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.through, found, record)
-        hides = hidden(found.tool, found.readings, self.policy)
+        hides = build_hidden_test(found.tool, found.readings, self.policy)
         return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
 
     async def through(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""
-        asked = made_within(found, record, tool, arguments, self.policy)
+        asked = build_nested_call(found, record, tool, arguments, self.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)
 
 
-def refusal(decision: Decision) -> Problem:
+def build_refusal_problem(decision: Decision) -> Problem:
     data = {"layer": str(decision.layer), "rule": decision.rule} if decision.layer else None
     return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from mcp_server.model.policy import Policy
 
 
-async def _stays() -> None:
+async def _keep_policy() -> None:
     """Nobody looks whether something was written since."""
 
 
 @dataclass
 class CurrentPolicy:
     policy: Policy
-    renew: Callable[[], Awaitable[None]] = _stays
+    renew: Callable[[], Awaitable[None]] = _keep_policy
     """Take over what the person wrote since, before the next decision."""

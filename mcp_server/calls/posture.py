@@ -6,9 +6,9 @@ from functools import partial
 
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile, RunControl
 from mcp_server.model.results import Code, Problem
-from mcp_server.policy.pending import in_words, paused, unanswered
-from mcp_server.policy.posture import PostureStep, ahead
-from mcp_server.policy.posture_width import narrower
+from mcp_server.policy.pending import describe_pending, list_paused_runs, list_unanswered_approvals
+from mcp_server.policy.posture import PostureStep, list_coming_choices
+from mcp_server.policy.posture_width import get_narrower_posture
 from mcp_server.state import approval_questions, posture, posture_changes, runs
 from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
@@ -108,32 +108,36 @@ class PostureChanges:
         ceiling = self.postures.ceiling_of(principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.too_high(principal, wished, ceiling)
-        return await self.store.write(partial(posture_changes.steer, principal=principal, change=change, epoch=epoch))
+        return await self.store.write(
+            partial(posture_changes.request_posture_change, principal=principal, change=change, epoch=epoch)
+        )
 
     async def stands(self, principal: str) -> tuple[Posture, PostureChoice | None]:
         """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
-        choice = await self.store.read(partial(posture.choice, principal=principal))
+        choice = await self.store.read(partial(posture.load_choice, principal=principal))
         return self.postures.under(principal, choice), choice
 
     def least(self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange) -> Posture:
         """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
-        for later in ahead(choice, change) if choice else ():
-            now = narrower(now, self.postures.under(principal, later))
+        for later in list_coming_choices(choice, change) if choice else ():
+            now = get_narrower_posture(now, self.postures.under(principal, later))
         return now
 
     async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
         """What of this principal's alone waits for the person, in words."""
-        held = await self.store.read(runs.paused)
-        asked = await self.store.read(approval_questions.approvals)
+        held = await self.store.read(runs.load_active_holds)
+        asked = await self.store.read(approval_questions.load_approvals)
         mine = {key: hold for key, hold in held.items() if key[0] == principal}
         questions = [one for one in asked if one.wanted.principal == principal]
-        return list(in_words(paused(mine, lambda _: control), unanswered(questions, now), now))
+        return list(
+            describe_pending(list_paused_runs(mine, lambda _: control), list_unanswered_approvals(questions, now), now)
+        )
 
     async def confirm(self, principal: str, id: str) -> PostureChoice | None:
-        return await self.store.write(partial(posture_changes.confirm, principal=principal, id=id))
+        return await self.store.write(partial(posture_changes.confirm_change, principal=principal, id=id))
 
     async def drop(self, principal: str, ids: Iterable[str]) -> list[PostureStep]:
-        return await self.store.write(partial(posture_changes.drop, principal=principal, ids=tuple(ids)))
+        return await self.store.write(partial(posture_changes.drop_changes, principal=principal, ids=tuple(ids)))
 
     def too_high(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
         own = ceiling is not self.postures.ceiling

@@ -98,10 +98,10 @@ class ResolvedCall:
 
     @cached_property
     def measure(self) -> tuple[str, int]:
-        return measured(self.arguments)
+        return measure_arguments(self.arguments)
 
 
-def measured(arguments: Arguments) -> tuple[str, int]:
+def measure_arguments(arguments: Arguments) -> tuple[str, int]:
     """The digest of the arguments in their one canonical form, and how long that is."""
     canonical = CANONICAL.encode(arguments).encode()
     return hashlib.sha256(canonical).hexdigest(), len(canonical)
@@ -112,7 +112,7 @@ def measured(arguments: Arguments) -> tuple[str, int]:
 DEEPEST = 2
 
 
-def made_within(
+def build_nested_call(
     found: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
 ) -> CallRequest | Problem:
     """The call as the gate takes it: by the same caller, at the same place, naming the call it is made for."""

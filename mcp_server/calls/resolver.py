@@ -9,9 +9,16 @@ from typing import Any, cast
 
 from anyio import to_thread
 
-from mcp_server.calls.carriers import example, fitted, handle_in, straightened, takes, without
+from mcp_server.calls.carriers import (
+    drop_argument,
+    find_menu_handle,
+    fit_arguments,
+    format_example_call,
+    has_argument,
+    normalise_carrier_arguments,
+)
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.calls.menus import MenuNavigator, shortened
+from mcp_server.calls.menus import MenuNavigator, shorten_text
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.calls.sessions import Sessions
@@ -19,10 +26,10 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
 from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.results import Code, Ending, Problem
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import listed
+from mcp_server.model.text import format_list
 from mcp_server.model.tools import Arguments, Tool
-from mcp_server.policy.refusals import entering, mode_with
-from mcp_server.policy.rule_trees import beneath, concerned
+from mcp_server.policy.refusals import find_mode_with, format_enter_call
+from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 
 
 @dataclass(frozen=True)
@@ -44,24 +51,24 @@ class CallResolver:
     async def find(self, asked: CallRequest) -> ResolvedCall | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
-            return unknown(asked.tool, self.policy)
+            return build_unknown_tool_problem(asked.tool, self.policy)
         meant = self.policy.meant(tool.name, asked.arguments)
         if meant != asked.arguments:
             asked = replace(asked, arguments=meant)
         if tool.name in CARRIERS:
-            asked = replace(asked, arguments=straightened(asked.arguments, self.policy))
-        handle = None if asked.within else handle_in(tool, asked.arguments)
+            asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, self.policy))
+        handle = None if asked.within else find_menu_handle(tool, asked.arguments)
         seat = await self._seat(asked, handle)
         if isinstance(seat, Problem):
             return seat
-        if handle is not None and not takes(tool, "menu"):
-            asked = replace(asked, arguments=without(asked.arguments, "menu"), seat=seat)
+        if handle is not None and not has_argument(tool, "menu"):
+            asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), seat=seat)
         if not tool.meta:
             arguments = tool.located(asked.arguments, self.root)
             there = self.led(tool, arguments)
             return ResolvedCall(asked, tool, arguments, seat, led=there, handle=handle)
         if tool.name in CARRIERS:
-            opened = unpacked(tool, asked.arguments, self.policy, self.root)
+            opened = unpack_carried_call(tool, asked.arguments, self.policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
@@ -71,13 +78,13 @@ class CallResolver:
         return ResolvedCall(asked, tool, asked.arguments, seat, handle=handle)
 
     def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
-        return led(tool, arguments, self.policy, self.leads, self.root)
+        return resolve_links(tool, arguments, self.policy, self.leads, self.root)
 
     async def looked_through(self, found: ResolvedCall) -> ResolvedCall:
         """The call with what rules say of the tree that it takes whole, as that is now."""
-        if not concerned(found.tool, self.policy):
+        if not has_tree_rules(found.tool, self.policy):
             return found
-        says = await to_thread.run_sync(beneath, found.tool, found.readings, self.policy, self.holds)
+        says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
 
     async def _seat(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
@@ -107,13 +114,13 @@ class CallResolver:
         desk = self.desk(asked.seat)
         desk.named = found.handle is not None
         went = await desk.go(mode)
-        await announce(asked, desk)
+        await announce_move(asked, desk)
         if isinstance(went, Problem):
             return went
         return replace(found, asked=replace(asked, seat=desk.seat), seat=desk.seat)
 
 
-async def announce(asked: CallRequest, desk: MenuNavigator, before: Session | None = None) -> None:
+async def announce_move(asked: CallRequest, desk: MenuNavigator, before: Session | None = None) -> None:
     """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
     the run on."""
     left = asked.turn(desk.seat) if desk.arrived else None
@@ -122,17 +129,17 @@ async def announce(asked: CallRequest, desk: MenuNavigator, before: Session | No
         await asked.moved(desk.seat, stood)
 
 
-def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
+def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
     """What a carrier carries, with its arguments, if it may carry that at all."""
     # Checked here and not by the decision, which will see the carried tool and its arguments alone.
     if wrong := policy.unfit(carrier.name, given):
-        return Problem(Code.INVALID_ARGUMENTS, wrong, _carried_so(carrier, given, policy))
+        return Problem(Code.INVALID_ARGUMENTS, wrong, _describe_carried_call(carrier, given, policy))
     name = str(given["tool"])
     tool = policy.tools.get(name)
     if name in (*META_TOOLS, *CARRIERS):
         return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
     if tool is None:
-        return unknown(name, policy)
+        return build_unknown_tool_problem(name, policy)
     if carrier.name == "menu_read" and not tool.hints.read_only:
         return Problem(
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
@@ -140,23 +147,24 @@ def unpacked(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tupl
     return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
 
 
-def _carried_so(carrier: Tool, given: Arguments, policy: Policy) -> str:
+def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> str:
     """What to call instead: with the tool's own arguments where they belong, which many put beside its name."""
     tool = policy.tools.get(str(given.get("tool")))
     if tool is None or tool.name in (*META_TOOLS, *CARRIERS):
         return f"Call `{carrier.name}` again with arguments that fit."
     inner = given.get("arguments")
-    beside = {name: value for name, value in given.items() if not takes(carrier, name)}
+    beside = {name: value for name, value in given.items() if not has_argument(carrier, name)}
     own = {**beside, **(cast(Arguments, inner) if isinstance(inner, Mapping) else {})}
     where = {name: value for name in ("mode", "menu") if isinstance(value := given.get(name), str) and value}
-    return (
-        f"The tool's own arguments go into `arguments`, like this: {example(tool, fitted(tool, own, policy), **where)}"
-    )
+    example = format_example_call(tool, fit_arguments(tool, own, policy), **where)
+    return f"The tool's own arguments go into `arguments`, like this: {example}"
 
 
-def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str) -> Arguments | None:
+def resolve_links(
+    tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
+) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.shelf(tool.name, kind) for kind in RuleKind) and not concerned(tool, policy):
+    if not any(policy.rules.shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
         return None
 
     def leading(name: str, value: Any) -> Any:
@@ -176,14 +184,14 @@ def led(tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str
 READING = re.compile(r'Read\(file_path="(.+)"\)')
 
 
-def advised(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
+def advise_reading_first(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
     """Reading first helps in the place of this call alone, so the call to make names that place. A carried call without
     a handle may share nothing with the one before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
     if found.seat.passing and (said := READING.search(ending.way_out or "")):
-        return replace(ending, way_out=_read_by_handle(found, said, policy))
-    first = READING.sub(lambda said: _read_here(found, said, policy), ending.way_out or "")
+        return replace(ending, way_out=_describe_reading_with_handle(found, said, policy))
+    first = READING.sub(lambda said: _describe_reading_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
         mode = found.seat.session.mode
         first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
@@ -194,28 +202,30 @@ def advised(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
 SOME_HANDLE = "menu_..."
 
 
-def _read_by_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
+def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
     """Where nothing is remembered without a handle, reading first would never help."""
-    here = mode_with(("Read", found.tool.name), found.seat.session, policy)
-    enter = entering(here) if here else "`menu_enter`"
-    read = _read_here(found, said, policy, SOME_HANDLE)
+    here = find_mode_with(("Read", found.tool.name), found.seat.session, policy)
+    enter = format_enter_call(here) if here else "`menu_enter`"
+    read = _describe_reading_here(found, said, policy, SOME_HANDLE)
     return (
         f"What you read without a handle is forgotten at once. Call {enter} once, and give the handle it answers with "
         f'in both calls: {read}, then this call with the same `"menu"`.'
     )
 
 
-def _read_here(found: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
+def _describe_reading_here(
+    found: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None
+) -> str:
     """As this client has to call it, to be in the place where the refused call was."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
     where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
     if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
         mode = found.seat.session.mode
-        return example(read, arguments, **(where or ({"mode": mode} if mode else {})))
+        return format_example_call(read, arguments, **(where or ({"mode": mode} if mode else {})))
     return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
 
 
-def alone(found: ResolvedCall, problem: Problem) -> Problem:
+def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Problem:
     """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
     if problem.code is Code.WRONG_STAGE and found.handle:
         return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
@@ -225,7 +235,7 @@ def alone(found: ResolvedCall, problem: Problem) -> Problem:
     return replace(problem, way_out=f"{problem.way_out} {how}")
 
 
-def rerouted(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
+def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
     that it can make. Who showed a handle is told to move that place, and not to begin another one."""
     modes = policy.menus.holding(found.tool.name)
@@ -235,34 +245,36 @@ def rerouted(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     if not (found.asked.fixed or misled):
         if found.handle is None:
             return problem
-        return replace(problem, way_out=f"Call {entering(modes[0], found.handle)}, then make this call again.")
-    here = mode_with((found.tool.name,), found.seat.session, policy) or modes[0]
+        return replace(problem, way_out=f"Call {format_enter_call(modes[0], found.handle)}, then make this call again.")
+    here = find_mode_with((found.tool.name,), found.seat.session, policy) or modes[0]
     where = {"mode": here.name} | ({"menu": found.handle} if found.handle else {})
-    call = example(found.tool, fitted(found.tool, found.arguments, policy), **where)
+    call = format_example_call(found.tool, fit_arguments(found.tool, found.arguments, policy), **where)
     if misled:
         return replace(problem, way_out=f"Call it in its own mode: {call}")
     return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
 
 
-def route_instead(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
     """The tools that do it, called as this client has to call them."""
-    mode = mode_with(tools, found.seat.session, policy)
+    mode = find_mode_with(tools, found.seat.session, policy)
     there = mode is not None and mode.name == found.seat.session.mode
     if mode is None or not (found.asked.fixed or (found.handle and not there)):
         return problem
     if not found.asked.fixed:
-        way_out = (problem.way_out or "").replace(entering(mode), entering(mode, found.handle))
+        way_out = (problem.way_out or "").replace(format_enter_call(mode), format_enter_call(mode, found.handle))
         return replace(problem, way_out=way_out)
     where = {} if there and found.handle else {"mode": mode.name}
-    call = example(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
+    call = format_example_call(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
     does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
     first = "" if len(tools) == 1 else "the first of them: "
-    return replace(problem, way_out=f"Nothing ran. {listed(tools, 'and')} {does}: {first}{call}")
+    return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{call}")
 
 
-def unknown(name: str, policy: Policy) -> Problem:
+def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:
     near = get_close_matches(name, policy.tools, n=1, cutoff=0.7)
     hint = f" Did you mean `{near[0]}`?" if near else ""
     return Problem(
-        Code.UNKNOWN_TOOL, f"there is no tool `{shortened(name)}`.{hint}", "`menu_list` shows what there is, by mode."
+        Code.UNKNOWN_TOOL,
+        f"there is no tool `{shorten_text(name)}`.{hint}",
+        "`menu_list` shows what there is, by mode.",
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import anyio
 
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sanitizer import marked, sanitize
-from mcp_server.guards.spill import Spill, limit
+from mcp_server.guards.sanitizer import mark_untrusted, sanitize
+from mcp_server.guards.spill import Spill, spill_long_text
 from mcp_server.model.context import Progress
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw
 from mcp_server.model.tools import Tool
@@ -21,12 +21,12 @@ class BadToolResult(TypeError):
     """A tool returned what no client can be shown."""
 
 
-def checked(ending: object) -> Ending:
+def check_ending(ending: object) -> Ending:
     """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
     said: list[object]
     match ending:
         case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
-            said = [data, *map(_said, blocks)]
+            said = [data, *map(_to_json, blocks)]
         case Problem(code=Code(), message=str(), way_out=str(), data=data):
             said = [data]
         case Question(text=str()):
@@ -38,7 +38,7 @@ def checked(ending: object) -> Ending:
     return ending
 
 
-def _said(block: object) -> object:
+def _to_json(block: object) -> object:
     """What JSON has to say of a block; a picture's bytes are written by us."""
     match block:
         case Picture(data=bytes(), media_type=str()):
@@ -49,7 +49,7 @@ def _said(block: object) -> object:
             raise BadToolResult(f"{block!r} is no block")
 
 
-def telling(redactor: Redactor, progress: Progress) -> Progress:
+def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
     """How far a call is, told with no more than its ending would show."""
 
     async def tell(done: float, /, total: float | None = None, message: str | None = None) -> None:
@@ -82,10 +82,12 @@ class ResultFilter:
 
     async def _done(self, done: Done, tool: Tool) -> Done:
         text = sanitize(done.text) if done.printed else done.text
-        text = marked(text, done.outside) if done.outside is not None else text
+        text = mark_untrusted(text, done.outside) if done.outside is not None else text
         text = self.redactor.exactly(text) if done.verbatim else self.redactor.redact(text)
         if len(text) > tool.max_result_chars:
-            text, _ = await anyio.to_thread.run_sync(limit, text, tool.max_result_chars, self.spill, tool.name)
+            text, _ = await anyio.to_thread.run_sync(
+                spill_long_text, text, tool.max_result_chars, self.spill, tool.name
+            )
             # What was cut out of the text must not come back through the other door.
             return replace(done, text=text, data=None)
         if done.data is None:

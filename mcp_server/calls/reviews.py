@@ -70,11 +70,11 @@ class RunReview:
     def checks(self) -> tuple[tuple[str, Check], ...]:
         """Each with its name, in the order in which their findings stand."""
         return (
-            ("refused and failed calls", unanswered),
-            ("tests", last_tests),
-            ("todos", open_todos(self.store)),
-            ("git", uncommitted(partial(self.processes, LOOKING, LOOKING.profile))),
-            ("risks", risks(self.store)),
+            ("refused and failed calls", check_failed_calls),
+            ("tests", check_last_tests),
+            ("todos", build_todo_check(self.store)),
+            ("git", build_commit_check(partial(self.processes, LOOKING, LOOKING.profile))),
+            ("risks", build_risk_check(self.store)),
         )
 
     async def of(self, run: FinishedRun) -> RunReport:
@@ -115,7 +115,7 @@ class RunReview:
             return CheckResult(unchecked=(f"{name}: {refused.problem.message}",))
 
 
-async def unanswered(run: FinishedRun) -> CheckResult:
+async def check_failed_calls(run: FinishedRun) -> CheckResult:
     """Calls that were refused or failed, and that nothing made up for: the same tool never went through afterwards."""
     open_calls: dict[str, tuple[str, str]] = {}
     for row in run.rows:
@@ -129,10 +129,12 @@ async def unanswered(run: FinishedRun) -> CheckResult:
             elif ending in ("problem", "cancelled"):
                 open_calls[tool] = ("failed", str(row.fields.get("code", "")))
     lines = [f"`{tool}` {how} ({code}), and was not made up for" for tool, (how, code) in open_calls.items()]
-    return CheckResult(issues=named(lines), suggested=("Look at the calls that did not go through.",) if lines else ())
+    return CheckResult(
+        issues=limit_lines(lines), suggested=("Look at the calls that did not go through.",) if lines else ()
+    )
 
 
-async def last_tests(run: FinishedRun) -> CheckResult:
+async def check_last_tests(run: FinishedRun) -> CheckResult:
     """The newest test run decides; none at all is no finding."""
     ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
     if not ran or ran[-1] != FAILED:
@@ -140,20 +142,20 @@ async def last_tests(run: FinishedRun) -> CheckResult:
     return CheckResult(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
 
 
-def risks(store: Store) -> Check:
+def build_risk_check(store: Store) -> Check:
     """What the agent itself thought could go wrong, where the person wanted it to think."""
 
     async def check(run: FinishedRun) -> CheckResult:
-        kept = await store.read(partial(runs.thoughts, session=run.session.id, run=run.session.run))
+        kept = await store.read(partial(runs.load_thoughts, session=run.session.id, run=run.session.run))
         named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
         return CheckResult(
-            suggested=named([f"Look at a risk that was named on the way: {risk}" for risk in named_risks])
+            suggested=limit_lines([f"Look at a risk that was named on the way: {risk}" for risk in named_risks])
         )
 
     return check
 
 
-def uncommitted(processes: Callable[[], Processes]) -> Check:
+def build_commit_check(processes: Callable[[], Processes]) -> Check:
     """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
 
     async def check(_run: FinishedRun) -> CheckResult:
@@ -180,28 +182,28 @@ def uncommitted(processes: Callable[[], Processes]) -> Check:
     return check
 
 
-def open_todos(store: Store) -> Check:
+def build_todo_check(store: Store) -> Check:
     """What the agent set out to do and nobody found done."""
 
     async def check(run: FinishedRun) -> CheckResult:
-        places = await store.read(partial(sessions.places, id=run.session.id))
+        places = await store.read(partial(sessions.load_places, id=run.session.id))
         keys = dict.fromkeys([run.session.key, *(kept.session.key for kept in places)])
-        left = [one for key in keys for one in await _todos(store, key) if one.mark != TodoState.VERIFIED]
+        left = [one for key in keys for one in await _load_todos(store, key) if one.mark != TodoState.VERIFIED]
         lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
         return CheckResult(
-            missing=named(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ()
+            missing=limit_lines(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ()
         )
 
     return check
 
 
-async def _todos(store: Store, place: str) -> Sequence[Document]:
-    owner = documents.of_session(place)
+async def _load_todos(store: Store, place: str) -> Sequence[Document]:
+    owner = documents.format_session_owner(place)
     return await store.read(
-        partial(documents.documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
+        partial(documents.load_documents, owner=owner, kind=KIND, mark=None, limit=MOST_DOCUMENTS, offset=0)
     )
 
 
-def named(lines: Sequence[str]) -> tuple[str, ...]:
+def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
     more = len(lines) - MOST_NAMED
     return (*lines[:MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))

@@ -12,8 +12,8 @@ import anyio
 
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem
-from mcp_server.state.processes import born
-from mcp_server.state.running_calls import RunningClient, RunningWork, put_down, take_up
+from mcp_server.state.processes import read_start_time
+from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
 
 if TYPE_CHECKING:
     from mcp_server.calls.live_sessions import SharedSession
@@ -55,7 +55,7 @@ class RunningCallsFile:
         works = tuple(self._work(one) for one in self.live() if one.runs)[:MOST]
         if (clients, works) != self._said:
             self._said = clients, works
-            put_down(self.state, clients, works)
+            write_running_calls(self.state, clients, works)
         if any(child.pid == 0 for one in self.live() for child in one.processes()):
             # One that just begins gets its number in a moment, of which nobody hears.
             self.tell()
@@ -63,7 +63,7 @@ class RunningCallsFile:
     def _work(self, one: "RunningCall") -> RunningWork:
         for child in one.numbered():
             if child.pid not in one.born:
-                one.born[child.pid] = born(child.pid)
+                one.born[child.pid] = read_start_time(child.pid)
         processes = tuple((child.pid, one.born[child.pid]) for child in one.numbered())
         about, client = one.shown(self.redact), self.redact(one.client)[:LONGEST_NAME]
         return RunningWork(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
@@ -72,7 +72,7 @@ class RunningCallsFile:
         self._closed = True
         if self._soon is not None:
             self._soon.cancel()
-        take_up(self.state)
+        remove_running_calls(self.state)
 
 
 # What is one call that runs here, with the processes it started, and how is it described to the person?

@@ -17,8 +17,8 @@ from mcp_server.model.posture import Posture, Stage
 from mcp_server.model.reports import RunReport
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Hold, Holder, Session
-from mcp_server.policy.reasoning import HEADINGS, ReasoningOutcome, thought
-from mcp_server.policy.stages import DUTIES, FINAL, StageDuty, reasons, stage_after, stage_now
+from mcp_server.policy.reasoning import HEADINGS, ReasoningOutcome, parse_thought
+from mcp_server.policy.stages import DUTIES, FINAL, StageDuty, get_current_stage, get_next_stage, is_reasoning_on
 from mcp_server.state import runs
 from mcp_server.state.store import Store
 from mcp_server.wire.resources import ADDRESS
@@ -53,11 +53,11 @@ class RunLifecycle:
     async def think(self, seat: LiveSession, text: str) -> Ending:
         """The thought is dropped; what it came to is kept where reasoning is on, and leads the run on."""
         before, posture = seat.session, self.posture(seat.session.principal)
-        stage = stage_now(before, posture)
+        stage = get_current_stage(before, posture)
         if stage is None or stage in FINAL:
             return Done(NOTED)
-        duty = DUTIES.get(stage, StageDuty.NONE) if reasons(posture) else StageDuty.NONE
-        outcome = thought(text, duty)
+        duty = DUTIES.get(stage, StageDuty.NONE) if is_reasoning_on(posture) else StageDuty.NONE
+        outcome = parse_thought(text, duty)
         if isinstance(outcome, str):
             return Problem(Code.REASONING_INCOMPLETE, f"reasoning is on, and of this thought {outcome}.", AGAIN[duty])
         if duty is StageDuty.NONE and stage is not Stage.WARMUP:
@@ -67,7 +67,10 @@ class RunLifecycle:
         if problem is not None:
             return problem
         await self._keep(seat.session, outcome)
-        return Done("Noted; the text itself is dropped. Go on.", shown(outcome) if duty is not StageDuty.NONE else None)
+        return Done(
+            "Noted; the text itself is dropped. Go on.",
+            to_outcome_data(outcome) if duty is not StageDuty.NONE else None,
+        )
 
     async def _keep(self, session: Session, outcome: ReasoningOutcome) -> None:
         clean = replace(
@@ -81,9 +84,9 @@ class RunLifecycle:
     async def step(self, seat: LiveSession, changed: bool, failed: bool) -> Session | None:
         """A call is over; where the session stood before, if that moved it."""
         before = seat.session
-        if not reasons(self.posture(before.principal)):
+        if not is_reasoning_on(self.posture(before.principal)):
             return None
-        after = stage_after(before.stage, changed, failed)
+        after = get_next_stage(before.stage, changed, failed)
         if after is before.stage:
             return None
         reason = "a call failed" if failed else "a unit is done" if changed else "followed up"
@@ -107,14 +110,14 @@ class RunLifecycle:
             return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
         self._delivering.add(seat.session.id)
         try:
-            run, report = await kept_on(self._delivered(seat, answer, status))
+            run, report = await finish_shielded(self._delivered(seat, answer, status))
             try:
                 # The only part that waits for somebody outside, and so the only one that can be taken back.
                 report = await self.review.heard(run, report)
             except anyio.get_cancelled_exc_class():
-                await kept_on(self._over(seat, answer, self.review.unheard(report)))
+                await finish_shielded(self._over(seat, answer, self.review.unheard(report)))
                 raise
-            return await kept_on(self._over(seat, answer, report))
+            return await finish_shielded(self._over(seat, answer, report))
         finally:
             self._delivering.discard(seat.session.id)
 
@@ -123,9 +126,9 @@ class RunLifecycle:
         await self._to(seat, Stage.DELIVERY_CHECK, f"complete {status}")
         digest = hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
         fields = {"status": status, "answer_sha256": digest, "answer_bytes": len(answer.encode("utf-8", "replace"))}
-        await self.store.write(partial(runs.deliver, session=run, fields=fields))
+        await self.store.write(partial(runs.record_delivery, session=run, fields=fields))
         await self._to(seat, Stage.QA_REVIEW, "delivered")
-        rows = await self.store.read(partial(runs.calls_of, session=run))
+        rows = await self.store.read(partial(runs.load_run_rows, session=run))
         looked_at = FinishedRun(run, status, rows, answer, self.posture(run.principal).profile)
         return looked_at, await self.review.of(looked_at)
 
@@ -134,20 +137,20 @@ class RunLifecycle:
         await self.store.write(partial(runs.put_report, report=report))
         await self.sessions.next_run(seat, "reviewed")
         learned = await self.learn(run, answer) if report.status == "success" else ""
-        return replace(completed(report, learned), meta={"notes": {"answer": answer}})
+        return replace(build_completed_ending(report, learned), meta={"notes": {"answer": answer}})
 
     async def _to(self, seat: LiveSession, stage: Stage, reason: str) -> None:
         await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
 
 
-async def kept_on(work: Awaitable[T]) -> T:
+async def finish_shielded(work: Awaitable[T]) -> T:
     """To its end, whoever takes the call back: halfway, a run would be delivered and not over."""
     with anyio.CancelScope(shield=True):
         return await work
     raise AssertionError("a scope that nobody cancels swallows nothing")
 
 
-def completed(report: RunReport, kept: str) -> Done:
+def build_completed_ending(report: RunReport, kept: str) -> Done:
     found = [*report.issues, *report.missing_steps]
     text = f"Recorded as {report.status}. The run is over.{kept}"
     if found:
@@ -158,7 +161,7 @@ def completed(report: RunReport, kept: str) -> Done:
     return Done(text, {"status": report.status, "report": f"{ADDRESS}/{report.run}", "findings": found})
 
 
-def shown(outcome: ReasoningOutcome) -> dict[str, str]:
+def to_outcome_data(outcome: ReasoningOutcome) -> dict[str, str]:
     return {
         "plan_delta": outcome.plan_delta,
         "next_action": outcome.next_action,

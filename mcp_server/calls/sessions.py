@@ -120,7 +120,7 @@ class Sessions:
 
     async def found(self, handle: str, principal: str) -> LiveSession | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
-        session = await self._store.session_by_handle(digest(handle))
+        session = await self._store.session_by_handle(digest_handle(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
         seat = self._seats.get(session.key) or self._loose.get(session.key)
@@ -150,7 +150,7 @@ class Sessions:
         """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
         async with seat.common.lock:
             if seat.session.phase != before:
-                return busy(f"phase `{seat.session.phase}`")
+                return build_busy_problem(f"phase `{seat.session.phase}`")
             return await self._placed(seat, replace(seat.session, phase=after), reason)
 
     async def _placed(self, seat: LiveSession, after: Session, reason: str) -> Session | Problem | None:
@@ -182,7 +182,7 @@ class Sessions:
                 return await self._moved(seat, after, reason, before)
             seat.session = after
             why = {"reason": reason, "scope": "now"}
-            await self._store.write(lambda tx: sessions.pass_by(tx, before, after, why))
+            await self._store.write(lambda tx: sessions.record_passing_move(tx, before, after, why))
         return None
 
     async def handle(self, seat: LiveSession) -> str:
@@ -193,7 +193,7 @@ class Sessions:
         self._keep(seat)
         await self._written(seat)
         assert seat.handle is not None
-        if await self._store.session_by_handle(digest(seat.handle)) is None:
+        if await self._store.session_by_handle(digest_handle(seat.handle)) is None:
             # It expired while the connection stood idle; what nobody used for a day is not to come back to life.
             seat.handle, seat.written = self._new_handle(), False
             await self._written(seat)
@@ -214,7 +214,7 @@ class Sessions:
             paused, seat.turned = seat.turned, False
             current = await self._store.session(seat.session.key) if seat.written else None
             if current is not None and current.version > seat.session.version:
-                elsewhere = seen_from(current) != seen_from(seat.session)
+                elsewhere = get_listing_key(current) != get_listing_key(seat.session)
                 seat.take(current)
                 paused |= elsewhere
             if paused:
@@ -237,7 +237,7 @@ class Sessions:
         moved = await self._store.move(before or seat.session, after, reason)
         if isinstance(moved, Session):
             was, seat.session = before or seat.session, replace(moved, steps=after.steps)
-            if sessions.course(was) != sessions.course(moved):
+            if sessions.get_run_progress(was) != sessions.get_run_progress(moved):
                 await self._take_along(seat)
             return None
         current = moved.current
@@ -246,7 +246,7 @@ class Sessions:
             seat.written = False
             return UNKNOWN
         seat.take(current)
-        return busy(place(current.mode))
+        return build_busy_problem(format_place(current.mode))
 
     async def _take_along(self, seat: LiveSession) -> None:
         """The run went on, and with it every place of the session."""
@@ -258,7 +258,7 @@ class Sessions:
     async def _written(self, seat: LiveSession) -> None:
         if not seat.written:
             seat.handle = seat.handle or self._new_handle()
-            seat.take(await self._store.put_session(seat.session, digest(seat.handle)))
+            seat.take(await self._store.put_session(seat.session, digest_handle(seat.handle)))
             seat.written = True
 
 
@@ -276,12 +276,12 @@ class SeenBy:
         return self.store.recall_seen(self.session, path)
 
 
-def seen_from(session: Session) -> tuple[object, ...]:
+def get_listing_key(session: Session) -> tuple[object, ...]:
     """What a session's list depends on."""
     return session.mode, session.stage, session.phase, session.reasoned
 
 
-def busy(where: str) -> Problem:
+def build_busy_problem(where: str) -> Problem:
     return Problem(
         Code.BUSY,
         f"another call moved this session to {where} at the same moment.",
@@ -289,10 +289,10 @@ def busy(where: str) -> Problem:
     )
 
 
-def digest(handle: str) -> str:
+def digest_handle(handle: str) -> str:
     """What is stored in a handle's place, so that the state file does not open anybody's session."""
     return hashlib.sha256(handle.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def place(mode: str | None) -> str:
+def format_place(mode: str | None) -> str:
     return "ROOT" if mode is None else f"`{mode}`"

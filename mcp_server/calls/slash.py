@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from mcp_server.calls.approval_form import FormAnswer, FormReply, ask
+from mcp_server.calls.approval_form import FormAnswer, FormReply, ask_person
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.stops import StopAnswers, hear
+from mcp_server.calls.stops import StopAnswers, collect_stop_answers
 from mcp_server.model.posture import (
     AXES,
     ChangeScope,
@@ -23,14 +23,14 @@ from mcp_server.model.posture import (
     PostureChange,
     PostureChoice,
     Profile,
-    word_of,
+    format_value,
 )
 from mcp_server.model.results import Problem
 from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, SlashCommand
 from mcp_server.policy import badge
-from mcp_server.policy.phrases import NAMES, Phrase, Unclear, axis_named, phrase, values
-from mcp_server.policy.posture_width import puts_off, widens, wider
+from mcp_server.policy.phrases import NAMES, Phrase, Unclear, find_axis, list_axis_values, parse_phrase
+from mcp_server.policy.posture_width import is_delaying_narrowing, is_widening, is_wider
 from mcp_server.state import runs, stops
 from mcp_server.state.engine.rows import Clock
 from mcp_server.state.engine.transaction import Transaction
@@ -59,7 +59,7 @@ class ProfileRaise:
         if self.out_of_band or not speaker.client.can("elicitation"):
             return None
         so_far = self._answered.get(speaker.principal, 0)
-        heard = await ask(speaker.client, self.clock, f"widen-{self._process}-{so_far}-{under}", message)
+        heard = await ask_person(speaker.client, self.clock, f"widen-{self._process}-{so_far}-{under}", message)
         self._answered[speaker.principal] = so_far + 1
         return heard
 
@@ -68,13 +68,15 @@ class ProfileRaise:
         await self.store.leave_message(speaker.session, text, principal=speaker.principal)
 
 
-def question(least: Posture, change: PostureChange) -> str:
+def format_widening_question(least: Posture, change: PostureChange) -> str:
     steps = [
-        f"{axis.replace('_', ' ')} from {word_of(getattr(least, axis))} to {word_of(wished)}"
+        f"{axis.replace('_', ' ')} from {format_value(getattr(least, axis))} to {format_value(wished)}"
         for axis, wished in change.axes.items()
-        if wider(axis, wished, getattr(least, axis))
+        if is_wider(axis, wished, getattr(least, axis))
     ]
-    what = ", ".join(steps) or f"{badge.named(change.axes)}, in place of something narrower that is to come"
+    what = (
+        ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, in place of something narrower that is to come"
+    )
     return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
 
 
@@ -84,22 +86,22 @@ AFTERWARDS = "This was the user's own choice and is said for information; go on 
 UNCHOSEN = "This is said for information; go on with the task under what is in force."
 
 
-def stands(posture: Posture, choice: PostureChoice | None) -> str:
+def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
     """The badge, every axis, and what is still to come."""
-    lines = [f"In force: {badge.full(posture)}"]
-    axes = badge.every_axis(posture)
+    lines = [f"In force: {badge.format_full_badge(posture)}"]
+    axes = badge.describe_axes(posture)
     lines.append(f"AI mode {axes['ai_mode']}, reasoning {axes['reasoning']}.")
-    lines += [f"To come: {words} ({change.id})" for change, words in badge.to_come(choice)]
+    lines += [f"To come: {words} ({change.id})" for change, words in badge.describe_pending_changes(choice)]
     return "\n".join(lines)
 
 
-def changed(what: str, posture: Posture, choice: PostureChoice | None, chosen: bool = True) -> str:
+def describe_change(what: str, posture: Posture, choice: PostureChoice | None, chosen: bool = True) -> str:
     """`chosen`: the user did choose it. What still waits for their word is nobody's choice yet."""
-    return f"{what}\n{stands(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
+    return f"{what}\n{describe_posture(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
 
 
 SCOPES = tuple(map(str, ChangeScope))
-EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in values(axis)))
+EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in list_axis_values(axis)))
 
 
 @dataclass(frozen=True)
@@ -129,15 +131,15 @@ class SlashCommands:
 
     def _steering(self) -> SlashCommand:
         changes = "Change one axis, now or later: `profile trusted for-next-unit`."
-        axis = argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
-        value = argument("value", "What it becomes", EVERY_VALUE, required=True)
+        axis = build_argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
+        value = build_argument("value", "What it becomes", EVERY_VALUE, required=True)
         typed = "menugate steer AXIS VALUE"
         return SlashCommand("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
 
     def _reading(self) -> tuple[SlashCommand, ...]:
         shows = "Show what is in force and to come, and what waits for the user."
         looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
-        fix = (replace(argument("what", "`fix` to mend", ["fix"]), acts=True),)
+        fix = (replace(build_argument("what", "`fix` to mend", ["fix"]), acts=True),)
         return (
             SlashCommand("status", "Status", shows, self._status, acts=False),
             SlashCommand("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
@@ -145,11 +147,11 @@ class SlashCommands:
 
     def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> SlashCommand:
         async def run(speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-            return await self._typed(speaker, words_in(given), name, axis)
+            return await self._typed(speaker, collect_words(given), name, axis)
 
-        value = argument("value", f"{', '.join(values(axis))}", values(axis), required=True)
+        value = build_argument("value", f"{', '.join(list_axis_values(axis))}", list_axis_values(axis), required=True)
         arguments = (value, SCOPE, *((OPTIONS,) if more else ()))
-        says = f"{does}: {', '.join(values(axis))}."
+        says = f"{does}: {', '.join(list_axis_values(axis))}."
         return SlashCommand(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
 
     async def _autonomous(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
@@ -162,40 +164,42 @@ class SlashCommands:
         self, speaker: PromptCaller, given: Mapping[str, str], command: str, axis: str
     ) -> Sequence[Message]:
         """A command whose name is the value: it waits for the word from when on."""
-        words = words_in(given)
+        words = collect_words(given)
         if not words or words[0] not in SCOPES:
-            return said(f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`.")
+            return build_user_messages(
+                f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`."
+            )
         return await self._typed(speaker, [command, *words], command, axis)
 
     async def _steer(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        words = words_in(given)
+        words = collect_words(given)
         try:
-            axis = axis_named(words[0]) if words else None
+            axis = find_axis(words[0]) if words else None
         except Unclear as unclear:
-            return said(f"Nothing was changed: {unclear}")
+            return build_user_messages(f"Nothing was changed: {unclear}")
         return await self._typed(speaker, words[1:], "steer", axis)
 
     async def _status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
         posture, choice = await self.doors.stands(speaker.principal)
         waits = await self.doors.waiting(speaker.principal, posture.run_control, self.clock.now_ns())
-        return said("\n".join([stands(posture, choice), *waits]))
+        return build_user_messages("\n".join([describe_posture(posture, choice), *waits]))
 
     async def _doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        words = words_in(given)
+        words = collect_words(given)
         if words not in ([], ["fix"]):
-            return said("Nothing was examined: `doctor` takes `fix`, or nothing.")
-        return said(await self.examine(bool(words)))
+            return build_user_messages("Nothing was examined: `doctor` takes `fix`, or nothing.")
+        return build_user_messages(await self.examine(bool(words)))
 
     async def _typed(
         self, speaker: PromptCaller, words: Sequence[str], command: str, axis: str | None
     ) -> Sequence[Message]:
         try:
-            meant = phrase(words, axis)
+            meant = parse_phrase(words, axis)
         except Unclear as unclear:
-            return said(f"Nothing was changed: {unclear}")
+            return build_user_messages(f"Nothing was changed: {unclear}")
         if not meant.axes:
-            return said(f"Nothing was changed: `{command}` needs a value.")
-        return said(await self._changed(speaker, meant, command))
+            return build_user_messages(f"Nothing was changed: `{command}` needs a value.")
+        return build_user_messages(await self._changed(speaker, meant, command))
 
     async def _changed(self, speaker: PromptCaller, meant: Phrase, command: str) -> str:
         now, choice = await self.doors.stands(speaker.principal)
@@ -208,12 +212,12 @@ class SlashCommands:
             session=speaker.session if meant.scope is not ChangeScope.NOW else "",
         )
         least = self.doors.least(speaker.principal, now, choice, change)
-        if not (widens(least, change.axes) or (choice and puts_off(choice, now, change))):
+        if not (is_widening(least, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
             return await self._asked(speaker, change, now)
         wished, ceiling = change.axes.get("profile"), self.doors.postures.ceiling_of(speaker.principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
             return self.doors.too_high(speaker.principal, wished, ceiling).text
-        heard = await self.raising.agreed(speaker, now.epoch, question(least, change))
+        heard = await self.raising.agreed(speaker, now.epoch, format_widening_question(least, change))
         if heard is None or heard.said not in (FormAnswer.YES, FormAnswer.NO):
             return await self._asked(speaker, replace(change, unconfirmed=True), now, heard.why if heard else "")
         if heard.said is FormAnswer.NO:
@@ -230,47 +234,47 @@ class SlashCommands:
         if not isinstance(found, PostureChoice):
             return "Nothing was changed: the posture became another one at the same moment. Type the command again."
         if widened:
-            text = f"More is allowed than before: {badge.named(change.axes)}, {change.scope}."
+            text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
             await self.raising.tell(speaker, text)
         what = f"The client was asked and {why}. " if why else ""
         what += self._what(change, found)
         posture = self.doors.postures.under(speaker.principal, found)
-        return changed(what, posture, found, chosen=not change.unconfirmed)
+        return describe_change(what, posture, found, chosen=not change.unconfirmed)
 
     def _what(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
-        words = badge.named(change.axes)
+        words = badge.describe_axis_values(change.axes)
         if waiting is None:
             return f"The user chose {words}; it is in force."
         if waiting.unconfirmed:
             how = f"`menugate steer --confirm {change.id}`"
             return f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}."
-        return f"The user chose {words}; it comes into force {badge.until(waiting)}."
+        return f"The user chose {words}; it comes into force {badge.describe_change_timing(waiting)}."
 
 
-def argument(name: str, description: str, known: Sequence[str], required: bool = False) -> PromptArgument:
+def build_argument(name: str, description: str, known: Sequence[str], required: bool = False) -> PromptArgument:
     return PromptArgument(
         name, description, required, lambda typed: [value for value in known if value.startswith(typed)]
     )
 
 
-SCOPE = argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
+SCOPE = build_argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
 SINCE = replace(SCOPE, required=True)
 """Where nothing else has to be typed: a host that gets every prompt leaves it out."""
-OPTIONS = argument(
+OPTIONS = build_argument(
     "options",
     "further axes in the same step, such as `--autonomous --permission-profile normal`",
     ("--autonomous", *(f"--{names[0]}" for names in NAMES.values()), *EVERY_VALUE),
 )
 
 
-def words_in(given: Mapping[str, str]) -> list[str]:
+def collect_words(given: Mapping[str, str]) -> list[str]:
     """Hosts split what was typed at blanks and fill the arguments in order, so all of them are read as one line."""
     order = ("axis", "value", "what", "scope", "options")
     return [word for name in order for word in str(given.get(name, "")).split()]
 
 
-def said(text: str) -> list[Message]:
+def build_user_messages(text: str) -> list[Message]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
@@ -294,9 +298,9 @@ class StopCommand:
     raising: ProfileRaise
 
     def commands(self) -> tuple[SlashCommand, ...]:
-        units = argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
-        when = argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
-        why = (when, argument("reason", "what whoever calls is told", ()))
+        units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
+        when = build_argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
+        why = (when, build_argument("reason", "what whoever calls is told", ()))
         ends, waits = "End the run and clear what it has come to.", "Let the run wait, with all it has come to."
         goes_on = "Let the run go on; in `assisted`, for so many units."
         return (
@@ -306,32 +310,43 @@ class StopCommand:
         )
 
     async def _pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        if (typed := reason_in(given)) is None:
-            return said(needs_word("pause"))
-        hold = Hold(Holder.PERSON, reason_of(typed, "the person paused it"))
-        pausing = partial(runs.pause, principal=speaker.principal, session=speaker.session, hold=hold)
+        if (typed := find_typed_reason(given)) is None:
+            return build_user_messages(describe_missing_word("pause"))
+        hold = Hold(Holder.PERSON, format_reason(typed, "the person paused it"))
+        pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
         order = self._order(speaker, hold.reason, ends=False)
-        held, ordered = await self._written(lambda tx: (pausing(tx), stops.give(tx, order)))
-        heard = await hear(self.store, ordered)
-        return said(f"The user paused {which(speaker)}: {held.reason}. What it has come to is kept.{in_words(heard)}")
+        held, ordered = await self._written(lambda tx: (pausing(tx), stops.give_order(tx, order)))
+        heard = await collect_stop_answers(self.store, ordered)
+        return build_user_messages(
+            f"The user paused {describe_runs(speaker)}: {held.reason}. What it has come to is kept."
+            f"{describe_stop_answers(heard)}"
+        )
 
     async def _next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         typed = str(given.get("units", "")).strip()
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
-            return said(f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1.")
+            return build_user_messages(
+                f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1."
+            )
         if (refused := await self._unagreed(speaker, int(typed))) is not None:
-            return said(refused)
-        going = partial(runs.go_on, principal=speaker.principal, session=speaker.session or None, units=int(typed))
+            return build_user_messages(refused)
+        going = partial(
+            runs.resume_session, principal=speaker.principal, session=speaker.session or None, units=int(typed)
+        )
         lifted = await self._written(going)
-        everywhere = await self.store.read(runs.holds)
+        everywhere = await self.store.read(runs.load_holds)
         waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
         if (speaker.principal, "") in everywhere:
-            return said("Every run of the user's was paused at a terminal, and goes on from there alone.")
-        return said(f"The user let {which(speaker)} go on." + (f" It waited because: {waited}." if waited else ""))
+            return build_user_messages(
+                "Every run of the user's was paused at a terminal, and goes on from there alone."
+            )
+        return build_user_messages(
+            f"The user let {describe_runs(speaker)} go on." + (f" It waited because: {waited}." if waited else "")
+        )
 
     async def _unagreed(self, speaker: PromptCaller, units: int) -> str | None:
         """Why it does not go on; None where the user said that it may, or nothing keeps it."""
-        every = await self.store.read(runs.holds)
+        every = await self.store.read(runs.load_holds)
         mine = [
             held
             for (principal, session), held in every.items()
@@ -341,22 +356,24 @@ class StopCommand:
             return None
         waits = "; ".join(dict.fromkeys(one.reason.rstrip(".") for one in mine))
         because = f" It waits because: {waits}." if waits else ""
-        message = f"A command in this client asks to let {which(speaker)} go on, for {units} in `assisted`.{because}"
+        message = (
+            f"A command in this client asks to let {describe_runs(speaker)} go on, for {units} in `assisted`.{because}"
+        )
         heard = await self.raising.agreed(speaker, max((one.at for one in mine), default=0), message)
         if heard is not None and heard.said is FormAnswer.NO:
             return "Nothing was changed: the user was asked and said no."
         if heard is None or heard.said is not FormAnswer.YES:
             why = f" The client was asked and {heard.why}." if heard else ""
             return f"Nothing was changed.{why} The user lets it go on with `menugate next` at a terminal."
-        await self.raising.tell(speaker, f"Let go on: {which(speaker)}.{because.replace(' waits', ' waited')}")
+        await self.raising.tell(speaker, f"Let go on: {describe_runs(speaker)}.{because.replace(' waits', ' waited')}")
         return None
 
     async def _stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        if (typed := reason_in(given)) is None:
-            return said(needs_word("stop"))
-        reason = reason_of(typed, "the person stopped it")
+        if (typed := find_typed_reason(given)) is None:
+            return build_user_messages(describe_missing_word("stop"))
+        reason = format_reason(typed, "the person stopped it")
         stopping = partial(
-            runs.stop,
+            runs.stop_runs,
             principal=speaker.principal,
             session=speaker.session or None,
             run=self.new_run(),
@@ -364,9 +381,11 @@ class StopCommand:
         )
         order = self._order(speaker, reason, ends=True)
         # The sessions that moved come first, as they are, which the store has to see.
-        *_, ordered = await self._written(lambda tx: (*stopping(tx), stops.give(tx, order)))
-        heard = await hear(self.store, ordered)
-        return said(f"The user stopped {which(speaker)}; what it had come to is cleared.{in_words(heard)}")
+        *_, ordered = await self._written(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
+        heard = await collect_stop_answers(self.store, ordered)
+        return build_user_messages(
+            f"The user stopped {describe_runs(speaker)}; what it had come to is cleared.{describe_stop_answers(heard)}"
+        )
 
     def _order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
         return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
@@ -378,7 +397,7 @@ class StopCommand:
         return answer
 
 
-def in_words(heard: StopAnswers) -> str:
+def describe_stop_answers(heard: StopAnswers) -> str:
     parts = (
         ("Ended", heard.ended),
         ("Still running", heard.running),
@@ -387,20 +406,20 @@ def in_words(heard: StopAnswers) -> str:
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 
 
-def which(speaker: PromptCaller) -> str:
+def describe_runs(speaker: PromptCaller) -> str:
     return "the run" if speaker.session else "every run"
 
 
-def reason_in(given: Mapping[str, str]) -> str | None:
+def find_typed_reason(given: Mapping[str, str]) -> str | None:
     """What was typed after `now`, which some hosts leave in the argument before; None where that word is missing."""
     words = " ".join(str(given.get(name, "")) for name in ("when", "reason")).split()
     return " ".join(words[1:]) if words[:1] == [NOW] else None
 
 
-def reason_of(typed: str, otherwise: str) -> str:
+def format_reason(typed: str, otherwise: str) -> str:
     cut = typed[:LONGEST_REASON].rstrip(".")
     return f"{otherwise}: {cut}" if cut else otherwise
 
 
-def needs_word(command: str) -> str:
+def describe_missing_word(command: str) -> str:
     return f"Nothing was changed: `{command}` needs the word `{NOW}`, and takes a reason after it."

@@ -18,7 +18,7 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state import runs, sessions, stops
 from mcp_server.state.engine.rows import StoredSession
 from mcp_server.state.engine.transaction import Transaction
-from mcp_server.state.processes import born, gone
+from mcp_server.state.processes import is_process_gone, read_start_time
 from mcp_server.state.stops import OrderGiven, StopAnswer, StopOrder
 from mcp_server.state.store import Store
 
@@ -68,7 +68,7 @@ class RunningCalls:
         async with self._lock:
             if self._obeyed is None:
                 # What was ordered before is not obeyed any more, so what it holds has to be known.
-                self._obeyed, held = await self.store.write(lambda tx: (stops.enlist(tx), runs.holds(tx)))
+                self._obeyed, held = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
                 self.holds.take(held)
 
     def enter(self, found: ResolvedCall) -> RunningCall:
@@ -76,7 +76,7 @@ class RunningCalls:
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
         session, client = found.seat.session, found.asked.client.name
-        live = RunningCall(session.principal, session.id, found.tool.name, subject(found))
+        live = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
         live.client, live.changed = client, self.board.tell
         self.board.meet(found.seat.common, session.id, session.principal, client)
         if self._left:
@@ -113,12 +113,14 @@ class RunningCalls:
         run, seen = self.new_run(), self.everybody()
 
         def stopping(tx: Transaction) -> tuple[StoredSession, ...]:
-            held = {principal for (principal, session), hold in runs.holds(tx).items() if hold.stopped and not session}
-            whose = {*seen, *(kept.session.principal for kept in sessions.sessions(tx))} - held
-            return tuple(kept for one in sorted(whose) for kept in runs.stop(tx, one, None, run, STOPPED))
+            held = {
+                principal for (principal, session), hold in runs.load_holds(tx).items() if hold.stopped and not session
+            }
+            whose = {*seen, *(kept.session.principal for kept in sessions.load_sessions(tx))} - held
+            return tuple(kept for one in sorted(whose) for kept in runs.stop_runs(tx, one, None, run, STOPPED))
 
-        await stubbornly(lambda: self.store.write(stopping))
-        await stubbornly(self.holds.refresh)
+        await retry_until_possible(lambda: self.store.write(stopping))
+        await retry_until_possible(self.holds.refresh)
         self._shut = False
 
     async def close(self) -> None:
@@ -131,7 +133,7 @@ class RunningCalls:
         self.board.close()
         if self._obeyed is not None:
             with suppress(Refusal):
-                await self.store.write(stops.discharge)
+                await self.store.write(stops.discharge_server)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -139,9 +141,9 @@ class RunningCalls:
         task.add_done_callback(self._tasks.discard)
 
     async def _obey_new(self) -> None:
-        orders = await stubbornly(partial(self.store.read, stops.orders))
+        orders = await retry_until_possible(partial(self.store.read, stops.load_orders))
         # Who comes through the gate from here on is held, and who came before is among what lives.
-        await stubbornly(self.holds.refresh)
+        await retry_until_possible(self.holds.refresh)
         assert self._obeyed is not None
         new = [order for order in orders if order.id not in self._obeyed]
         self._obeyed |= {order.id for order in new}
@@ -157,8 +159,8 @@ class RunningCalls:
         running = [name for one, name in names.items() if one.runs]
         ended = [name for one, name in names.items() if not one.runs and order.ends]
         of_others = [f"{one.described(self.redact)} of {one.principal}" for one in others]
-        said = StopAnswer(shortened(ended), shortened(running), shortened(of_others))
-        await stubbornly(lambda: self.store.write(partial(stops.answer, id=order.id, said=said)))
+        said = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
+        await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, said=said)))
 
     async def _end(self, mine: list[RunningCall], reason: str) -> None:
         for one in mine:
@@ -176,11 +178,11 @@ class RunningCalls:
                 await anyio.sleep(LOOK)
 
 
-def shortened(words: list[str]) -> tuple[str, ...]:
+def limit_names(words: list[str]) -> tuple[str, ...]:
     return (*words[:MOST_NAMED], *([f"and {len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []))
 
 
-def act() -> None:
+def mark_acting() -> None:
     """This call was let through."""
     if (live := CURRENT.get()) is not None:
         live.acting = True
@@ -188,7 +190,7 @@ def act() -> None:
 
 
 @contextmanager
-def asking() -> Generator[None, None, None]:
+def mark_asking() -> Generator[None, None, None]:
     """This call waits for the person's answer."""
     live = CURRENT.get()
     if live is None:
@@ -201,19 +203,19 @@ def asking() -> Generator[None, None, None]:
         live.asks = False
 
 
-def start(child: ChildProcess) -> None:
+def register_child_process(child: ChildProcess) -> None:
     """This call started a process, which may outlive it."""
     if (live := CURRENT.get()) is not None:
         live.children.append(child)
         live.changed()
 
 
-def subject(found: ResolvedCall) -> str:
+def get_call_subject(found: ResolvedCall) -> str:
     value = found.arguments.get(found.tool.subject[0]) if found.tool.subject else None
     return value[:MOST_READ] if isinstance(value, str) else ""
 
 
-async def stubbornly(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Until the state can be used again: an order is not lost because a disk was full or a file was held."""
     while True:
         try:
@@ -235,16 +237,16 @@ class StopAnswers:
     """Why nothing can be written now, and so nobody could answer."""
 
 
-async def hear(store: Store, given: OrderGiven, patience: float = PATIENCE) -> StopAnswers:
+async def collect_stop_answers(store: Store, given: OrderGiven, patience: float = PATIENCE) -> StopAnswers:
     """Wait for every server that is still there."""
     waiting: set[str] = set(given.servers)
-    births = {one: born(pid_of(one)) for one in waiting}
+    births = {one: read_start_time(parse_process_id(one)) for one in waiting}
     found: dict[str, StopAnswer] = {}
     with anyio.move_on_after(patience):
         while waiting:
             with suppress(Refusal):
-                found = await store.read(partial(stops.answers, id=given.order.id))
-            waiting = {one for one in waiting - found.keys() if not gone(pid_of(one), births[one])}
+                found = await store.read(partial(stops.load_answers, id=given.order.id))
+            waiting = {one for one in waiting - found.keys() if not is_process_gone(parse_process_id(one), births[one])}
             await anyio.sleep(LOOK if waiting else 0)
     unwritten = None
     try:
@@ -255,9 +257,11 @@ async def hear(store: Store, given: OrderGiven, patience: float = PATIENCE) -> S
     def every(what: str) -> tuple[str, ...]:
         return tuple(name for one in found.values() for name in getattr(one, what))
 
-    pids = tuple(sorted(str(pid_of(one)) for one in waiting if not gone(pid_of(one), births[one])))
+    pids = tuple(
+        sorted(str(parse_process_id(one)) for one in waiting if not is_process_gone(parse_process_id(one), births[one]))
+    )
     return StopAnswers(every("ended"), every("running"), every("of_others"), pids, unwritten)
 
 
-def pid_of(process: str) -> int:
+def parse_process_id(process: str) -> int:
     return int(process.partition("-")[0])

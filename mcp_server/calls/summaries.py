@@ -52,7 +52,7 @@ class SummarySchedule:
         why = {"messages": grown.messages, "tokens": tokens}
         grown.messages, grown.characters, grown.times = self.limits.keep, 0, 2 * grown.times
         try:
-            return await self.store.write(partial(notes.fold, run=run, upto=grown.calls[0], why=why))
+            return await self.store.write(partial(notes.fold_notes, run=run, upto=grown.calls[0], why=why))
         except Refusal:
             # The call it follows is done and on record; what could not be written now can be put together later.
             return None

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, as_json, one_line, say, when
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.cli.target import refuse_others, written
-from mcp_server.views.posture import remembering
+from mcp_server.cli.output import CliError, format_one_line, format_time, print_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.target import record_and_refuse_programs, write_to_state
+from mcp_server.views.posture import open_state_reader
 
 if TYPE_CHECKING:
     from mcp_server.model.approvals import Approval
@@ -51,15 +51,15 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
+    settings = settings_from_arguments(arguments)
     if arguments.deed is not None:
         return show_one(settings, arguments.id, arguments.json)
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         every = state.approvals() if state else ()
     now = time.time_ns()
-    found = [one for one in every if arguments.all or standing(one, now) == "waits"]
+    found = [one for one in every if arguments.all or get_standing(one, now) == "waits"]
     if arguments.json:
-        as_json([in_json(one, now) for one in found])
+        print_json([to_json(one, now) for one in found])
     else:
         show(found, now, arguments.all)
     return 0
@@ -73,9 +73,9 @@ def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
 
 
 def show_question(one: "Approval", text: str, now: int) -> None:
-    how = standing(one, now)
-    how = f"{how}, because {one_line(one.void)}" if how == "void" else how
-    say((one.id, "bold"), f"  {how}, asked {when(one.asked)}, expires {when(one.expires)}")
+    how = get_standing(one, now)
+    how = f"{how}, because {format_one_line(one.void)}" if how == "void" else how
+    say((one.id, "bold"), f"  {how}, asked {format_time(one.asked)}, expires {format_time(one.expires)}")
     for line in text.split("\n"):
         say(f"  {line}")
     say()
@@ -89,17 +89,17 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         raise CliError("which question? `menugate approvals` shows their ids.", 2)
     one, now = find_question(settings, id), time.time_ns()
     if json:
-        as_json(in_json(one, now) | {"message": one.whole or one.message})
+        print_json(to_json(one, now) | {"message": one.whole or one.message})
     else:
         show_question(one, one.whole or one.message, now)
     # Who closed the pipe has not read it.
     sys.stdout.flush()
     if one.unread:
-        written(settings, partial(approvals.mark_shown, id=id))
+        write_to_state(settings, partial(approvals.mark_shown, id=id))
     return 0
 
 
-def standing(one: "Approval", now: int) -> str:
+def get_standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
     from mcp_server.model.approvals import ApprovalAnswer
 
@@ -112,10 +112,10 @@ def standing(one: "Approval", now: int) -> str:
     return "waits" if one.waits(now) else str(one.answer)
 
 
-def in_json(one: "Approval", now: int) -> dict[str, Any]:
+def to_json(one: "Approval", now: int) -> dict[str, Any]:
     return {
         "id": one.id,
-        "standing": standing(one, now),
+        "standing": get_standing(one, now),
         "tool": one.wanted.tool,
         "effect": one.wanted.effect,
         "principal": one.wanted.principal,
@@ -125,8 +125,8 @@ def in_json(one: "Approval", now: int) -> dict[str, Any]:
         "message": one.message,
         "too_long": bool(one.whole),
         "shown": one.shown or not one.whole,
-        "asked": when(one.asked),
-        "expires": when(one.expires),
+        "asked": format_time(one.asked),
+        "expires": format_time(one.expires),
         "scope": one.scope,
         "may_be_for_session": one.wanted.lasting,
         "reason": one.reason or None,
@@ -138,8 +138,8 @@ def run_approve(arguments: argparse.Namespace) -> int:
     from mcp_server.calls.approval_text import STANDS_ON
     from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
 
-    settings = settings_of(arguments)
-    refuse_others(settings)
+    settings = settings_from_arguments(arguments)
+    record_and_refuse_programs(settings)
     scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
     asked = find_question(settings, arguments.id)
     refuse_void(asked)
@@ -151,14 +151,15 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
             f"`menugate approvals show {asked.id}` shows it. Then approve it."
         )
-    settled = answered(settings, arguments.id, ApprovalAnswer.YES, scope)
+    settled = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
     lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
     what = lasting if settled.scope is ApprovalScope.SESSION else "this call, once"
-    say(f"Approved: `{one_line(settled.wanted.tool)}`, {what}.")
+    say(f"Approved: `{format_one_line(settled.wanted.tool)}`, {what}.")
     stands = STANDS_ON in (asked.whole or asked.message).splitlines()
     still = ", if what the question shows still stands," if stands else ","
     say(
-        f"It runs at once if it waits for your answer, else when it is made again{still} until {when(settled.expires)}."
+        f"It runs at once if it waits for your answer, else when it is made again{still} until "
+        f"{format_time(settled.expires)}."
     )
     return 0
 
@@ -167,19 +168,19 @@ def run_deny(arguments: argparse.Namespace) -> int:
     from mcp_server.model.approvals import ApprovalAnswer
 
     reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
-    settings = settings_of(arguments)
-    refuse_others(settings)
-    settled = answered(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
+    settings = settings_from_arguments(arguments)
+    record_and_refuse_programs(settings)
+    settled = answer_question(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if settled.used:
-        say(f"Taken back: `{one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
+        say(f"Taken back: `{format_one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
     else:
         told = "The model is told at once if the call waits, else when it is made again."
-        say(f"Denied: `{one_line(settled.wanted.tool)}`. {told}")
+        say(f"Denied: `{format_one_line(settled.wanted.tool)}`. {told}")
     return 0
 
 
 def find_question(settings: "Settings", id: str) -> "Approval":
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         found = next((one for one in state.approvals() if one.id == id), None) if state else None
     if found is None:
         raise CliError(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
@@ -194,16 +195,16 @@ def refuse_void(asked: "Approval") -> None:
         )
 
 
-def answered(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
+def answer_question(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
     from mcp_server.model.approvals import AnsweredBy, ApprovalScope
     from mcp_server.state import approvals
 
     asked = find_question(settings, id)
     reply = approvals.QuestionReply(id, answer, AnsweredBy.PERSON, scope or ApprovalScope.ONCE, reason)
-    settled = written(settings, partial(approvals.answer, reply=reply))
+    settled = write_to_state(settings, partial(approvals.record_answer, reply=reply))
     if settled is None:
         asked = find_question(settings, id)
         refuse_void(asked)
-        word = standing(asked, time.time_ns())
+        word = get_standing(asked, time.time_ns())
         raise CliError(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
     return settled

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli import why
 from mcp_server.cli.export import FORMATS, export
-from mcp_server.cli.ledger import add_filters, flat, in_short, line_of, partner, tell, wanted, whole
-from mcp_server.cli.output import CliError, as_json, note, progress, say, table
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
-from mcp_server.cli.why import answered, tell_why
+from mcp_server.cli.ledger import (
+    add_filters,
+    build_ledger_filter,
+    find_partner_row,
+    format_json_line,
+    format_short_row,
+    parse_whole_number,
+    row_to_json,
+    show_row,
+)
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.why import load_call_history, show_call_history
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -61,13 +70,17 @@ def add(commands: Commands) -> None:
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)
-    tail.add_argument("-n", type=whole, default=20, metavar="N", dest="count", help="so many rows (default: 20)")
+    tail.add_argument(
+        "-n", type=parse_whole_number, default=20, metavar="N", dest="count", help="so many rows (default: 20)"
+    )
     tail.add_argument("-f", "--follow", action="store_true", help="and then what comes, until Ctrl-C")
     add_filters(tail)
     show = deeds.add("show", "show one row whole, and the other row of its call", SHOW, run_show)
-    show.add_argument("seq", type=whole, metavar="SEQ", help="the row's number")
+    show.add_argument("seq", type=parse_whole_number, metavar="SEQ", help="the row's number")
     reason = deeds.add("why", "say why a call was refused, or who allowed it", WHY, run_why)
-    reason.add_argument("seq", type=whole, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it")
+    reason.add_argument(
+        "seq", type=parse_whole_number, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it"
+    )
     verify = deeds.add("verify", "check every row; exits 1 where the record was tampered with", VERIFY, run_verify)
     writing = deeds.add("export", "write rows out, each with its hash", EXPORT, run_export)
     writing.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMATTED)
@@ -82,7 +95,7 @@ def add(commands: Commands) -> None:
 
 
 @contextmanager
-def ledger(settings: "Settings") -> Generator["Reader", None, None]:
+def open_ledger(settings: "Settings") -> Generator["Reader", None, None]:
     from mcp_server.model.results import Refusal
     from mcp_server.state.reader import Reader
 
@@ -94,60 +107,60 @@ def ledger(settings: "Settings") -> Generator["Reader", None, None]:
         with Reader.open(url, secrets=settings.secrets) as state:
             yield state
     except Refusal as refused:
-        if taken_away(settings):
+        if is_ledger_taken_away(settings):
             raise CliError(
                 "the state file is gone, and its anchor is still there: the ledger was taken away."
             ) from None
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
-def taken_away(settings: "Settings") -> bool:
+def is_ledger_taken_away(settings: "Settings") -> bool:
     return not (settings.state / "state.db").exists() and (settings.state / "ledger.anchor").exists()
 
 
 def run_tail(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state:
-        chosen = wanted(arguments, tail=arguments.count)
+    with open_ledger(settings_from_arguments(arguments)) as state:
+        chosen = build_ledger_filter(arguments, tail=arguments.count)
         for row in state.follow(chosen) if arguments.follow else state.rows(chosen):
             if arguments.json:
-                print(line_of(row))
+                print(format_json_line(row))
             else:
-                say(*in_short(row))
+                say(*format_short_row(row))
             if arguments.follow:
                 sys.stdout.flush()
     return 0
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state:
-        row = asked_for(state, arguments.seq)
-        other = partner(state, row)
+    with open_ledger(settings_from_arguments(arguments)) as state:
+        row = find_row(state, arguments.seq)
+        other = find_partner_row(state, row)
     if arguments.json:
-        as_json({"row": flat(row), "other": flat(other) if other else None})
+        print_json({"row": row_to_json(row), "other": row_to_json(other) if other else None})
         return 0
-    tell(row)
+    show_row(row)
     if other:
         say()
-        tell(other)
+        show_row(other)
     elif row.kind == "intent":
         say("\nThere is no outcome: the call still runs, or its process ended before it did.")
     return 0
 
 
 def run_why(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state:
-        row = asked_for(state, arguments.seq)
-        answer = answered(state, row)
+    with open_ledger(settings_from_arguments(arguments)) as state:
+        row = find_row(state, arguments.seq)
+        answer = load_call_history(state, row)
     if answer is None:
         raise CliError(f"row {row.seq} is a {row.kind}, about which nothing was decided; `menugate audit show` has it.")
     if arguments.json:
-        as_json(why.in_json(answer))
+        print_json(why.to_json(answer))
     else:
-        tell_why(answer)
+        show_call_history(answer)
     return 0
 
 
-def asked_for(state: "Reader", seq: int) -> "Row":
+def find_row(state: "Reader", seq: int) -> "Row":
     row = state.row(seq)
     if row is None:
         raise CliError(f"there is no row {seq}; the newest is {state.head()}.")
@@ -155,16 +168,16 @@ def asked_for(state: "Reader", seq: int) -> "Row":
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state, progress("rows checked") as told:
+    with open_ledger(settings_from_arguments(arguments)) as state, show_progress("rows checked") as told:
         report = state.verify(told)
     if arguments.json:
-        as_json(in_json(report))
+        print_json(to_json(report))
     else:
-        judged(report)
+        show_verification(report)
     return 0 if report.ok else 1
 
 
-def judged(report: "VerifyReport") -> None:
+def show_verification(report: "VerifyReport") -> None:
     if report.ok:
         say(("The record is whole: ", "green"), f"{report.rows:,} rows, {report.checkpoints} signed checkpoints.")
         if report.unanchored:
@@ -174,12 +187,12 @@ def judged(report: "VerifyReport") -> None:
         return
     count = len(report.faults)
     say((f"The record was tampered with, or damaged: {count} fault{'s' if count != 1 else ''}.", "red"))
-    table([(f"row {seq}" if seq else "", message) for seq, message in report.faults])
+    print_table([(f"row {seq}" if seq else "", message) for seq, message in report.faults])
     for line in report.notes:
         say((line, "yellow"))
 
 
-def in_json(report: "VerifyReport") -> dict[str, Any]:
+def to_json(report: "VerifyReport") -> dict[str, Any]:
     return {
         "ok": report.ok,
         "rows": report.rows,
@@ -191,5 +204,5 @@ def in_json(report: "VerifyReport") -> dict[str, Any]:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state:
+    with open_ledger(settings_from_arguments(arguments)) as state:
         return export(state, arguments)

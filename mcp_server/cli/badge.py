@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_server.cli.output import clean, say
 from mcp_server.model.posture import AXES
-from mcp_server.settings import colours_wanted
+from mcp_server.settings import may_use_colours
 
 if TYPE_CHECKING:
     from mcp_server.model.posture import Posture
@@ -31,55 +31,55 @@ COLOURS: Mapping[str, str] = {
 WIDE = 80
 
 
-def columns() -> int:
+def get_terminal_width() -> int:
     """As wide as the terminal; wide enough where there is none."""
     return shutil.get_terminal_size((WIDE, 24)).columns if sys.stdout.isatty() else WIDE
 
 
-def painted(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
-    from mcp_server.model.posture import word_of
-    from mcp_server.policy.badge import CODES, narrow, values
+def format_coloured_badge(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
+    from mcp_server.model.posture import format_value
+    from mcp_server.policy.badge import CODES, get_badge_values, is_badge_narrow
 
-    short, parts = narrow(posture, width), list[str | tuple[str, str]]()
-    for number, value in enumerate(values(posture)):
-        word = f"[{CODES[value]}]" if short else word_of(value)
+    short, parts = is_badge_narrow(posture, width), list[str | tuple[str, str]]()
+    for number, value in enumerate(get_badge_values(posture)):
+        word = f"[{CODES[value]}]" if short else format_value(value)
         if number and not short:
             parts.append(" | ")
-        name = COLOURS.get(word_of(value))
+        name = COLOURS.get(format_value(value))
         parts.append((word, name) if name else word)
     return parts
 
 
 def show_badge(posture: "Posture") -> None:
-    say(*painted(posture, columns()))
+    say(*format_coloured_badge(posture, get_terminal_width()))
 
 
-def entitle(posture: "Posture", project: str) -> None:
+def set_terminal_title(posture: "Posture", project: str) -> None:
     """Into the terminal's title, where there is a terminal that takes one."""
-    from mcp_server.policy.badge import title
+    from mcp_server.policy.badge import format_title
 
-    if sys.stdout.isatty() and colours_wanted():
-        print(f"\x1b]0;{clean(title(posture, project))}\x07", end="", flush=True)
+    if sys.stdout.isatty() and may_use_colours():
+        print(f"\x1b]0;{clean(format_title(posture, project))}\x07", end="", flush=True)
 
 
-def show_to_come(stands: "PostureView") -> None:
-    from mcp_server.policy.badge import to_come
+def show_pending_changes(stands: "PostureView") -> None:
+    from mcp_server.policy.badge import describe_pending_changes
 
-    for change, words in to_come(stands.choice):
+    for change, words in describe_pending_changes(stands.choice):
         how = "confirm it with `menugate steer --confirm" if change.unconfirmed else "take it back with `menugate steer"
         say("to come: ", words, (f"  ({how} {'' if change.unconfirmed else '--cancel '}{change.id}`)", "dim"))
 
 
-def transition(fields: Mapping[str, Any]) -> str:
+def describe_transition(fields: Mapping[str, Any]) -> str:
     """What is other than it was, of a session's place or of the posture, as the ledger has it."""
     before, after = (cast(dict[str, Any], fields.get(key) or {}) for key in ("from", "to"))
     # What was taken back, or waits no longer, is not in the row any more.
     keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
-    steps = [f"{key} {_word(key, before.get(key))} -> {_word(key, after.get(key))}" for key in keys]
+    steps = [f"{key} {_describe_value(key, before.get(key))} -> {_describe_value(key, after.get(key))}" for key in keys]
     return ", ".join(steps) or "a new run"
 
 
-def _word(key: str, value: object) -> str:
+def _describe_value(key: str, value: object) -> str:
     """What has no value: no mode is ROOT, nothing waits, and an axis nobody chose stands where it usually does."""
     if value is None or value == []:
         return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from mcp_server.cli.output import CliError, ProgressPrinter, as_json, clean, note, progress, say
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, settings_of, unbuilt
+from mcp_server.cli.output import CliError, ProgressPrinter, clean, note, print_json, say, show_progress
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, make_start_error, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -44,64 +44,64 @@ def add_call(one: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    given = arguments_in(arguments.arguments) or {}
-    settings = settings_of(arguments)
+    given = parse_call_arguments(arguments.arguments) or {}
+    settings = settings_from_arguments(arguments)
     import asyncio
 
-    from mcp_server.cli.log import kept
+    from mcp_server.cli.log import log_to_file
     from mcp_server.config.load import BuildError
     from mcp_server.model.results import Problem, Refusal
-    from mcp_server.person import refuse_inside
+    from mcp_server.person import refuse_inside_server
 
     try:
-        refuse_inside(settings)
-        with kept(settings.state / "call.log") as failed:
-            ending = asyncio.run(called(settings, arguments, given))
+        refuse_inside_server(settings)
+        with log_to_file(settings.state / "call.log") as failed:
+            ending = asyncio.run(call_tool(settings, arguments, given))
     except BuildError as wrong:
-        raise unbuilt(arguments, settings, wrong) from None
+        raise make_start_error(arguments, settings, wrong) from None
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if failed.said:
         note(failed.said)
     if arguments.json:
-        from mcp_server.wire.translate import result
+        from mcp_server.wire.translate import result_from_ending
 
-        as_json(result(ending))
+        print_json(result_from_ending(ending))
     elif isinstance(ending, Problem):
         print(clean(ending.text), file=sys.stderr)
     else:
         say(ending.text)
-        for line in further(cast("Done", ending)):
+        for line in describe_hidden_blocks(cast("Done", ending)):
             note(line)
     return 1 if isinstance(ending, Problem) else 0
 
 
-async def called(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
-    from mcp_server.compose import build
+async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
+    from mcp_server.compose import build_app
 
-    house = build(settings, arguments.packs)
+    house = build_app(settings, arguments.packs)
     async with house.running():
         seat = house.sessions.sit(settings.person, passing=True)
-        await house.sessions.move(seat, mode_of_call(house, arguments), "menugate call")
-        with progress(arguments.tool) as told:
-            return await house.pipeline.run(asked(house, seat, arguments.tool, given, told))
+        await house.sessions.move(seat, find_call_mode(house, arguments), "menugate call")
+        with show_progress(arguments.tool) as told:
+            return await house.pipeline.run(build_call_request(house, seat, arguments.tool, given, told))
 
 
-def mode_of_call(house: "App", arguments: argparse.Namespace) -> str | None:
-    from mcp_server.cli.menus import mode_of
+def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
+    from mcp_server.cli.menus import find_mode_by_wish
 
     menus = house.law.policy.menus
     if arguments.mode is not None:
-        return mode_of(arguments.mode, menus).name
+        return find_mode_by_wish(arguments.mode, menus).name
     holding = menus.holding(arguments.tool)
     return holding[0].name if holding else None
 
 
-def asked(
+def build_call_request(
     house: "App", seat: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
-    from mcp_server.wire.caller import COMMAND, observed
+    from mcp_server.wire.caller import COMMAND, observe_surface
 
     async def moved(_seat: "LiveSession", _before: "Session") -> None:
         """Nobody here looks at a list."""
@@ -117,12 +117,12 @@ def asked(
         client=CommandLine(),
         progress=how_far,
         transport=COMMAND,
-        surface=observed(COMMAND, terminal=at_terminal()),
+        surface=observe_surface(COMMAND, terminal=is_at_terminal()),
         moved=moved,
     )
 
 
-def at_terminal() -> bool:
+def is_at_terminal() -> bool:
     """Does somebody sit there? One end may be a pipe, and then the others tell."""
     return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -156,7 +156,7 @@ class CommandLine:
         note(f"{level}: {data if isinstance(data, str) else json.dumps(data, default=str)}")
 
 
-def further(done: "Done") -> list[str]:
+def describe_hidden_blocks(done: "Done") -> list[str]:
     """What a terminal cannot show of the result."""
     from mcp_server.model.results import Picture
 
@@ -172,15 +172,15 @@ class AmbiguousCall(ValueError):
     """JSON that two readers would read differently."""
 
 
-def arguments_in(given: str | None) -> dict[str, Any] | None:
+def parse_call_arguments(given: str | None) -> dict[str, Any] | None:
     """A call's arguments as they were typed; None where there are none. Exit code 2 where they are no JSON object."""
     if given is None:
         return None
-    text, place = text_of(given)
+    text, place = read_text(given)
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        value = json.loads(text, object_pairs_hook=_parse_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as wrong:
-        raise CliError(pointed(text, place, wrong), code=2) from None
+        raise CliError(describe_json_fault(text, place, wrong), code=2) from None
     except AmbiguousCall as wrong:
         raise CliError(f"{place}: {wrong}.", code=2) from None
     except RecursionError:
@@ -192,7 +192,7 @@ def arguments_in(given: str | None) -> dict[str, Any] | None:
     return cast(dict[str, Any], value)
 
 
-def text_of(given: str) -> tuple[str, str]:
+def read_text(given: str) -> tuple[str, str]:
     """The text, and what to call it in a message."""
     if given != "-" and not given.startswith("@"):
         return given, "the arguments"
@@ -207,7 +207,7 @@ def text_of(given: str) -> tuple[str, str]:
         raise CliError(f"{place} is not UTF-8 text (byte {wrong.start + 1}).", code=2) from None
 
 
-def pointed(text: str, place: str, wrong: json.JSONDecodeError) -> str:
+def describe_json_fault(text: str, place: str, wrong: json.JSONDecodeError) -> str:
     """The fault with its line, and an arrow under the sign that is wrong."""
     lines, at = text.split("\n"), wrong.colno - 1
     line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
@@ -217,7 +217,7 @@ def pointed(text: str, place: str, wrong: json.JSONDecodeError) -> str:
     return f"{where}\n  {shown}\n  {' ' * (at - start)}^"
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -226,5 +226,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise AmbiguousCall(f"`{name}` is not JSON")

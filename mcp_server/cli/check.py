@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import as_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, faulty, settings_of
+from mcp_server.cli.output import print_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, format_faults, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFault
@@ -29,19 +29,19 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from mcp_server.config.load import Configuration
 
-    settings = settings_of(arguments)
-    found = whole(settings, arguments)
+    settings = settings_from_arguments(arguments)
+    found = check_configuration(settings, arguments)
     if not isinstance(found, Configuration):
         if arguments.json:
-            as_json({"ok": False, "config": settings.config, "faults": [fields(fault) for fault in found]})
+            print_json({"ok": False, "config": settings.config, "faults": [to_json(fault) for fault in found]})
         else:
-            say(faulty(found, settings))
+            say(format_faults(found, settings))
         return 1
     policy = found.policy
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
     aside = [] if found.trusted else [*found.own.widening, *found.own.prompts]
     if arguments.json:
-        as_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
+        print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
         return 0
     words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
@@ -50,34 +50,34 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def whole(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
+def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
     """What holds, or all that is wrong with it, what only hosts would notice included."""
     from mcp_server.config.faults import ConfigFault, ConfigFaults
-    from mcp_server.config.load import BuildError, law
-    from mcp_server.config.prompt_checks import faults_in
+    from mcp_server.config.load import BuildError, load_configuration
+    from mcp_server.config.prompt_checks import find_prompt_faults
 
     try:
-        found = law(settings, arguments.packs)
+        found = load_configuration(settings, arguments.packs)
     except BuildError as wrong:
         return [ConfigFault("packs", 0, "", str(wrong))]
     if isinstance(found, ConfigFaults):
         return list(found)
-    return [*faults_in(found.words), *unfit_for_hosts(found)] or found
+    return [*find_prompt_faults(found.words), *find_host_faults(found)] or found
 
 
-def unfit_for_hosts(found: "Configuration") -> Iterator["ConfigFault"]:
+def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
     """What hosts cut off or refuse, which shows only once menus and tools are put together."""
-    from mcp_server.compose import spoken
+    from mcp_server.compose import format_endpoint_instructions
     from mcp_server.config.faults import ConfigFault
-    from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, home
+    from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
     from mcp_server.wire.instructions import MOST_BYTES
-    from mcp_server.wire.translate import described, prepared
+    from mcp_server.wire.translate import describe_tool, prepare_tool
 
     menus = found.policy.menus
     for pinned in (None, *(mode.name for mode in menus)):
         try:
-            text = spoken(found, pinned)
+            text = format_endpoint_instructions(found, pinned)
         except PromptError:
             # Told already, with every other prompt.
             return
@@ -88,16 +88,16 @@ def unfit_for_hosts(found: "Configuration") -> Iterator["ConfigFault"]:
             )
             yield ConfigFault("menus", 0, "", message)
     for tool in found.policy.tools.values():
-        size = len(described(tool, menus).encode())
+        size = len(describe_tool(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (
                 f"with the modes it names it has {size} bytes, {LONGEST_DESCRIPTION} is the most; shorten their `when`"
             )
             yield ConfigFault("menus", 0, tool.name, message)
         try:
-            prepared(tool, menus, REVISION)
+            prepare_tool(tool, menus, REVISION)
         except ValueError as wrong:
-            place = home(tool)
+            place = find_tool_source(tool)
             first = str(wrong).partition("\n")[0]
             yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
 
@@ -105,7 +105,7 @@ def unfit_for_hosts(found: "Configuration") -> Iterator["ConfigFault"]:
 REVISION = "2025-11-25"
 
 
-def fields(fault: "ConfigFault") -> dict[str, Any]:
+def to_json(fault: "ConfigFault") -> dict[str, Any]:
     return {
         "file": fault.file,
         "line": fault.line or None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp_server.cli.output import CliError, say
-from mcp_server.cli.parser import Commands, law_of, parser, settings_of
+from mcp_server.cli.parser import Commands, build_parser, load_valid_configuration, settings_from_arguments
 
 EXAMPLES = """
 source <(menugate completion bash)                                        in ~/.bashrc
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.words is None:
         print(SCRIPTS[arguments.shell])
         return 0
-    for word in following(arguments.words, arguments):
+    for word in find_completions(arguments.words, arguments):
         say(word)
     return 0
 
@@ -75,9 +75,9 @@ class TypedLine:
         if self.waiting is not None:
             self.waiting = None
         elif word.startswith("-") and word != "-":
-            flag = next((one for one in actions(self.command) if word in one.option_strings), None)
+            flag = next((one for one in get_actions(self.command) if word in one.option_strings), None)
             self.waiting = flag if flag is not None and flag.nargs != 0 else None
-        elif (below := commands_of(self.command)) and word in below:
+        elif (below := get_subcommands(self.command)) and word in below:
             self.command, self.taken = below[word], 0
         else:
             self.taken += 1
@@ -86,44 +86,46 @@ class TypedLine:
         """What the next word would be: the flag's value, or the command's next own word."""
         if self.waiting is not None:
             return self.waiting
-        own = [one for one in actions(self.command) if not one.option_strings]
+        own = [one for one in get_actions(self.command) if not one.option_strings]
         return own[self.taken] if self.taken < len(own) else None
 
 
-def following(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """What may stand in the last word's place, which may be begun already; nothing where a file is wanted."""
-    typed = TypedLine(parser())
+    typed = TypedLine(build_parser())
     *before, current = words or [""]
     for word in before:
         typed.take(word)
     if typed.waiting is None and current.startswith("-"):
-        found = [name for one in actions(typed.command) if one.help != argparse.SUPPRESS for name in one.option_strings]
+        found = [
+            name for one in get_actions(typed.command) if one.help != argparse.SUPPRESS for name in one.option_strings
+        ]
     else:
-        found = list(values(typed.expected(), arguments))
+        found = list(find_values(typed.expected(), arguments))
     return [word for word in found if word.startswith(current)]
 
 
-def values(expected: argparse.Action | None, arguments: argparse.Namespace) -> Iterator[str]:
+def find_values(expected: argparse.Action | None, arguments: argparse.Namespace) -> Iterator[str]:
     if expected is None:
         return
     if expected.choices is not None:
         yield from (str(one) for one in expected.choices)
     elif expected.metavar in ("TOOL", "MODE"):
         try:
-            policy = law_of(arguments, settings_of(arguments)).policy
+            policy = load_valid_configuration(arguments, settings_from_arguments(arguments)).policy
         except CliError:
             # Whoever presses Tab is not the one to tell about faults in a file.
             return
         yield from policy.tools if expected.metavar == "TOOL" else (mode.name for mode in policy.menus)
 
 
-def actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
+def get_actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
     return command._actions  # argparse has no public way to ask
 
 
-def commands_of(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def get_subcommands(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     found: dict[str, Any] = {}
-    for one in actions(command):
+    for one in get_actions(command):
         if isinstance(one, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]  # the same here
             found |= cast(Any, one).choices
     return found

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, as_json, note, progress, say, table
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.cli.servers import meant, settings_of_server
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.servers import find_judging_server, settings_from_server
 
 if TYPE_CHECKING:
     from mcp_server.policy.health import HealthFinding
@@ -29,49 +29,49 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcp_server.health import examine, mend, usable
-    from mcp_server.policy.health import faults
+    from mcp_server.health import examine, may_open_state, mend
+    from mcp_server.policy.health import list_faults
 
-    settings = settings_of(arguments)
-    if (server := meant(arguments, settings)) is not None:
-        settings = settings_of_server(settings, server)
-    with progress("rows checked") as told:
+    settings = settings_from_arguments(arguments)
+    if (server := find_judging_server(arguments, settings)) is not None:
+        settings = settings_from_server(settings, server)
+    with show_progress("rows checked") as told:
         findings = examine(settings, arguments.packs, told)
     mended: list[HealthFinding] = []
     if arguments.deed == "fix":
-        by_person(settings)
+        require_person(settings)
         mended = mend(findings)
         findings = examine(settings, arguments.packs)
-    ill = faults(findings)
+    ill = list_faults(findings)
     fixing = arguments.deed == "fix"
-    followed = gate(arguments, settings, ill) if fixing and ill and usable(findings) else ""
+    followed = run_health_gate(arguments, settings, ill) if fixing and ill and may_open_state(findings) else ""
     if arguments.json:
-        as_json(
+        print_json(
             {
                 "ok": not ill,
-                "findings": [in_json(one) for one in findings],
-                "mended": [in_json(one) for one in mended],
+                "findings": [to_json(one) for one in findings],
+                "mended": [to_json(one) for one in mended],
                 "followed": followed or None,
             }
         )
     else:
-        tell(findings, mended)
+        show_findings(findings, mended)
         if followed:
             note(followed)
     return 1 if ill else 0
 
 
-def by_person(settings: "Settings") -> None:
+def require_person(settings: "Settings") -> None:
     from mcp_server.model.results import Refusal
-    from mcp_server.person import refuse_inside
+    from mcp_server.person import refuse_inside_server
 
     try:
-        refuse_inside(settings)
+        refuse_inside_server(settings)
     except Refusal as refused:
         raise CliError(refused.problem.text) from None
 
 
-def in_json(one: "HealthFinding") -> dict[str, object]:
+def to_json(one: "HealthFinding") -> dict[str, object]:
     return {
         "what": one.what,
         "grade": one.grade,
@@ -81,39 +81,43 @@ def in_json(one: "HealthFinding") -> dict[str, object]:
     }
 
 
-def tell(findings: "Sequence[HealthFinding]", mended: "Sequence[HealthFinding]") -> None:
-    from mcp_server.policy.health import Grade, faults, verdict
+def show_findings(findings: "Sequence[HealthFinding]", mended: "Sequence[HealthFinding]") -> None:
+    from mcp_server.policy.health import Grade, format_verdict, list_faults
 
     if mended:
-        table([("mended" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS)
+        print_table(
+            [("mended" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS
+        )
         say()
-    table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
-    ill, mendable = len(faults(findings)), sum(one.mend is not None for one in findings)
+    print_table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
+    ill, mendable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
     say()
     narrow = any(one.commands for one in findings)
-    say((verdict(findings), "red" if ill else "yellow" if narrow else "green"))
+    say((format_verdict(findings), "red" if ill else "yellow" if narrow else "green"))
     if mendable:
         say(f"`menugate doctor fix` mends {mendable} of them." if ill else "`menugate doctor fix` tidies up.")
 
 
-def gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
+def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
     """What follows from it, as the operator wants it. Where nothing can be read or written, that was said already."""
     import asyncio
 
-    from mcp_server.config.load import BuildError, Configuration, law
+    from mcp_server.config.load import BuildError, Configuration, load_configuration
     from mcp_server.model.results import Refusal
-    from mcp_server.person import doors_open, health_gate
+    from mcp_server.person import build_health_response, open_posture_changes
 
     try:
-        found = law(settings, arguments.packs)
+        found = load_configuration(settings, arguments.packs)
     except BuildError:
         return ""
     if not isinstance(found, Configuration) or not settings.database.exists():
         return ""
 
     async def followed() -> str:
-        async with doors_open(found, settings) as doors:
-            return await health_gate(found, settings, doors).failed([f"{one.what}: {one.says}" for one in ill])
+        async with open_posture_changes(found, settings) as doors:
+            return await build_health_response(found, settings, doors).failed(
+                [f"{one.what}: {one.says}" for one in ill]
+            )
 
     try:
         return asyncio.run(followed())

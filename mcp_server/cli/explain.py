@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_server.cli.call import add_call, arguments_in
-from mcp_server.cli.output import as_json, say, table
+from mcp_server.cli.call import add_call, parse_call_arguments
+from mcp_server.cli.output import print_json, print_table, say
 from mcp_server.cli.parser import Commands, add_json, add_place, add_posture
-from mcp_server.cli.servers import add_server, judging, note_servers
+from mcp_server.cli.servers import add_server, load_judgement, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    given = arguments_in(arguments.arguments)
-    judged = judging(arguments, strict=True)
+    given = parse_call_arguments(arguments.arguments)
+    judged = load_judgement(arguments, strict=True)
     found = judged.law
-    answer = explained(found, arguments, given, judged.settings)
+    answer = explain_call(found, arguments, given, judged.settings)
     if arguments.quiet:
         return 0 if answer.decision.allowed else 1
     if arguments.json:
-        as_json(in_json(answer) | {"server": judged.server.pid if judged.server else None})
+        print_json(to_json(answer) | {"server": judged.server.pid if judged.server else None})
     else:
-        tell(answer, found)
+        show_explanation(answer, found)
         note_servers(judged)
     return 0
 
@@ -92,10 +92,12 @@ class Explanation:
         return rows
 
 
-def explained(found: "Configuration", arguments: argparse.Namespace, given: Given, settings: "Settings") -> Explanation:
+def explain_call(
+    found: "Configuration", arguments: argparse.Namespace, given: Given, settings: "Settings"
+) -> Explanation:
     """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
-    from mcp_server.calls.carriers import straightened
-    from mcp_server.calls.resolver import led, unpacked
+    from mcp_server.calls.carriers import normalise_carrier_arguments
+    from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
     from mcp_server.model.menus import CARRIERS
     from mcp_server.model.policy import Call, Verdict
@@ -105,15 +107,17 @@ def explained(found: "Configuration", arguments: argparse.Namespace, given: Give
 
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
     tool, wish = policy.tools.get(name), arguments.mode
-    posture, held = standing_for(arguments, found, settings)
+    posture, held = load_posture_and_hold(arguments, found, settings)
     jail = Jail(settings.workspace, private=settings.own_inside)
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Explanation:
-        session = Session("", settings.person, mode_for(tool, wish, found), Stage(arguments.stage), held=held)
-        meant = led(tool, given, policy, jail.leads, root) if tool and given else None
-        call = Call(name, given, led=meant, beneath=of_tree(tool, (given, meant), policy, jail))
+        session = Session("", settings.person, find_call_mode(tool, wish, found), Stage(arguments.stage), held=held)
+        meant = resolve_links(tool, given, policy, jail.leads, root) if tool and given else None
+        call = Call(name, given, led=meant, beneath=find_paths_beneath(tool, (given, meant), policy, jail))
         made = decision or decide(tool, call, session, posture, policy)
-        return Explanation(name, carrier, given is not None, session, posture, made, rule_behind(made, name, found))
+        return Explanation(
+            name, carrier, given is not None, session, posture, made, find_deciding_rule(made, name, found)
+        )
 
     if tool is None or given is None:
         return answer()
@@ -121,12 +125,12 @@ def explained(found: "Configuration", arguments: argparse.Namespace, given: Give
     if name not in CARRIERS:
         given = tool.located(given, root)
         return answer()
-    given = straightened(given, policy)
-    opened, first = unpacked(tool, given, policy, root), answer()
+    given = normalise_carrier_arguments(given, policy)
+    opened, first = unpack_carried_call(tool, given, policy, root), answer()
     if isinstance(opened, Problem):
         carried = str(given.get("tool", name))
         carrier, name, tool = (name if carried != name else None), carried, policy.tools.get(carried)
-        return answer(unfound(opened), carrier)
+        return answer(build_unfound_decision(opened), carrier)
     if first.decision.verdict is Verdict.DENY:
         return first
     carrier, wish, (tool, given) = name, given.get("mode", wish), opened
@@ -134,34 +138,34 @@ def explained(found: "Configuration", arguments: argparse.Namespace, given: Give
     return answer(carrier=carrier)
 
 
-def of_tree(
+def find_paths_beneath(
     tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail"
 ) -> tuple["PathsBeneath", ...]:
     """What rules say of what lies in the folder that such a call takes whole."""
-    from mcp_server.policy.rule_trees import beneath
+    from mcp_server.policy.rule_trees import find_paths_beneath
 
-    return beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
+    return find_paths_beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
 
 
-def mode_for(tool: "Tool | None", wish: str | None, found: "Configuration") -> str | None:
-    from mcp_server.cli.menus import mode_of
+def find_call_mode(tool: "Tool | None", wish: str | None, found: "Configuration") -> str | None:
+    from mcp_server.cli.menus import find_mode_by_wish
 
     if wish == ROOT:
         return None
     if wish is not None:
-        return mode_of(wish, found.policy.menus).name
+        return find_mode_by_wish(wish, found.policy.menus).name
     holding = found.policy.menus.holding(tool.name) if tool else ()
     return holding[0].name if holding else None
 
 
-def standing_for(
+def load_posture_and_hold(
     arguments: argparse.Namespace, found: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
     """What the person chose, with what is asked about put in its place, and what pauses all of their runs."""
-    from mcp_server.views.posture import holding, remembering
+    from mcp_server.views.posture import build_posture_view, open_state_reader
 
-    with remembering(settings) as state:
-        usual = holding(settings, found, state, by_flag=True).posture
+    with open_state_reader(settings) as state:
+        usual = build_posture_view(settings, found, state, by_flag=True).posture
         held = state.holds().get((settings.person, "")) if state else None
     axes = AXES | {"profile": Profile}
     wished: dict[str, Any] = {
@@ -170,13 +174,13 @@ def standing_for(
     return replace(usual, **wished).capped(found.policy.ceiling), held
 
 
-def unfound(problem: "Problem") -> "Decision":
+def build_unfound_decision(problem: "Problem") -> "Decision":
     from mcp_server.model.policy import Decision, Layer, Verdict
 
     return Decision(Verdict.DENY, Layer.FIND, problem.code, problem.message, problem.way_out)
 
 
-def rule_behind(decision: "Decision", tool: str, found: "Configuration") -> "Rule | None":
+def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") -> "Rule | None":
     """The rule the decision names, with its place; an allowing decision names the rule that spared a question."""
     from mcp_server.model.policy import Layer, RuleKind
 
@@ -195,9 +199,9 @@ def rule_behind(decision: "Decision", tool: str, found: "Configuration") -> "Rul
     return next((rule for rule in could if rule.text == decision.rule), None)
 
 
-def tell(answer: Explanation, found: "Configuration") -> None:
+def show_explanation(answer: Explanation, found: "Configuration") -> None:
     decision = answer.decision
-    say((str(decision.verdict), COLOUR[decision.verdict]), f"  {headline(answer)}")
+    say((str(decision.verdict), COLOUR[decision.verdict]), f"  {format_headline(answer)}")
     if decision.reason:
         say(f"  {decision.reason}")
     if decision.way_out:
@@ -213,13 +217,13 @@ def tell(answer: Explanation, found: "Configuration") -> None:
     ]
     if decision.demand:
         rows.append(("would do", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
-    table(rows)
+    print_table(rows)
     say()
     for number, (layer, word) in enumerate(answer.layers, 1):
         say(f"  {number}. {layer:<13}", (word, COLOUR.get(word, "dim")))
 
 
-def headline(answer: Explanation) -> str:
+def format_headline(answer: Explanation) -> str:
     name = f"`{answer.tool}`" + (f", carried by `{answer.carrier}`," if answer.carrier else "")
     verdict = str(answer.decision.verdict)
     if not answer.given:
@@ -229,7 +233,7 @@ def headline(answer: Explanation) -> str:
     return f"{name} {words[verdict]}"
 
 
-def in_json(answer: Explanation) -> dict[str, Any]:
+def to_json(answer: Explanation) -> dict[str, Any]:
     decision, rule, posture = answer.decision, answer.rule, answer.posture
     return {
         "tool": answer.tool,

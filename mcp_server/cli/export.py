@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_server import __version__
-from mcp_server.cli.ledger import line_of, wanted
-from mcp_server.cli.output import CliError, note, progress
+from mcp_server.cli.ledger import build_ledger_filter, format_json_line
+from mcp_server.cli.output import CliError, note, show_progress
 from mcp_server.model.tools import Effect
 
 if TYPE_CHECKING:
@@ -55,20 +55,20 @@ STATUS = {UNKNOWN: "Unknown", SUCCESS: "Success", FAILURE: "Failure"}
 MAPPED = frozenset({"at", "kind", "principal", "client", "tool", "transport", "reason"})
 
 
-def event(row: "Row", other: "Row | None" = None) -> dict[str, Any]:
+def build_event(row: "Row", other: "Row | None" = None) -> dict[str, Any]:
     """`other` is the intent of an outcome, and the outcome of an intent."""
     match row.kind:
         case "intent" | "outcome" | "refusal" | "question":
-            return _call(row, other)
+            return _build_call_event(row, other)
         case "start" | "stop":
-            return _life(row)
+            return _build_lifecycle_event(row)
         case "alarm" | "attempt":
-            return _alarm(row)
+            return _build_alarm_event(row)
         case _:
-            return _change(row)
+            return _build_change_event(row)
 
 
-def _event(row: "Row", uid: int, activity: int, severity: int) -> dict[str, Any]:
+def _build_base_event(row: "Row", uid: int, activity: int, severity: int) -> dict[str, Any]:
     names = CAPTIONS[uid]
     return {
         "activity_id": activity,
@@ -88,15 +88,15 @@ def _event(row: "Row", uid: int, activity: int, severity: int) -> dict[str, Any]
     }
 
 
-def _call(row: "Row", other: "Row | None") -> dict[str, Any]:
+def _build_call_event(row: "Row", other: "Row | None") -> dict[str, Any]:
     call = other.fields if row.kind == "outcome" and other is not None else row.fields
     denied = row.kind in ("refusal", "question")
     tool = str(call.get("tool") or "unknown")
     server, colon, operation = tool.rpartition(":")
     activity = ACTIVITY.get(call.get("effect", ""), OTHER)
-    made = _event(row, 6003, activity, LOW if denied else INFORMATIONAL)
+    made = _build_base_event(row, 6003, activity, LOW if denied else INFORMATIONAL)
     made["metadata"] |= {"profiles": ["security_control"], "correlation_uid": str(call.get("run") or "")}
-    status = _status(row)
+    status = _get_status(row)
     return made | {
         "status_id": status,
         "status": STATUS[status],
@@ -105,7 +105,7 @@ def _call(row: "Row", other: "Row | None") -> dict[str, Any]:
         **({"duration": row.fields.get("latency_us", 0) // 1000} if row.kind == "outcome" else {}),
         "action_id": DENIED if denied else ALLOWED,
         "disposition_id": BLOCKED if denied else PASSED,
-        "actor": _actor(call),
+        "actor": _build_actor(call),
         "api": {
             "operation": f"tools/call {operation}",
             "service": {"name": server if colon else "menugate"},
@@ -114,17 +114,17 @@ def _call(row: "Row", other: "Row | None") -> dict[str, Any]:
         "resources": [{"name": tool, "type": "tool"}],
         "src_endpoint": {"svc_name": str(call.get("transport") or "unknown")},
         **({"policy": {"name": call["rule"]}} if call.get("rule") else {}),
-        "unmapped": _unmapped(row, call),
+        "unmapped": _build_unmapped_fields(row, call),
     }
 
 
-def _status(row: "Row") -> int:
+def _get_status(row: "Row") -> int:
     if row.kind == "outcome":
         return SUCCESS if row.fields.get("ending") == "done" else FAILURE
     return UNKNOWN if row.kind == "intent" else FAILURE
 
 
-def _actor(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _build_actor(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The client's name is its own word, and proves nothing; the principal was proved."""
     who = str(fields.get("principal") or "unknown")
     session = {"session": {"uid": str(fields["session"])}} if fields.get("session") else {}
@@ -132,37 +132,37 @@ def _actor(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"user": {"name": who, "uid": who}, **session, **client}
 
 
-def _unmapped(row: "Row", more: Mapping[str, Any]) -> dict[str, Any]:
+def _build_unmapped_fields(row: "Row", more: Mapping[str, Any]) -> dict[str, Any]:
     left = {key: value for key, value in {**more, **row.fields}.items() if key not in MAPPED}
     return {"menugate": {"kind": row.kind, "seq": row.seq, "hash": row.hash, **left}}
 
 
-def _life(row: "Row") -> dict[str, Any]:
+def _build_lifecycle_event(row: "Row") -> dict[str, Any]:
     version = str(row.fields.get("version") or __version__)
-    return _event(row, 6002, START if row.kind == "start" else STOP, INFORMATIONAL) | {
+    return _build_base_event(row, 6002, START if row.kind == "start" else STOP, INFORMATIONAL) | {
         "app": {"name": "menugate", "vendor_name": "menugate", "version": version},
-        "unmapped": _unmapped(row, {}),
+        "unmapped": _build_unmapped_fields(row, {}),
     }
 
 
-def _change(row: "Row") -> dict[str, Any]:
+def _build_change_event(row: "Row") -> dict[str, Any]:
     fields = row.fields
     placed = fields.get("session") and "profile" not in (fields.get("to") or {})
     kind = row.kind if row.kind != "transition" else "session" if placed else "posture"
     name = str(fields.get("session") if placed else fields.get("folder") or fields.get("principal") or "workspace")
-    return _event(row, 3004, UPDATE, INFORMATIONAL) | {
+    return _build_base_event(row, 3004, UPDATE, INFORMATIONAL) | {
         "entity": {"name": name, "type": kind},
-        "actor": _actor(fields),
+        "actor": _build_actor(fields),
         "comment": str(fields.get("reason") or row.kind),
-        "unmapped": _unmapped(row, {}),
+        "unmapped": _build_unmapped_fields(row, {}),
     }
 
 
-def _alarm(row: "Row") -> dict[str, Any]:
+def _build_alarm_event(row: "Row") -> dict[str, Any]:
     title = str(row.fields.get("reason") or "the ledger did not fit its anchor")
-    return _event(row, 2004, CREATE, HIGH) | {
+    return _build_base_event(row, 2004, CREATE, HIGH) | {
         "finding_info": {"title": title, "uid": row.hash},
-        "unmapped": _unmapped(row, {}),
+        "unmapped": _build_unmapped_fields(row, {}),
     }
 
 
@@ -173,27 +173,27 @@ FORMATS = ("jsonl", "ocsf")
 
 def export(state: "Reader", arguments: argparse.Namespace) -> int:
     if arguments.output is None:
-        written(state, arguments, sys.stdout)
+        write_rows(state, arguments, sys.stdout)
         return 0
     path = Path(arguments.output)
-    with new_file(path) as file:
-        count = written(state, arguments, file)
+    with open_new_file(path) as file:
+        count = write_rows(state, arguments, file)
     note(f"{count:,} {'rows' if arguments.format == 'jsonl' else 'events'} written to {path}")
     return 0
 
 
-def written(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> int:
+def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> int:
     count, total = 0, state.head()
-    rows = state.rows(wanted(arguments))
-    lines = map(line_of, rows) if arguments.format == "jsonl" else ocsf_lines(rows, state)
-    with progress("rows written") as told:
+    rows = state.rows(build_ledger_filter(arguments))
+    lines = map(format_json_line, rows) if arguments.format == "jsonl" else format_ocsf_lines(rows, state)
+    with show_progress("rows written") as told:
         for count, line in enumerate(lines, 1):
             file.write(line + "\n")
             told(count, total)
     return count
 
 
-def ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
+def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
     """A call is one event, told when it is over; those of which no end is among the rows come last, in their order."""
     begun: dict[int, Row] = {}
     for row in rows:
@@ -202,13 +202,13 @@ def ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
             continue
         number = row.fields.get("intent")
         call = begun.pop(number, None) or state.row(number) if isinstance(number, int) else None
-        yield json.dumps(event(row, call), separators=(",", ":"))
+        yield json.dumps(build_event(row, call), separators=(",", ":"))
     for row in begun.values():
-        yield json.dumps(event(row), separators=(",", ":"))
+        yield json.dumps(build_event(row), separators=(",", ":"))
 
 
 @contextmanager
-def new_file(path: Path) -> Generator[TextIO, None, None]:
+def open_new_file(path: Path) -> Generator[TextIO, None, None]:
     """A file that was not there, readable by its owner alone; gone again where it could not be finished."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

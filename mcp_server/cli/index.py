@@ -4,8 +4,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, as_json, progress, say, table
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
+from mcp_server.cli.output import CliError, print_json, print_table, say, show_progress
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         add_json(deed)
 
 
-def index_of(settings: "Settings") -> "WorkspaceIndex":
+def open_index(settings: "Settings") -> "WorkspaceIndex":
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.index.index import WorkspaceIndex
     from mcp_server.guards.jail import Jail
@@ -60,38 +60,40 @@ def index_of(settings: "Settings") -> "WorkspaceIndex":
     return WorkspaceIndex(Jail(settings.workspace, private=settings.own_inside), settings.index, time.time_ns)
 
 
-def refreshed(index: "WorkspaceIndex") -> "Freshness":
+def refresh_index(index: "WorkspaceIndex") -> "Freshness":
     """To the end, however long that takes; Ctrl-C leaves what was read by then."""
     mark = index.arrive()
-    with progress("files looked at") as told:
+    with show_progress("files looked at") as told:
         while not (now := index.refresh(mark, SLICE)).complete:
             told(now.looked)
     return now
 
 
 def run_build(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    index = index_of(settings)
+    settings = settings_from_arguments(arguments)
+    index = open_index(settings)
     if arguments.anew:
         index.discard()
-    now = refreshed(index)
+    now = refresh_index(index)
     size = settings.index.stat().st_size
     if arguments.json:
-        as_json({"files": now.files, "read": now.read, "left_out": dict(now.left_out), "bytes": size})
+        print_json({"files": now.files, "read": now.read, "left_out": dict(now.left_out), "bytes": size})
         return 0
     rows = [("files", f"{now.files:,} in the index, {now.read:,} read just now"), ("size", f"{size / 1e6:,.1f} MB")]
-    table([*rows, *(("left out", f"{count:,} {why}") for why, count in sorted(now.left_out.items()))])
+    print_table([*rows, *(("left out", f"{count:,} {why}") for why, count in sorted(now.left_out.items()))])
     return 0
 
 
 def run_find(arguments: argparse.Namespace) -> int:
     from mcp_server.model.index import IndexRequest
 
-    index = index_of(settings_of(arguments))
-    found = asked(lambda: (refreshed(index), index.search(IndexRequest(arguments.query, limit=arguments.limit)))[1])
+    index = open_index(settings_from_arguments(arguments))
+    found = ask_index(
+        lambda: (refresh_index(index), index.search(IndexRequest(arguments.query, limit=arguments.limit)))[1]
+    )
     if arguments.json:
         rows = [{"path": hit.path, "line": hit.line, "text": hit.text, "score": hit.score} for hit in found.shown]
-        as_json({"total": found.total, "files": found.files, "complete": found.complete, "lines": rows})
+        print_json({"total": found.total, "files": found.files, "complete": found.complete, "lines": rows})
         return 0
     for hit in found.shown:
         say((f"{hit.path}:{hit.line}", "cyan"), f": {hit.text}")
@@ -104,10 +106,12 @@ def run_symbols(arguments: argparse.Namespace) -> int:
 
     from mcp_server.model.index import IndexRequest
 
-    index = index_of(settings_of(arguments))
-    found = asked(lambda: (refreshed(index), index.symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1])
+    index = open_index(settings_from_arguments(arguments))
+    found = ask_index(
+        lambda: (refresh_index(index), index.symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1]
+    )
     if arguments.json:
-        as_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
+        print_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
         return 0
     for one in found.shown:
         say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full}")
@@ -115,7 +119,7 @@ def run_symbols(arguments: argparse.Namespace) -> int:
     return 0 if found.total else 1
 
 
-def asked(question: Any) -> Any:
+def ask_index(question: Any) -> Any:
     from mcp_server.model.results import Refusal
 
     try:

@@ -7,8 +7,8 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.badge import transition
-from mcp_server.cli.output import KINDS, say, table, when
+from mcp_server.cli.badge import describe_transition
+from mcp_server.cli.output import KINDS, format_time, print_table, say
 from mcp_server.model.policy import Layer, Verdict
 from mcp_server.model.posture import Stage
 
@@ -46,18 +46,18 @@ def add_filters(one: argparse.ArgumentParser) -> None:
         one.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
     for name, (choices, purpose) in CHOICES.items():
         one.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
-    one.add_argument("--since", type=moment, metavar="WHEN", help=f"only from then on: {WHEN}")
-    one.add_argument("--until", type=moment, metavar="WHEN", help="only before then, written in the same way")
+    one.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only from then on: {WHEN}")
+    one.add_argument("--until", type=parse_moment, metavar="WHEN", help="only before then, written in the same way")
     one.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be given again")
 
 
-def whole(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"`{text[:40]}` is not a whole number")
     return int(text)
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """A moment in nanoseconds: so long ago, or a date with or without a time."""
     if age := AGE.fullmatch(text.strip()):
         return time.time_ns() - int(age[1]) * SECONDS[age[2]] * 10**9
@@ -67,7 +67,7 @@ def moment(text: str) -> int:
         raise argparse.ArgumentTypeError(f"`{text[:40]}` is no time; write {WHEN}") from None
 
 
-def wanted(arguments: argparse.Namespace, tail: int | None = None) -> "LedgerFilter":
+def build_ledger_filter(arguments: argparse.Namespace, tail: int | None = None) -> "LedgerFilter":
     from mcp_server.state.engine.rows import LedgerFilter
 
     given = {name: getattr(arguments, f"of_{name}") for name in (*WORDS, *CHOICES)}
@@ -90,27 +90,27 @@ BY_COLOUR = {
 COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 
 
-def in_short(row: "Row") -> list[str | tuple[str, str]]:
+def format_short_row(row: "Row") -> list[str | tuple[str, str]]:
     """One row on one line: its number, when, what kind, which tool, and what came of it."""
     fields = row.fields
     parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
     kind = f"{row.kind:<10}"
     return [
-        (f"{row.seq:>6}  {when(row.at)}  ", "dim"),
+        (f"{row.seq:>6}  {format_time(row.at)}  ", "dim"),
         (kind, name) if name else kind,
         " ",
-        f"{' '.join(parts)}{'  ' if parts else ''}{_said(row)}".replace("\n", " "),
+        f"{' '.join(parts)}{'  ' if parts else ''}{_describe_row(row)}".replace("\n", " "),
     ]
 
 
-def _said(row: "Row") -> str:
+def _describe_row(row: "Row") -> str:
     fields = row.fields
     match row.kind:
         case "outcome":
             return f"of {fields.get('intent')}: {fields.get('ending')}, {fields.get('latency_us', 0) / 1000:.1f} ms"
         case "transition":
-            return f"{fields.get('reason', '')}: {transition(fields)}"
+            return f"{fields.get('reason', '')}: {describe_transition(fields)}"
         case "intent":
             return f"in {fields.get('mode') or 'ROOT'}" + (
                 f", allowed by {fields['rule']}" if fields.get("rule") else ""
@@ -128,7 +128,7 @@ def _said(row: "Row") -> str:
             return str(fields.get("reason") or "")
 
 
-def partner(state: "Reader", row: "Row") -> "Row | None":
+def find_partner_row(state: "Reader", row: "Row") -> "Row | None":
     """The outcome of an intent, the intent of an outcome."""
     from mcp_server.state.engine.rows import LedgerFilter
 
@@ -141,19 +141,19 @@ def partner(state: "Reader", row: "Row") -> "Row | None":
     return next((one for one in outcomes if one.fields.get("intent") == row.seq), None)
 
 
-def tell(row: "Row") -> None:
-    say((f"{row.kind} {row.seq}", "bold"), f"  {when(row.at)}")
+def show_row(row: "Row") -> None:
+    say((f"{row.kind} {row.seq}", "bold"), f"  {format_time(row.at)}")
     rows = [
         (f"  {key}", value if isinstance(value, str) else json.dumps(value))
         for key, value in row.fields.items()
         if key not in ("kind", "at")
     ]
-    table([*rows, ("  hash", row.hash)])
+    print_table([*rows, ("  hash", row.hash)])
 
 
-def flat(row: "Row") -> dict[str, Any]:
+def row_to_json(row: "Row") -> dict[str, Any]:
     return {"seq": row.seq, "hash": row.hash, **row.fields}
 
 
-def line_of(row: "Row") -> str:
-    return json.dumps(flat(row))
+def format_json_line(row: "Row") -> str:
+    return json.dumps(row_to_json(row))

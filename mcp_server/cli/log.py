@@ -83,7 +83,7 @@ class LazyLogFile(logging.Handler):
 
 
 @contextmanager
-def kept(path: Path) -> Generator[LazyLogFile, None, None]:
+def log_to_file(path: Path) -> Generator[LazyLogFile, None, None]:
     handler, root = LazyLogFile(path), logging.getLogger()
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     root.addHandler(handler)
@@ -94,7 +94,7 @@ def kept(path: Path) -> Generator[LazyLogFile, None, None]:
 
 
 @contextmanager
-def aside() -> Generator[None, None, None]:
+def log_in_background() -> Generator[None, None, None]:
     """The log, as long as somebody is served; none where stderr is closed and its number may be another file's."""
     handler = logging.NullHandler() if sys.__stderr__ is None else BackgroundLogHandler(2)
     root = logging.getLogger()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from mcp_server.cli.output import CliError, complain
-from mcp_server.cli.parser import parser
+from mcp_server.cli.parser import build_parser
 from mcp_server.model.tool_packs import Pack
 
 __all__ = ["main"]
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else argv
-    arguments = parser(argv).parse_args(argv)
+    arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
     try:
         code = int(arguments.run(arguments) or 0)
@@ -33,21 +33,21 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         return trouble.code
     except BrokenPipeError:
         # `menugate audit tail | head` closes its end early, and that is fine.
-        silence()
+        silence_output()
         return 0
     except OSError as wrong:
         if wrong.filename is None and wrong.errno not in FULL:
             raise
-        complain(unusable(wrong))
+        complain(describe_os_error(wrong))
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def unusable(wrong: OSError) -> str:
+def describe_os_error(wrong: OSError) -> str:
     """What this machine did not let be read or written, which is the person's to mend and no fault of ours."""
     if wrong.filename is None:
-        silence()
+        silence_output()
         return f"what was to be printed cannot be written ({wrong.strerror})."
     way_out = "."
     if isinstance(wrong, PermissionError):
@@ -55,6 +55,6 @@ def unusable(wrong: OSError) -> str:
     return f"{os.fsdecode(wrong.filename)} cannot be used ({wrong.strerror}){way_out}"
 
 
-def silence() -> None:
+def silence_output() -> None:
     """Nothing more is printed: the interpreter would complain of it once again while it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_server.cli.output import CliError, as_json, say, table, when
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
+from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
-from mcp_server.views.posture import remembering
+from mcp_server.views.posture import open_state_reader
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -62,35 +62,35 @@ def add(commands: Commands) -> None:
     add_json(show)
 
 
-def everything(settings: "Settings") -> Sequence[MemoryEntry]:
+def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
     """Of every principal: whose machine this is may see what lies on it."""
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         return state.memories() if state else ()
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    found = [one for one in everything(settings) if arguments.tier in (None, str(one.tier))]
+    settings = settings_from_arguments(arguments)
+    found = [one for one in load_entries(settings) if arguments.tier in (None, str(one.tier))]
     if arguments.json:
-        as_json([fields_of(one) for one in found])
+        print_json([to_json(one) for one in found])
     elif not found:
         say("Nothing is remembered yet; a run that is completed with success, or `menugate memory add`, begins it.")
     else:
-        table([in_short(one, settings.person) for one in found], head=("id", "tier", "when", "what"))
+        print_table([format_table_row(one, settings.person) for one in found], head=("id", "tier", "when", "what"))
     return 0
 
 
-def in_short(one: MemoryEntry, reader: str) -> tuple[str, str, str, str]:
+def format_table_row(one: MemoryEntry, reader: str) -> tuple[str, str, str, str]:
     whose = f"[{one.principal}] " if one.principal != reader else ""
     text = one.text if len(one.text) <= 100 else f"{one.text[:99]}…"
-    return one.id, str(one.tier), when(one.at), f"{whose}{text}"
+    return one.id, str(one.tier), format_time(one.at), f"{whose}{text}"
 
 
-def fields_of(one: MemoryEntry) -> dict[str, Any]:
+def to_json(one: MemoryEntry) -> dict[str, Any]:
     return {
         "id": one.id,
         "tier": one.tier,
-        "at": when(one.at),
+        "at": format_time(one.at),
         "text": one.text,
         "by": one.by,
         "principal": one.principal,
@@ -100,18 +100,18 @@ def fields_of(one: MemoryEntry) -> dict[str, Any]:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    one = chosen(everything(settings_of(arguments)), arguments.id)
+    one = find_entry(load_entries(settings_from_arguments(arguments)), arguments.id)
     if arguments.json:
-        as_json(fields_of(one))
+        print_json(to_json(one))
         return 0
-    say((f"{one.tier} {one.id}", "bold"), f"  {when(one.at)}")
+    say((f"{one.tier} {one.id}", "bold"), f"  {format_time(one.at)}")
     source = "you said it" if one.by == "person" else f"run {one.run} of session {one.session}"
-    table([("  from", source), ("  principal", one.principal)])
+    print_table([("  from", source), ("  principal", one.principal)])
     say(f"\n{one.text}")
     return 0
 
 
-def chosen(every: Sequence[MemoryEntry], id: str) -> MemoryEntry:
+def find_entry(every: Sequence[MemoryEntry], id: str) -> MemoryEntry:
     found = next((one for one in every if one.id == id), None)
     if found is None:
         raise CliError(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
@@ -122,22 +122,22 @@ def run_add(arguments: argparse.Namespace) -> int:
     from functools import partial
 
     from mcp_server.calls.documents import new_id
-    from mcp_server.calls.memory import short
+    from mcp_server.calls.memory import shorten_to_line
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.redaction import Redactor
-    from mcp_server.state.memory import NewMemory, remember
+    from mcp_server.state.memory import NewMemory, remember_entries
 
-    settings = settings_of(arguments)
+    settings = settings_from_arguments(arguments)
     text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
     if not text:
         raise CliError("there is nothing in it to remember; write what it is, in quotes.", code=2)
-    if text != short(text):
+    if text != shorten_to_line(text):
         raise CliError(
             f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2
         )
     prepare_folders(settings)
     learned = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
-    (one,) = changed(settings, partial(remember, learned=learned, new_id=new_id))
+    (one,) = change_memory(settings, partial(remember_entries, learned=learned, new_id=new_id))
     say(f"Remembered as {one.tier} {one.id}.")
     return 0
 
@@ -145,31 +145,31 @@ def run_add(arguments: argparse.Namespace) -> int:
 def run_forget(arguments: argparse.Namespace) -> int:
     from mcp_server.state.memory import forget_entry
 
-    settings = settings_of(arguments)
+    settings = settings_from_arguments(arguments)
     if bool(arguments.ids) == arguments.all:
         raise CliError("name the entries to forget, or say --all.", code=2)
-    every = everything(settings)
-    wanted = list(every) if arguments.all else [chosen(every, id) for id in dict.fromkeys(arguments.ids)]
+    every = load_entries(settings)
+    wanted = list(every) if arguments.all else [find_entry(every, id) for id in dict.fromkeys(arguments.ids)]
 
     def forget(tx: "Transaction") -> None:
         for one in wanted:
             forget_entry(tx, one)
 
     if wanted:
-        changed(settings, forget)
+        change_memory(settings, forget)
     say(f"{len(wanted)} {'entry is' if len(wanted) == 1 else 'entries are'} forgotten.")
     return 0
 
 
-def changed(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
+def change_memory(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable."""
     import asyncio
 
     from mcp_server.model.results import Refusal
-    from mcp_server.person import opened_for_person
+    from mcp_server.person import open_store_for_person
 
     async def done() -> T:
-        async with opened_for_person(settings) as store:
+        async with open_store_for_person(settings) as store:
             return await store.write(deed)
 
     try:

@@ -13,8 +13,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, as_json, note, say, table
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, law_of, settings_of
+from mcp_server.cli.output import CliError, note, print_json, print_table, say
+from mcp_server.cli.parser import (
+    Commands,
+    add_json,
+    add_place,
+    add_posture,
+    load_valid_configuration,
+    settings_from_arguments,
+)
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -53,22 +60,22 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found = law_of(arguments, settings_of(arguments))
+    found = load_valid_configuration(arguments, settings_from_arguments(arguments))
     spent: MenuCosts | None = None
     if arguments.tokens:
-        spent = costs(found)
+        spent = measure_costs(found)
         if not spent.exact and not arguments.json:
             note(ESTIMATE)
     if arguments.mode is not None:
-        one_mode(found, mode_of(arguments.mode, found.policy.menus), spent, arguments.json)
+        show_mode(found, find_mode_by_wish(arguments.mode, found.policy.menus), spent, arguments.json)
     else:
-        every_mode(found, spent, arguments.json)
+        show_modes(found, spent, arguments.json)
     return 0
 
 
-def mode_of(wish: str, menus: "Menus") -> "Mode":
+def find_mode_by_wish(wish: str, menus: "Menus") -> "Mode":
     """The mode that is meant, by the same router that `menu_enter` asks."""
-    from mcp_server.model.text import quoted
+    from mcp_server.model.text import quote_text
     from mcp_server.policy.router import Route, RouteChoice, route
 
     match route(wish, menus):
@@ -78,13 +85,13 @@ def mode_of(wish: str, menus: "Menus") -> "Mode":
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise CliError(f"{quoted(wish)} does not name one mode; it may be one of these:\n{lines}", code=2)
+            raise CliError(f"{quote_text(wish)} does not name one mode; it may be one of these:\n{lines}", code=2)
         case _:
             names = ", ".join(mode.name for mode in menus)
-            raise CliError(f"no mode answers to {quoted(wish)}; there are {names}.", code=2)
+            raise CliError(f"no mode answers to {quote_text(wish)}; there are {names}.", code=2)
 
 
-def every_mode(found: "Configuration", spent: "MenuCosts | None", for_programs: bool) -> None:
+def show_modes(found: "Configuration", spent: "MenuCosts | None", for_programs: bool) -> None:
     rows = [
         {
             "number": number,
@@ -97,20 +104,20 @@ def every_mode(found: "Configuration", spent: "MenuCosts | None", for_programs: 
         for number, mode in enumerate(found.policy.menus, 1)
     ]
     if for_programs:
-        as_json({"modes": rows} | ({"tokens": in_json(spent)} if spent else {}))
+        print_json({"modes": rows} | ({"tokens": to_json(spent)} if spent else {}))
         return
     columns = ("number", "mode", "title", "tools", *(["tokens"] if spent else []), "when")
     numbers = [at for at, column in enumerate(columns) if column in NUMBERS]
-    table(
+    print_table(
         [[f"{row[column]:,}" if column in NUMBERS else str(row[column]) for column in columns] for row in rows],
         columns,
         numbers,
     )
     if spent:
-        at_root(spent)
+        show_root_costs(spent)
 
 
-def at_root(spent: "MenuCosts") -> None:
+def show_root_costs(spent: "MenuCosts") -> None:
     """What a model reads before it has done anything, and how much of the whole list that spares it."""
     flat = max(spent.root.values())
     say(f"\nAt ROOT a model reads, with {spent.instructions:,} tokens of instructions:")
@@ -118,11 +125,11 @@ def at_root(spent: "MenuCosts") -> None:
         (str(face), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", FACES[face])
         for face, count in spent.root.items()
     ]
-    table(rows, ("listing", "tokens", "than flat", ""), right=(1,))
+    print_table(rows, ("listing", "tokens", "than flat", ""), right=(1,))
     say("A mode adds its own to the lists that change.")
 
 
-def in_json(spent: "MenuCosts") -> dict[str, Any]:
+def to_json(spent: "MenuCosts") -> dict[str, Any]:
     return {
         "encoding": "o200k",
         "exact": spent.exact,
@@ -132,22 +139,22 @@ def in_json(spent: "MenuCosts") -> dict[str, Any]:
     }
 
 
-def one_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", for_programs: bool) -> None:
+def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", for_programs: bool) -> None:
     tools = [found.policy.tools[name] for name in mode.tools]
-    withheld = hidden(found, mode)
+    withheld = find_hidden_tools(found, mode)
     if for_programs:
-        as_json(
+        print_json(
             {
                 "mode": mode.name,
                 "title": mode.title,
                 "description": mode.description,
                 "triggers": mode.triggers,
-                "tools": [described(tool, withheld.get(tool.name)) for tool in tools],
+                "tools": [tool_to_json(tool, withheld.get(tool.name)) for tool in tools],
             }
             | ({"tokens": spent.modes[mode.name], "exact": spent.exact} if spent else {})
         )
         return
-    from mcp_server.model.schema import brief
+    from mcp_server.model.schema import format_brief_schema
 
     say((f"{mode.title} ({mode.name})", "bold"), f", {len(tools)} tools")
     say(mode.description)
@@ -158,11 +165,15 @@ def one_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", fo
     say()
     for tool in tools:
         code = withheld.get(tool.name)
-        say((tool.name, "cyan"), f"({brief(tool.arguments)})", (f"  hidden: {code}", "yellow") if code else "")
+        say(
+            (tool.name, "cyan"),
+            f"({format_brief_schema(tool.arguments)})",
+            (f"  hidden: {code}", "yellow") if code else "",
+        )
         say(f"    {tool.description.partition('. ')[0].rstrip('.')}.")
 
 
-def described(tool: "Tool", withheld: str | None) -> dict[str, Any]:
+def tool_to_json(tool: "Tool", withheld: str | None) -> dict[str, Any]:
     return {
         "name": tool.name,
         "title": tool.title,
@@ -174,7 +185,7 @@ def described(tool: "Tool", withheld: str | None) -> dict[str, Any]:
     }
 
 
-def hidden(found: "Configuration", mode: "Mode") -> dict[str, str]:
+def find_hidden_tools(found: "Configuration", mode: "Mode") -> dict[str, str]:
     """The mode's tools that are not shown under this posture, and the code that says why."""
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.sessions import Session
@@ -192,25 +203,25 @@ class TokenCounter:
 
 
 @cache
-def counter() -> TokenCounter:
+def get_token_counter() -> TokenCounter:
     """The real encoding where the extra `tokens` is installed, an estimate by length where it is not."""
     try:
         # The package's compiled part has no types. Its counts equal those of two other counters on some 350 texts.
         encoding: Any = importlib.import_module("rs_bpe.bpe").openai.o200k_base()
     except ImportError:
-        return TokenCounter(estimated, exact=False)
+        return TokenCounter(estimate_tokens, exact=False)
     return TokenCounter(lambda text: int(encoding.count(text)), exact=True)
 
 
-def estimated(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     plain = sum(sign.isascii() for sign in text)
     return round(plain / SIGNS_PER_TOKEN + (len(text) - plain) * 0.8)
 
 
-def tokens(value: Any) -> int:
+def count_tokens(value: Any) -> int:
     """A text as it is; anything else as the compact JSON a host puts before a model."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return counter().count(text)
+    return get_token_counter().count(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +234,8 @@ class MenuCosts:
     """What entering a mode adds to a list that changes with it."""
 
 
-def costs(found: "Configuration") -> MenuCosts:
-    from mcp_server.compose import spoken
+def measure_costs(found: "Configuration") -> MenuCosts:
+    from mcp_server.compose import format_endpoint_instructions
     from mcp_server.model.menus import Listing
     from mcp_server.model.sessions import Session
     from mcp_server.wire.listings import Listings
@@ -234,12 +245,12 @@ def costs(found: "Configuration") -> MenuCosts:
 
     def listed(face: Listing, session: Session) -> int:
         shown = (listings.shown(REVISION, name) for name in listings.names(face, session, found.posture))
-        return tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
+        return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
 
-    words = tokens(spoken(found, None))
+    words = count_tokens(format_endpoint_instructions(found, None))
     before = listed(Listing.MASKED, at_root)
     return MenuCosts(
-        exact=counter().exact,
+        exact=get_token_counter().exact,
         instructions=words,
         root={face: listed(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},
         modes={

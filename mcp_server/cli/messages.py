@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import as_json, note, one_line, say, when
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.views.posture import NOT_YET, remembering
+from mcp_server.cli.output import format_one_line, format_time, note, print_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.views.posture import NOT_YET, open_state_reader
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -31,13 +31,13 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    with remembering(settings) as state:
+    settings = settings_from_arguments(arguments)
+    with open_state_reader(settings) as state:
         found = [one for one in (state.messages() if state else ()) if arguments.all or not one.read]
     # Those that are new come first.
     found.sort(key=lambda one: one.read)
     if arguments.json:
-        as_json([fields_of(one) for one in found])
+        print_json([to_json(one) for one in found])
     elif state is None:
         say(NOT_YET)
     else:
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if new and not arguments.keep:
         # Who closed the pipe has not read them.
         sys.stdout.flush()
-        mark(settings, new)
+        mark_read(settings, new)
     return 0
 
 
@@ -55,19 +55,19 @@ def show(found: Sequence["Message"], every: bool, reader: str) -> None:
         say("There are no messages." if every else "There is nothing new; --all shows what you have read.")
     for one in found:
         whose = f"{one.principal}  " if one.principal not in ("", reader) else ""
-        head = f"{when(one.at) if one.at else 'at a start'}  {whose}{one.session or 'menugate'}"
+        head = f"{format_time(one.at) if one.at else 'at a start'}  {whose}{one.session or 'menugate'}"
         say((head, "dim"), "" if one.read else ("  new", "yellow"))
         # Whatever somebody else wrote stands behind a mark that no line of menugate's own begins with.
         say(indent(one.text, "| ", lambda _line: True))
         for path in one.attachments:
-            say(f"  attached: {one_line(path)}")
+            say(f"  attached: {format_one_line(path)}")
         say()
 
 
-def fields_of(one: "Message") -> dict[str, Any]:
+def to_json(one: "Message") -> dict[str, Any]:
     return {
         "id": one.id,
-        "at": when(one.at) if one.at else None,
+        "at": format_time(one.at) if one.at else None,
         "session": one.session or None,
         "principal": one.principal or None,
         "text": one.text,
@@ -76,15 +76,15 @@ def fields_of(one: "Message") -> dict[str, Any]:
     }
 
 
-def mark(settings: "Settings", ids: Sequence[str]) -> None:
+def mark_read(settings: "Settings", ids: Sequence[str]) -> None:
     """From here on they count as read. Where that cannot be written they were still shown."""
     import asyncio
 
     from mcp_server.model.results import Refusal
-    from mcp_server.person import opened_for_person
+    from mcp_server.person import open_store_for_person
 
     async def marked() -> None:
-        async with opened_for_person(settings) as store:
+        async with open_store_for_person(settings) as store:
             await store.read_messages(ids)
 
     try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Protocol, TextIO
 
-from mcp_server.settings import colours_wanted
+from mcp_server.settings import may_use_colours
 
 COLOURS = {"dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1}
 TOLD_EVERY = 0.1
@@ -36,7 +36,7 @@ class ProgressPrinter(Protocol):
 
 
 def colour(text: str, name: str, stream: TextIO | None = None) -> str:
-    plain = not (stream or sys.stdout).isatty() or not colours_wanted()
+    plain = not (stream or sys.stdout).isatty() or not may_use_colours()
     return text if plain else f"\x1b[{COLOURS[name]}m{text}\x1b[0m"
 
 
@@ -44,15 +44,15 @@ def clean(text: str) -> str:
     """Some of what is shown was written by a model or a client; none of it may speak to the terminal."""
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else _escaped(sign) for sign in text)
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else _escape_character(sign) for sign in text)
 
 
-def one_line(text: str) -> str:
+def format_one_line(text: str) -> str:
     """Somebody else's words within a line of ours: whatever they hold, no other line begins there."""
     return clean(text).replace("\n", r"\n").replace("\t", r"\t")
 
 
-def _escaped(sign: str) -> str:
+def _escape_character(sign: str) -> str:
     return sign.encode("unicode_escape").decode()
 
 
@@ -74,13 +74,13 @@ def complain(text: str) -> None:
     print(f"{colour('menugate:', 'red', sys.stderr)} {clean(text)}", file=sys.stderr)
 
 
-def as_json(value: Any, indent: int | None = 2) -> None:
+def print_json(value: Any, indent: int | None = 2) -> None:
     # Half a surrogate pair is written as its escape, which is JSON again.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print(json.dumps(value, indent=indent, ensure_ascii=not utf8, default=str))
 
 
-def table(
+def print_table(
     rows: Iterable[Sequence[str]],
     head: Sequence[str] = (),
     right: Sequence[int] = (),
@@ -88,7 +88,7 @@ def table(
 ) -> None:
     """Columns as wide as what is in them; the last one runs on. The columns in `right` hold numbers, and a cell whose
     word is in `paint` gets that colour."""
-    lines = [[one_line(cell) for cell in line] for line in ([head] if head else []) + list(rows)]
+    lines = [[format_one_line(cell) for cell in line] for line in ([head] if head else []) + list(rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
         cells = [
@@ -102,13 +102,13 @@ def table(
             print("  ".join(painted).rstrip())
 
 
-def when(at_ns: int) -> str:
+def format_time(at_ns: int) -> str:
     """A moment of the ledger, in this machine's time."""
     return datetime.fromtimestamp(at_ns / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 @contextmanager
-def progress(what: str) -> Generator[ProgressPrinter, None, None]:
+def show_progress(what: str) -> Generator[ProgressPrinter, None, None]:
     """How far something long is: one line on stderr that goes away again, and only where a person looks on."""
     stream, last = sys.stderr, 0.0
 

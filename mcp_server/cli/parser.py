@@ -50,12 +50,12 @@ menugate audit tail                           what happened
 """
 
 
-def parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
+def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     """For what is typed, or for everything: a server neither waits for the other commands nor keeps them in memory."""
     top = MixedParser(
         prog="menugate",
         description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
-        epilog=shown(EXAMPLES),
+        epilog=format_examples(EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"menugate {__version__}")
@@ -88,9 +88,9 @@ class MixedParser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as wrong:
-            from mcp_server.model.text import nearest
+            from mcp_server.model.text import find_nearest_name
 
-            if near := nearest(str(value), map(str, action.choices or ())):
+            if near := find_nearest_name(str(value), map(str, action.choices or ())):
                 raise argparse.ArgumentError(action, f"{wrong.message}; did you mean '{near}'?") from None
             raise
 
@@ -98,7 +98,7 @@ class MixedParser(argparse.ArgumentParser):
         super().error(f"{message}\n`{self.prog} --help` shows what can be typed, with examples.")
 
 
-def shown(examples: str) -> str:
+def format_examples(examples: str) -> str:
     return "examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines())
 
 
@@ -116,7 +116,7 @@ class Commands:
             name,
             help=purpose,
             description=purpose[0].upper() + purpose[1:] + ".",
-            epilog=shown(examples),
+            epilog=format_examples(examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if run is not None:
@@ -142,20 +142,20 @@ def add_json(one: argparse.ArgumentParser, what: str = "JSON on stdout, and noth
     one.add_argument("--json", action="store_true", help=what)
 
 
-def settings_of(arguments: argparse.Namespace) -> "Settings":
+def settings_from_arguments(arguments: argparse.Namespace) -> "Settings":
     """Where and under which limits, from the flags above. No endpoint is pinned on the command line."""
     from dataclasses import replace
 
-    from mcp_server.settings import SettingsError, read
+    from mcp_server.settings import SettingsError, read_settings
 
     flags = ("workspace", "config", "profile", "max_profile")
     try:
-        return replace(read({name: getattr(arguments, name, None) for name in flags}), mode=None)
+        return replace(read_settings({name: getattr(arguments, name, None) for name in flags}), mode=None)
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
 
 
-def law_of(
+def load_valid_configuration(
     arguments: argparse.Namespace,
     settings: "Settings",
     unheard: bool = False,
@@ -164,30 +164,30 @@ def law_of(
     """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word, and
     `texts` stand for files as they were."""
     from mcp_server.config.faults import ConfigFaults
-    from mcp_server.config.load import BuildError, law
+    from mcp_server.config.load import BuildError, load_configuration
 
     try:
-        found = law(settings, arguments.packs, unheard=unheard, texts=texts)
+        found = load_configuration(settings, arguments.packs, unheard=unheard, texts=texts)
     except BuildError as wrong:
         raise CliError(str(wrong)) from None
     if isinstance(found, ConfigFaults):
-        raise CliError(faulty(found.faults, settings))
+        raise CliError(format_faults(found.faults, settings))
     return found
 
 
-def unbuilt(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
+def make_start_error(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
     """Why there is no house; faults in files are said as `menugate check` says them."""
-    law_of(arguments, settings)
+    load_valid_configuration(arguments, settings)
     return CliError(str(why))
 
 
-def faulty(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
+def format_faults(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
     """Every fault on a line of its own, with where it stands; above them, what that means for what runs."""
-    from mcp_server.state.servers import servers
+    from mcp_server.state.servers import load_servers
 
     one = len(faults) == 1
     count, put = "1 fault" if one else f"{len(faults)} faults", f"until {'it is' if one else 'they are'} put right"
-    going = [str(server.pid) for server in servers(settings.state)]
+    going = [str(server.pid) for server in load_servers(settings.state)]
     head = f"{count}; nothing runs {put}:"
     if going:
         whose = f"process {going[0]} goes" if len(going) == 1 else f"processes {', '.join(going)} go"

@@ -4,20 +4,20 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.badge import entitle, show_badge, show_to_come
-from mcp_server.cli.output import CliError, as_json, note, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.cli.servers import ServerJudgement, judging_to_choose
-from mcp_server.model.posture import AXES, ChangeScope, PostureChange, word_of, words_of
+from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
+from mcp_server.cli.output import CliError, note, print_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.servers import ServerJudgement, load_judgement_for_choice
+from mcp_server.model.posture import AXES, ChangeScope, PostureChange, format_value, list_axis_words
 from mcp_server.views.posture import (
     PostureView,
-    holding,
-    in_json,
-    principal_meant,
-    remembering,
-    serving,
-    session_meant,
-    tell_alone,
+    build_posture_view,
+    find_principal,
+    find_session,
+    list_running_servers,
+    open_state_reader,
+    posture_to_json,
+    warn_of_other_account,
 )
 
 if TYPE_CHECKING:
@@ -96,19 +96,19 @@ menugate autonomous --permission-profile normal    and under this profile
 def add(commands: Commands) -> None:
     for noun, (axis, purpose, examples) in NOUNS.items():
         one = commands.add(noun, purpose, examples, run)
-        words = tuple(map(str, words_of(AXES[axis])))
+        words = tuple(map(str, list_axis_words(AXES[axis])))
         one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help=", ".join(words))
         one.set_defaults(axis=axis)
-        add_change(one, axis)
+        add_change_flags(one, axis)
     one = commands.add("autonomous", "let the run go on by itself: `control autonomous`", AUTONOMOUS, run)
     one.set_defaults(axis="run_control", value="autonomous")
-    add_change(one, "run_control")
+    add_change_flags(one, "run_control")
 
 
-def add_change(one: argparse.ArgumentParser, axis: str = "") -> None:
+def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
     for other, flags in FLAGS.items():
         if other != axis:
-            words = tuple(map(str, words_of(AXES[other])))
+            words = tuple(map(str, list_axis_words(AXES[other])))
             name, values = other.replace("_", " "), ", ".join(words)
             one.add_argument(
                 *flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"and the {name}: {values}"
@@ -117,10 +117,10 @@ def add_change(one: argparse.ArgumentParser, axis: str = "") -> None:
         one.add_argument("--autonomous", action="store_true", help="and run control `autonomous`")
     scopes = tuple(map(str, ChangeScope))
     one.add_argument("--scope", choices=scopes, metavar="WHEN", help=f"from when on: {', '.join(scopes)}")
-    add_whom(one)
+    add_principal_flags(one)
 
 
-def add_whom(one: argparse.ArgumentParser) -> None:
+def add_principal_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--session", metavar="ID", default="", help="count the units of this session alone")
     one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="for somebody else than you, by the token's name")
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
@@ -129,17 +129,17 @@ def add_whom(one: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judged = judging_to_choose(arguments, settings_of(arguments))
-    axes = axes_in(arguments)
+    judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
+    axes = parse_axes(arguments)
     if not axes:
         if arguments.scope:
             raise CliError("say what is to change, such as `menugate mode plan --scope after-current-unit`.", code=2)
-        return looked(arguments, judged)
-    return changed(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
+        return show_axis(arguments, judged)
+    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
 
 
-def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
-    from mcp_server.policy.phrases import valued
+def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
+    from mcp_server.policy.phrases import parse_axis_value
 
     words = {axis: getattr(arguments, f"axis_{axis}", None) for axis in AXES}
     if getattr(arguments, "autonomous", False):
@@ -148,25 +148,25 @@ def axes_in(arguments: argparse.Namespace) -> "dict[str, Value]":
         words["run_control"] = "autonomous"
     if arguments.value is not None:
         words[arguments.axis] = arguments.value
-    return {axis: valued(axis, word) for axis, word in words.items() if word is not None}
+    return {axis: parse_axis_value(axis, word) for axis, word in words.items() if word is not None}
 
 
-def looked(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
+def show_axis(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
     settings, found = judged.settings, judged.law
-    whose = principal_meant(arguments.whom, settings, found)
-    with remembering(settings) as state:
-        stands = holding(settings, found, state, judged.by_flag, whose)
+    whose = find_principal(arguments.whom, settings, found)
+    with open_state_reader(settings) as state:
+        stands = build_posture_view(settings, found, state, judged.by_flag, whose)
     axis = arguments.axis
-    value, origin = word_of(getattr(stands.posture, axis)), stands.origins[axis]
+    value, origin = format_value(getattr(stands.posture, axis)), stands.origins[axis]
     if arguments.json:
-        as_json({"axis": axis, "value": getattr(stands.posture, axis), "from": origin, **in_json(stands)})
+        print_json({"axis": axis, "value": getattr(stands.posture, axis), "from": origin, **posture_to_json(stands)})
         return 0
     say(f"{axis.replace('_', ' ')} ", (value, "bold"), (f"  {origin}", "dim"))
-    show_to_come(stands)
+    show_pending_changes(stands)
     return 0
 
 
-def changed(
+def change_posture(
     arguments: argparse.Namespace,
     axes: "Mapping[str, Value]",
     scope: ChangeScope,
@@ -176,16 +176,18 @@ def changed(
     import asyncio
 
     from mcp_server.model.results import Problem, Refusal
-    from mcp_server.person import doors_open, short_id
+    from mcp_server.person import make_short_id, open_posture_changes
     from mcp_server.state.engine.rows import VersionMoved
 
-    whose = principal_meant(arguments.whom, settings, found)
+    whose = find_principal(arguments.whom, settings, found)
     reason = arguments.reason or "typed at a terminal"
-    session = session_meant(arguments.session, settings) if arguments.session else ""
-    change = PostureChange(short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else "")
+    session = find_session(arguments.session, settings) if arguments.session else ""
+    change = PostureChange(
+        make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
+    )
 
     async def asked() -> "PostureChoice | Problem":
-        async with doors_open(found, settings) as doors:
+        async with open_posture_changes(found, settings) as doors:
             answer = await doors.ask(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
@@ -196,30 +198,33 @@ def changed(
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if isinstance(answer, Problem):
         raise CliError(f"{answer.message} {answer.way_out}")
-    with remembering(settings) as state:
-        stands = holding(settings, found, state, False, whose)
-        servers = serving(state) if state else []
-    tell(arguments, change, stands, servers)
-    tell_alone(settings)
-    entitle(stands.posture, settings.workspace.name)
+    with open_state_reader(settings) as state:
+        stands = build_posture_view(settings, found, state, False, whose)
+        servers = list_running_servers(state) if state else []
+    show_change(arguments, change, stands, servers)
+    warn_of_other_account(settings)
+    set_terminal_title(stands.posture, settings.workspace.name)
     return 0
 
 
-def tell(
+def show_change(
     arguments: argparse.Namespace, change: PostureChange, stands: PostureView, servers: list[dict[str, object]]
 ) -> None:
-    from mcp_server.policy.badge import named, until
+    from mcp_server.policy.badge import describe_axis_values, describe_change_timing
 
     held = stands.choice
     waiting = next((one for one in held.waiting if one.id == change.id), None) if held else None
     if arguments.json:
         about = {"id": change.id, "asked": change.axes, "scope": change.scope, "in_force": waiting is None}
-        as_json(about | in_json(stands) | {"servers": servers})
+        print_json(about | posture_to_json(stands) | {"servers": servers})
         return
-    say(f"{named(change.axes)}: ", "in force" if waiting is None else f"comes into force {until(waiting)}")
+    say(
+        f"{describe_axis_values(change.axes)}: ",
+        "in force" if waiting is None else f"comes into force {describe_change_timing(waiting)}",
+    )
     show_badge(stands.posture)
-    show_to_come(stands)
-    wished = word_of(change.axes.get("profile"))
+    show_pending_changes(stands)
+    wished = format_value(change.axes.get("profile"))
     if waiting is None and "profile" in change.axes and wished != stands.posture.profile:
         note(f"A ceiling keeps the profile at {stands.posture.profile}.")
     if servers:

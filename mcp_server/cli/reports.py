@@ -2,9 +2,9 @@
 
 import argparse
 
-from mcp_server.cli.output import CliError, as_json, say, when
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
-from mcp_server.views.posture import remembering
+from mcp_server.cli.output import CliError, format_time, print_json, say
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.views.posture import open_state_reader
 
 EXAMPLES = """
 menugate report                             about the run that ended last
@@ -21,8 +21,8 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = settings_of(arguments)
-    with remembering(settings) as state:
+    settings = settings_from_arguments(arguments)
+    with open_state_reader(settings) as state:
         found = state.report(arguments.of) if state else None
     if found is None:
         which = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         from dataclasses import asdict
 
-        as_json(asdict(found) | {"at": when(found.at)})
+        print_json(asdict(found) | {"at": format_time(found.at)})
         return 0
-    say((f"run {found.run}", "bold"), f"  {found.status}, {when(found.at)}")
+    say((f"run {found.run}", "bold"), f"  {found.status}, {format_time(found.at)}")
     say(found.as_text())
     return 0

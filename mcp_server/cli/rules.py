@@ -5,9 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import as_json, say, table
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, law_of, settings_of
-from mcp_server.cli.servers import add_server, judging, note_servers
+from mcp_server.cli.output import print_json, print_table, say
+from mcp_server.cli.parser import (
+    Commands,
+    MixedParser,
+    add_json,
+    add_place,
+    load_valid_configuration,
+    settings_from_arguments,
+)
+from mcp_server.cli.servers import add_server, load_judgement, note_servers
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -52,18 +59,18 @@ class HeldRule:
     counts: bool
 
 
-def held(found: "Configuration") -> list[HeldRule]:
+def collect_rules(found: "Configuration") -> list[HeldRule]:
     operators = [HeldRule(text, "operator", True) for text in found.library.config.rules]
     widening = set(found.own.widening)
     return operators + [HeldRule(text, "workspace", found.trusted or text not in widening) for text in found.own.rules]
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    judged = judging(arguments, strict=True)
+    judged = load_judgement(arguments, strict=True)
     found = judged.law
-    rules = held(found)
+    rules = collect_rules(found)
     if arguments.json:
-        as_json([{**written(one.text), "whose": one.whose, "counts": one.counts} for one in rules])
+        print_json([{**rule_to_json(one.text), "whose": one.whose, "counts": one.counts} for one in rules])
         return 0
     note_servers(judged)
     if not rules:
@@ -72,13 +79,13 @@ def run_list(arguments: argparse.Namespace) -> int:
     rows = [
         (str(one.text.kind), one.text.text, one.whose if one.counts else "set aside", one.text.source) for one in rules
     ]
-    table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
+    print_table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
     if any(not one.counts for one in rules):
         say("\nWhat is set aside counts once you trust this folder: menugate trust --show")
     return 0
 
 
-def written(text: "RuleText") -> dict[str, Any]:
+def rule_to_json(text: "RuleText") -> dict[str, Any]:
     return {"kind": text.kind, "rule": text.text, "source": text.source, "reason": text.reason or None}
 
 
@@ -100,17 +107,17 @@ class TriedExample:
 
 
 def run_test(arguments: argparse.Namespace) -> int:
-    found = law_of(arguments, settings_of(arguments))
-    tried = [one for rule in held(found) if rule.counts for one in trials(rule.text, found)]
+    found = load_valid_configuration(arguments, settings_from_arguments(arguments))
+    tried = [one for rule in collect_rules(found) if rule.counts for one in try_examples(rule.text, found)]
     failed = [one for one in tried if not one.holds]
     if arguments.json:
-        as_json({"ok": not failed, "examples": [in_json(one) for one in tried]})
+        print_json({"ok": not failed, "examples": [example_to_json(one) for one in tried]})
     else:
-        told(tried, len(held(found)))
+        show_tried_examples(tried, len(collect_rules(found)))
     return 1 if failed else 0
 
 
-def trials(text: "RuleText", found: "Configuration") -> Iterator[TriedExample]:
+def try_examples(text: "RuleText", found: "Configuration") -> Iterator[TriedExample]:
     from mcp_server.model.policy import Rules
     from mcp_server.policy.rules import compile_rules
 
@@ -120,10 +127,10 @@ def trials(text: "RuleText", found: "Configuration") -> Iterator[TriedExample]:
     (rule,) = alone.every
     for expected, examples in ((True, text.match), (False, text.not_match)):
         for example in examples:
-            yield tried(text, rule, example, expected, found)
+            yield try_example(text, rule, example, expected, found)
 
 
-def tried(
+def try_example(
     text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, found: "Configuration"
 ) -> TriedExample:
     """The tools that the rule speaks about are tried in turn; the first for which it does what is expected counts."""
@@ -131,24 +138,33 @@ def tried(
     if rule.applies is None and isinstance(example, str):
         spoken = found.policy.tools.get(example)
         matches = any(example in (tool.name, tool.written) for tool in named)
-        return TriedExample(text, example, None, expected, matches, decider(spoken, None, found) if spoken else None)
+        return TriedExample(
+            text, example, None, expected, matches, find_deciding_rule(spoken, None, found) if spoken else None
+        )
     for tool in named:
-        call = meant(tool, example)
+        call = build_example_call(tool, example)
         matches = rule.applies is None or rule.applies(tool, call)
         if matches == expected:
-            return TriedExample(text, example, tool.name, expected, matches, decider(tool, call, found))
+            return TriedExample(text, example, tool.name, expected, matches, find_deciding_rule(tool, call, found))
     first = named[0]
-    return TriedExample(text, example, first.name, expected, not expected, decider(first, meant(first, example), found))
+    return TriedExample(
+        text,
+        example,
+        first.name,
+        expected,
+        not expected,
+        find_deciding_rule(first, build_example_call(first, example), found),
+    )
 
 
-def meant(tool: "Tool", example: "str | Arguments") -> "Arguments":
+def build_example_call(tool: "Tool", example: "str | Arguments") -> "Arguments":
     """The call that an example stands for: in short it is the value of the tool's subject."""
     if not isinstance(example, str):
         return example
     return {tool.subject[0]: example} if tool.subject else {}
 
 
-def decider(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "Rule | None":
+def find_deciding_rule(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "Rule | None":
     """The strongest rule that speaks about the call, among all that count; None where none does."""
     from mcp_server.model.policy import RuleKind
 
@@ -159,30 +175,30 @@ def decider(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "
     return None
 
 
-def told(tried: list[TriedExample], rules: int) -> None:
+def show_tried_examples(tried: list[TriedExample], rules: int) -> None:
     failed = [one for one in tried if not one.holds]
     for one in tried:
         sign = ("holds", "green") if one.holds else ("fails", "red")
         word = "matches" if one.matches else "does not match"
         by = one.decided_by
         decides = f"{by.kind}: {by.text}  ({by.source})" if by else "no rule speaks about it"
-        say(sign, f"  {one.rule.kind} {one.rule.text}  {word}  {shown(one)}")
+        say(sign, f"  {one.rule.kind} {one.rule.text}  {word}  {format_example(one)}")
         say((f"       decided by {decides}", "dim"))
     without = rules - len({(one.rule.kind, one.rule.text, one.rule.source) for one in tried})
     say(f"{len(tried)} examples of {rules} rules: {len(failed) or 'none'} failed; {without} rules have no example.")
 
 
-def shown(one: TriedExample) -> str:
+def format_example(one: TriedExample) -> str:
     import json
 
     example = one.example if isinstance(one.example, str) else json.dumps(dict(one.example))
     return f"{one.tool}({example})" if one.tool else example
 
 
-def in_json(one: TriedExample) -> dict[str, Any]:
+def example_to_json(one: TriedExample) -> dict[str, Any]:
     by = one.decided_by
     return {
-        **written(one.rule),
+        **rule_to_json(one.rule),
         "example": one.example,
         "tool": one.tool,
         "expected": "match" if one.expected else "no match",

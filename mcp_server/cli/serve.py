@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, say
-from mcp_server.cli.parser import Commands, add_place, add_posture, unbuilt
+from mcp_server.cli.parser import Commands, add_place, add_posture, make_start_error
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -43,57 +43,61 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()
     import asyncio
 
-    from mcp_server.cli.log import aside
+    from mcp_server.cli.log import log_in_background
     from mcp_server.config.load import BuildError
     from mcp_server.model.results import Refusal
-    from mcp_server.person import refuse_inside
-    from mcp_server.settings import Settings, SettingsError, read
+    from mcp_server.person import refuse_inside_server
+    from mcp_server.settings import Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:
-        from mcp_server.compose import build
+        from mcp_server.compose import build_app
         from mcp_server.wire.serve import serve_stdio
 
-        house = build(settings, arguments.packs)
+        house = build_app(settings, arguments.packs)
         async with house.running():
-            await (serve_stdio(house.server) if settings.http is None else over_http(house))
+            await (serve_stdio(house.server) if settings.http is None else serve_over_http(house))
 
     try:
-        settings = read(vars(arguments))
+        settings = read_settings(vars(arguments))
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
     try:
         # Its client could be the program that started it, and answer its questions as if it were the person's.
-        refuse_inside(settings, quick=True)
-        with aside():
+        refuse_inside_server(settings, quick=True)
+        with log_in_background():
             asyncio.run(serve(settings))
     except BuildError as wrong:
-        raise unbuilt(arguments, settings, wrong) from None
+        raise make_start_error(arguments, settings, wrong) from None
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     return 0
 
 
-async def over_http(house: "App", limits: "HttpLimits | None" = None) -> None:
-    from mcp_server.installation import described, inside, linked
-    from mcp_server.wire.http import listening, local_hosts
+async def serve_over_http(house: "App", limits: "HttpLimits | None" = None) -> None:
+    from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
+    from mcp_server.wire.http import build_local_hosts, open_listening_socket
     from mcp_server.wire.http_access import Admission, HttpLimits
     from mcp_server.wire.serve import serve_net
 
     settings = house.settings
     assert settings.http is not None
     try:
-        bound = listening(*settings.http)
+        bound = open_listening_socket(*settings.http)
     except OSError as wrong:
         raise CliError(f"{settings.http[0]}:{settings.http[1]} cannot be listened on ({wrong.strerror}).") from None
     host, port = settings.http[0], int(bound.getsockname()[1])
-    hosts = local_hosts(host, port) | {name.lower() for name in settings.hosts}
+    hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
     token = house.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
         keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    fixed = described(inside(settings, house.law), len(linked())) if inside(settings, house.law) or linked() else ""
+    fixed = (
+        describe_installation(find_places_in_workspace(settings, house.law), len(find_linked_files()))
+        if find_places_in_workspace(settings, house.law) or find_linked_files()
+        else ""
+    )
     await serve_net(
         house.server,
         house.law.policy.menus,

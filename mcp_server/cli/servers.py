@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, when
-from mcp_server.cli.parser import law_of, settings_of
+from mcp_server.cli.output import CliError, format_time, note
+from mcp_server.cli.parser import load_valid_configuration, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -41,41 +41,41 @@ class ServerJudgement:
         return self.server is not None and self.server.profile is not None
 
 
-def running(settings: "Settings") -> "list[Server]":
-    from mcp_server.state.servers import servers
+def get_running_servers(settings: "Settings") -> "list[Server]":
+    from mcp_server.state.servers import load_servers
 
-    return servers(settings.state)
+    return load_servers(settings.state)
 
 
 def add_server(one: argparse.ArgumentParser) -> None:
     one.add_argument("--server", type=int, metavar="PID", help="as this running server judges, where there are several")
 
 
-def judging(arguments: argparse.Namespace, strict: bool = False) -> ServerJudgement:
+def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> ServerJudgement:
     """As the server that runs here judges; by what is on disk where none does, or where a configuration was named.
     `strict`: several that differ are told, for who asks about one call can be given one answer only."""
-    settings = settings_of(arguments)
-    found, one = running(settings), meant(arguments, settings, strict)
+    settings = settings_from_arguments(arguments)
+    found, one = get_running_servers(settings), find_judging_server(arguments, settings, strict)
     if one is not None:
-        return served(arguments, settings, one)
+        return load_server_judgement(arguments, settings, one)
     try:
-        return ServerJudgement(settings, law_of(arguments, settings), None, found)
+        return ServerJudgement(settings, load_valid_configuration(arguments, settings), None, found)
     except CliError:
-        if strict or (going := going_on(arguments, settings)) is None:
+        if strict or (going := load_judgement_despite_faults(arguments, settings)) is None:
             raise
     return going
 
 
-def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
+def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
     """For a choice of the person's, which a fault on disk does not keep from being made: whoever can write there must
     not lock them out. In the workspace's own file it is left aside; with one elsewhere, as a server that goes on."""
     try:
-        return ServerJudgement(settings, law_of(arguments, settings))
+        return ServerJudgement(settings, load_valid_configuration(arguments, settings))
     except CliError as wrong:
         try:
-            found = ServerJudgement(settings, law_of(arguments, settings, unheard=True))
+            found = ServerJudgement(settings, load_valid_configuration(arguments, settings, unheard=True))
         except CliError:
-            if (going := going_on(arguments, settings)) is None:
+            if (going := load_judgement_despite_faults(arguments, settings)) is None:
                 raise wrong from None
             note_servers(going)
             return going
@@ -83,60 +83,62 @@ def judging_to_choose(arguments: argparse.Namespace, settings: "Settings") -> Se
     return found
 
 
-def going_on(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
+def load_judgement_despite_faults(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
     """As a server that goes on though there are faults on disk; of several, as the one with the lowest ceiling. None
     where none does, or none under the configuration that was named."""
     found: list[ServerJudgement] = []
-    for one in running(settings):
+    for one in get_running_servers(settings):
         if not arguments.config or one.config == str(settings.config):
             with suppress(CliError):
-                found.append(served(arguments, settings, one))
+                found.append(load_server_judgement(arguments, settings, one))
     return next((one for one in found if all(other.ceiling.covers(one.ceiling) for other in found)), None)
 
 
-def served(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> ServerJudgement:
-    theirs = settings_of_server(settings, one)
+def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> ServerJudgement:
+    theirs = settings_from_server(settings, one)
     try:
-        found = law_of_server(arguments, theirs, one)
+        found = load_server_configuration(arguments, theirs, one)
     except CliError:
-        if one.fault or (now := once_it_looked(settings, one)) is None:
+        if one.fault or (now := wait_until_server_looked(settings, one)) is None:
             raise
-        return served(arguments, settings, now)
-    return ServerJudgement(theirs, found, one, running(settings))
+        return load_server_judgement(arguments, settings, now)
+    return ServerJudgement(theirs, found, one, get_running_servers(settings))
 
 
-def once_it_looked(settings: "Settings", one: "Server") -> "Server | None":
+def wait_until_server_looked(settings: "Settings", one: "Server") -> "Server | None":
     """What the same server says once it has seen the fault as well; None where it does not look there."""
     end = time.monotonic() + LONGEST_LOOK
     while time.monotonic() < end:
-        now = next((other for other in running(settings) if other.pid == one.pid), None)
+        now = next((other for other in get_running_servers(settings) if other.pid == one.pid), None)
         if now is None or now.fault:
             return now
         time.sleep(0.02)
     return None
 
 
-def meant(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
+def find_judging_server(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
     """The server by which is judged; None where none runs, where several differ, or where a configuration was named."""
-    found, wish = running(settings), getattr(arguments, "server", None)
+    found, wish = get_running_servers(settings), getattr(arguments, "server", None)
     if wish is not None and (arguments.config or wish not in [one.pid for one in found]):
         raise CliError(f"no server of this folder is process {wish} here; `menugate status` names them.", code=2)
     if arguments.config:
         return None
-    different = {key_of(one): one for one in found if wish in (None, one.pid)}
+    different = {get_judgement_key(one): one for one in found if wish in (None, one.pid)}
     if len(different) > 1 and strict:
-        raise CliError(f"{len(different)} servers here judge differently:\n{each(found)}\nName one with --server PID.")
+        raise CliError(
+            f"{len(different)} servers here judge differently:\n{describe_servers(found)}\nName one with --server PID."
+        )
     return next(iter(different.values())) if len(different) == 1 else None
 
 
-def key_of(one: "Server") -> tuple[object, ...]:
+def get_judgement_key(one: "Server") -> tuple[object, ...]:
     texts = tuple(sorted(one.texts.items()))
     # Of several that see the same file, each comes to rest at a moment of its own.
     older = repr(one.older) if one.fault else ""
     return one.config, one.profile, one.max_profile, tuple(one.menus), texts, older
 
 
-def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
+def settings_from_server(settings: "Settings", one: "Server") -> "Settings":
     from mcp_server.model.posture import Profile
 
     return replace(
@@ -148,33 +150,33 @@ def settings_of_server(settings: "Settings", one: "Server") -> "Settings":
     )
 
 
-def law_of_server(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Configuration":
+def load_server_configuration(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Configuration":
     """What is on disk, and where that does not count, what the server says it was; under what held before as well
     while what came after it has not yet lain still."""
-    from mcp_server.config.merge import together
+    from mcp_server.config.merge import combine_configurations
 
     texts = {Path(path): text for path, text in one.texts.items()} if one.fault else None
-    now = law_of(arguments, settings, texts=texts)
-    return together([*(law_before(arguments, settings, said) for said in one.older), now])
+    now = load_valid_configuration(arguments, settings, texts=texts)
+    return combine_configurations([*(load_earlier_configuration(arguments, settings, said) for said in one.older), now])
 
 
-def law_before(
+def load_earlier_configuration(
     arguments: argparse.Namespace, settings: "Settings", said: "Mapping[str, str | None]"
 ) -> "Configuration":
     texts = {Path(path): text for path, text in said.items()}
     none = settings.config is not None and texts.get(settings.config) is None
-    return law_of(arguments, replace(settings, config=None) if none else settings, texts=texts)
+    return load_valid_configuration(arguments, replace(settings, config=None) if none else settings, texts=texts)
 
 
-def each(found: "Sequence[Server]") -> str:
-    return "\n".join(f"  process {one.pid}: {', '.join([config_of(one), *flags_of(one)])}" for one in found)
+def describe_servers(found: "Sequence[Server]") -> str:
+    return "\n".join(f"  process {one.pid}: {', '.join([describe_config(one), *format_flags(one)])}" for one in found)
 
 
-def config_of(one: "Server") -> str:
+def describe_config(one: "Server") -> str:
     return one.config or "no configuration"
 
 
-def flags_of(one: "Server") -> list[str]:
+def format_flags(one: "Server") -> list[str]:
     flags = (("--profile", one.profile), ("--max-profile", one.max_profile))
     return [f"{flag} {value}" for flag, value in flags if value]
 
@@ -187,16 +189,16 @@ def note_servers(found: ServerJudgement) -> None:
         for told in one.differs:
             note(told)
         if found.server is None and one.config != (str(found.settings.config) if found.settings.config else None):
-            note(f"Process {one.pid} judges by {config_of(one)}.")
+            note(f"Process {one.pid} judges by {describe_config(one)}.")
 
 
-def in_json(one: "Server") -> dict[str, Any]:
+def to_json(one: "Server") -> dict[str, Any]:
     return {
         "pid": one.pid,
         "config": one.config,
         "profile": one.profile,
         "max_profile": one.max_profile,
-        "since": when(one.since),
+        "since": format_time(one.since),
         "fault": one.fault or None,
         "restart": list(one.restart),
     }

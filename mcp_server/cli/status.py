@@ -5,13 +5,13 @@ import time
 from typing import Any
 
 from mcp_server.cli import servers
-from mcp_server.cli.badge import entitle, show_badge, show_to_come
-from mcp_server.cli.output import as_json, one_line, say, table
+from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
+from mcp_server.cli.output import format_one_line, print_json, print_table, say
 from mcp_server.cli.parser import Commands, add_json, add_place, add_posture
-from mcp_server.cli.servers import judging
-from mcp_server.views.pending import show_waiting, waiting
-from mcp_server.views.posture import NOT_YET, holding, in_json, remembering
-from mcp_server.views.status import collected
+from mcp_server.cli.servers import load_judgement
+from mcp_server.views.pending import build_pending_view, show_waiting
+from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
+from mcp_server.views.status import collect_status
 
 MOST_WORKS = 20
 EXAMPLES = """
@@ -29,29 +29,29 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judged = judging(arguments)
+    judged = load_judgement(arguments)
     settings, found = judged.settings, judged.law
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         flagged = bool(arguments.profile or (judged.server and judged.server.profile))
-        stands = holding(settings, found, state, flagged)
-        waits = waiting(settings, found, state, time.time_ns())
-        facts = collected(settings, found, state) | in_json(stands) | {"waiting": waits.in_json()}
-    facts["servers"] = [servers.in_json(one) for one in judged.servers]
+        stands = build_posture_view(settings, found, state, flagged)
+        waits = build_pending_view(settings, found, state, time.time_ns())
+        facts = collect_status(settings, found, state) | posture_to_json(stands) | {"waiting": waits.in_json()}
+    facts["servers"] = [servers.to_json(one) for one in judged.servers]
     if arguments.json:
-        as_json(facts)
+        print_json(facts)
         return 0
     show_badge(stands.posture)
-    show_to_come(stands)
+    show_pending_changes(stands)
     show_waiting(waits, settings.person)
-    tell(facts)
+    show_status(facts)
     for told in [told for one in judged.servers for told in one.differs]:
-        say((one_line(told), "yellow"))
-    entitle(stands.posture, settings.workspace.name)
+        say((format_one_line(told), "yellow"))
+    set_terminal_title(stands.posture, settings.workspace.name)
     return 0
 
 
-def tell(facts: dict[str, Any]) -> None:
-    from mcp_server.installation import described
+def show_status(facts: dict[str, Any]) -> None:
+    from mcp_server.installation import describe_installation
 
     rows = [("workspace", str(facts["workspace"])), ("config", str(facts["config"] or "none"))]
     for number, (axis, one) in enumerate(facts["posture"].items()):
@@ -66,28 +66,30 @@ def tell(facts: dict[str, Any]) -> None:
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
         ("sandbox", facts["guards"]["sandbox"]),
-        ("runs from", described(facts["installation"]["inside"], facts["installation"]["linked"])),
+        ("runs from", describe_installation(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
     if one := facts["review"]:
         rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
-    rows += of_state(facts) if facts["ran"] else [("state", NOT_YET), *of_calls(facts, "running")]
-    table(rows + of_keys(facts))
+    rows += format_state_rows(facts) if facts["ran"] else [("state", NOT_YET), *format_call_rows(facts, "running")]
+    print_table(rows + format_key_rows(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
-        table([(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]])
+        print_table(
+            [(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]]
+        )
 
 
-def work_in_words(one: dict[str, Any]) -> str:
-    from mcp_server.model.text import quoted
+def describe_work(one: dict[str, Any]) -> str:
+    from mcp_server.model.text import quote_text
 
     name = f"`{one['tool']}`" + (f" `{one['about']}`" if one["about"] else "")
     pids = f"pid {', '.join(map(str, one['processes']))}, " if one["processes"] else ""
     behind = ", in the background" if one["in_background"] else ""
-    whose = f"session {one['session']}" + (f" of {quoted(one['client'])}" if one["client"] else "")
+    whose = f"session {one['session']}" + (f" of {quote_text(one['client'])}" if one["client"] else "")
     return f"{name} since {one['since']}{behind} ({pids}{whose}, {one['principal']}, server {one['server']})"
 
 
-def of_keys(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     folder, last = facts["keys"]["folder"], facts["keys"]["last"]
     how = f"; they last {last}; MENUGATE_STATE_HOME can name a folder that keeps them" if last else ""
     rows = [("keys", f"{folder or 'none on disk'}{how}")]
@@ -98,13 +100,13 @@ def of_keys(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def of_calls(facts: dict[str, Any], head: str = "") -> list[tuple[str, str]]:
+def format_call_rows(facts: dict[str, Any], head: str = "") -> list[tuple[str, str]]:
     shown, more = facts["calls"][:MOST_WORKS], len(facts["calls"]) - MOST_WORKS
-    rows = [("" if number else head, work_in_words(one)) for number, one in enumerate(shown)]
+    rows = [("" if number else head, describe_work(one)) for number, one in enumerate(shown)]
     return rows + [("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0]
 
 
-def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     state, ledger = facts["state"], facts["ledger"]
     by = {one["pid"]: one["config"] for one in facts["servers"] if one["config"] != str(facts["config"])}
     lives = ", ".join(
@@ -121,7 +123,7 @@ def of_state(facts: dict[str, Any]) -> list[tuple[str, str]]:
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
         ("running", lives or "nothing at the moment"),
-        *of_calls(facts),
+        *format_call_rows(facts),
         ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
         ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
         ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.badge import show_badge, show_to_come
-from mcp_server.cli.output import CliError, as_json, say
-from mcp_server.cli.parser import Commands, settings_of
-from mcp_server.cli.posture import add_whom, changed
-from mcp_server.cli.servers import judging_to_choose
-from mcp_server.model.posture import AXES, ChangeScope, words_of
-from mcp_server.views.posture import holding, in_json, principal_meant, remembering
+from mcp_server.cli.badge import show_badge, show_pending_changes
+from mcp_server.cli.output import CliError, print_json, say
+from mcp_server.cli.parser import Commands, settings_from_arguments
+from mcp_server.cli.posture import add_principal_flags, change_posture
+from mcp_server.cli.servers import load_judgement_for_choice
+from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
+from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
 
 if TYPE_CHECKING:
     from mcp_server.calls.posture import PostureChanges
@@ -26,7 +26,7 @@ menugate steer                                     what is still to come
 menugate steer --cancel 3fa1c2                     take it back; `--cancel all` takes back everything
 menugate steer --confirm 3fa1c2                    say yes to what a prompt or the doctor asked for
 """
-EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in words_of(kind)))
+EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in list_axis_words(kind)))
 
 
 def add(commands: Commands) -> None:
@@ -39,67 +39,69 @@ def add(commands: Commands) -> None:
     one.add_argument("scope", nargs="?", metavar="WHEN", choices=scopes, help=", ".join(scopes))
     one.add_argument("--cancel", metavar="ID", action="append", help="take this change back, or `all`")
     one.add_argument("--confirm", metavar="ID", help="say yes to this change")
-    add_whom(one)
+    add_principal_flags(one)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judged = judging_to_choose(arguments, settings_of(arguments))
+    judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
     settings, found = judged.settings, judged.law
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
         raise CliError("steer, cancel or confirm: one at a time.", code=2)
     if arguments.cancel:
-        return cancelled(arguments, settings, found)
+        return cancel_changes(arguments, settings, found)
     if arguments.confirm is not None:
-        return confirmed(arguments, settings, found)
+        return confirm_change(arguments, settings, found)
     if arguments.axis is not None:
-        return steered(arguments, settings, found)
-    return shown(arguments, settings, found, principal_meant(arguments.whom, settings, found))
+        return steer_axis(arguments, settings, found)
+    return show_posture(arguments, settings, found, find_principal(arguments.whom, settings, found))
 
 
-def steered(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
-    from mcp_server.policy.phrases import Unclear, axis_named, valued
+def steer_axis(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
+    from mcp_server.policy.phrases import Unclear, find_axis, parse_axis_value
 
     if arguments.value is None:
         raise CliError(f"say what `{arguments.axis}` becomes; `menugate steer --help` shows how.", code=2)
-    axis = axis_named(arguments.axis)
+    axis = find_axis(arguments.axis)
     try:
-        axes = {axis: valued(axis, arguments.value)}
+        axes = {axis: parse_axis_value(axis, arguments.value)}
     except Unclear as unclear:
         raise CliError(str(unclear), code=2) from None
-    return changed(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), settings, found)
+    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), settings, found)
 
 
-def cancelled(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
-    whose = principal_meant(arguments.whom, settings, found)
-    with remembering(settings) as state:
+def cancel_changes(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
+    whose = find_principal(arguments.whom, settings, found)
+    with open_state_reader(settings) as state:
         choice = state.choices().get(whose) if state else None
     known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
         raise CliError(f"there is nothing to come by the name {', '.join(missing)}; `menugate steer` shows what is.")
-    at_the_doors(settings, found, lambda doors: doors.drop(whose, ids))
-    return shown(arguments, settings, found, whose)
+    run_with_posture_changes(settings, found, lambda doors: doors.drop(whose, ids))
+    return show_posture(arguments, settings, found, whose)
 
 
-def confirmed(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
-    whose = principal_meant(arguments.whom, settings, found)
-    if at_the_doors(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
+def confirm_change(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
+    whose = find_principal(arguments.whom, settings, found)
+    if run_with_posture_changes(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
         raise CliError(
             f"nothing waits for a yes by the name {arguments.confirm}, or it waited for more than an hour. "
             "`menugate steer` shows what waits; with --for where somebody else asked."
         )
-    return shown(arguments, settings, found, whose)
+    return show_posture(arguments, settings, found, whose)
 
 
-def at_the_doors(settings: "Settings", found: "Configuration", work: "Callable[[PostureChanges], Awaitable[T]]") -> T:
+def run_with_posture_changes(
+    settings: "Settings", found: "Configuration", work: "Callable[[PostureChanges], Awaitable[T]]"
+) -> T:
     import asyncio
 
     from mcp_server.model.results import Refusal
-    from mcp_server.person import doors_open
+    from mcp_server.person import open_posture_changes
 
     async def done() -> T:
-        async with doors_open(found, settings) as doors:
+        async with open_posture_changes(found, settings) as doors:
             return await work(doors)
 
     try:
@@ -108,14 +110,14 @@ def at_the_doors(settings: "Settings", found: "Configuration", work: "Callable[[
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
-def shown(arguments: argparse.Namespace, settings: "Settings", found: "Configuration", whose: str) -> int:
-    with remembering(settings) as state:
-        stands = holding(settings, found, state, False, whose)
+def show_posture(arguments: argparse.Namespace, settings: "Settings", found: "Configuration", whose: str) -> int:
+    with open_state_reader(settings) as state:
+        stands = build_posture_view(settings, found, state, False, whose)
     if arguments.json:
-        as_json(in_json(stands))
+        print_json(posture_to_json(stands))
         return 0
     show_badge(stands.posture)
-    show_to_come(stands)
+    show_pending_changes(stands)
     if not stands.choice or not stands.choice.unsettled:
         say("nothing is to come")
     return 0

@@ -3,10 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.audit import ledger
-from mcp_server.cli.ledger import whole
-from mcp_server.cli.output import CliError, as_json, note, say, table
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_of
+from mcp_server.cli.audit import open_ledger
+from mcp_server.cli.ledger import parse_whole_number
+from mcp_server.cli.output import CliError, note, print_json, print_table, say
+from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -23,29 +23,29 @@ def add(commands: Commands) -> None:
     one = commands.add("summary", "show what a run came to, from what is on record of it", EXAMPLES, run)
     one.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
     one.add_argument("--list", action="store_true", help="name the runs there are")
-    one.add_argument("--upto", type=whole, metavar="SEQ", help="leave out the calls after this row")
+    one.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="leave out the calls after this row")
     add_place(one)
     add_json(one)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with ledger(settings_of(arguments)) as state:
-        return listed(state, arguments.json) if arguments.list else shown(state, arguments)
+    with open_ledger(settings_from_arguments(arguments)) as state:
+        return show_runs(state, arguments.json) if arguments.list else show_summary(state, arguments)
 
 
-def listed(state: "Reader", as_data: bool) -> int:
+def show_runs(state: "Reader", as_data: bool) -> int:
     found = [one for one in map(state.summary, state.runs()) if one is not None]
     if as_data:
-        as_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
+        print_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
     elif not found:
         say("No run is on record.")
     else:
         rows = [(one.run, str(one.facts.get("from", "")), str(one.facts["calls"]), one.principal) for one in found]
-        table(rows, head=("run", "from", "calls", "whose"), right=(2,))
+        print_table(rows, head=("run", "from", "calls", "whose"), right=(2,))
     return 0
 
 
-def shown(state: "Reader", arguments: argparse.Namespace) -> int:
+def show_summary(state: "Reader", arguments: argparse.Namespace) -> int:
     run = arguments.run_id or next(iter(state.runs()), None)
     if run is None:
         raise CliError("no run is on record yet.")
@@ -53,7 +53,7 @@ def shown(state: "Reader", arguments: argparse.Namespace) -> int:
     if found is None:
         raise CliError(f"there is no run `{run}` on record; `menugate summary --list` names them.")
     if arguments.json:
-        as_json(found.data)
+        print_json(found.data)
     else:
         say(found.text.rstrip("\n"))
         if arguments.run_id is None:

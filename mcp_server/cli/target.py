@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.output import CliError
-from mcp_server.cli.servers import judging_to_choose
-from mcp_server.views.posture import principal_meant, session_meant, tell_alone
+from mcp_server.cli.servers import load_judgement_for_choice
+from mcp_server.views.posture import find_principal, find_session, warn_of_other_account
 
 if TYPE_CHECKING:
     from mcp_server.calls.stops import StopAnswers
@@ -22,29 +22,31 @@ class NoStateYet(CliError):
     """The person's word could not be written down."""
 
 
-def add_whom(one: argparse.ArgumentParser, default: str = "yours") -> None:
+def add_target_flags(one: argparse.ArgumentParser, default: str = "yours") -> None:
     """`default`: whose runs are meant where neither is named."""
     one.add_argument("--principal", metavar="NAME", help=f"whose runs (default: {default})")
     one.add_argument("--session", metavar="ID", help="one session of yours alone, or of the principal's")
 
 
-def whom(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
+def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
     """The principal, and the one session where one is named. Nobody is told that a run stopped which is not there."""
-    session = session_meant(arguments.session, settings) if arguments.session is not None else None
+    session = find_session(arguments.session, settings) if arguments.session is not None else None
     if arguments.principal in (None, settings.person):
         # What stops everything needs no law: it works beside a file with faults, too.
         return settings.person, session
-    return principal_meant(arguments.principal, settings, judging_to_choose(arguments, settings).law), session
+    return find_principal(arguments.principal, settings, load_judgement_for_choice(arguments, settings).law), session
 
 
-def written(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
+def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     """What a deed answers, once it is durable; every server of this workspace hears of it within half a second."""
-    return with_store(settings, lambda store: store.write(work))
+    return run_with_store(settings, lambda store: store.write(work))
 
 
-def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]") -> "tuple[T, StopAnswers]":
+def give_order_and_wait(
+    settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]"
+) -> "tuple[T, StopAnswers]":
     """The same for a deed that gives an order, with what came of it in the servers."""
-    from mcp_server.calls.stops import hear
+    from mcp_server.calls.stops import collect_stop_answers
     from mcp_server.model.results import Refusal
 
     async def done(store: "Store") -> "tuple[T, StopAnswers]":
@@ -52,46 +54,46 @@ def halted(settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGi
             answer, given = await store.write(work)
         except Refusal as refused:
             raise NoStateYet(f"{refused.problem.message} {refused.problem.way_out}") from None
-        return answer, await hear(store, given)
+        return answer, await collect_stop_answers(store, given)
 
-    return with_store(settings, done)
+    return run_with_store(settings, done)
 
 
-def refuse_others(settings: "Settings") -> None:
+def record_and_refuse_programs(settings: "Settings") -> None:
     """Before anything else is said: what a server started learns of no question, and its attempt is on record."""
-    from mcp_server.person import barring
+    from mcp_server.person import find_barring_server
 
     async def nothing(_: "Store") -> None:
         return
 
-    if barring(settings):
-        with_store(settings, nothing)
+    if find_barring_server(settings):
+        run_with_store(settings, nothing)
 
 
-def refuse_started(settings: "Settings") -> None:
+def refuse_programs(settings: "Settings") -> None:
     """What a server started says nothing in the person's name, also where that cannot be put on record."""
-    from mcp_server.person import barring
+    from mcp_server.person import find_barring_server
 
-    if barred := barring(settings):
+    if barred := find_barring_server(settings):
         raise CliError(f"{barred[1].problem.message} {barred[1].problem.way_out}")
 
 
-def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
+def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
     import asyncio
 
     from mcp_server.compose import prepare_folders
     from mcp_server.config.load import BuildError
     from mcp_server.model.results import Code, Refusal
-    from mcp_server.person import opened_for_person
+    from mcp_server.person import open_store_for_person
     from mcp_server.state.account import HOMELESS
 
     async def done() -> T:
-        async with opened_for_person(settings) as store:
+        async with open_store_for_person(settings) as store:
             return await use(store)
 
     try:
         if settings.secrets is None:
-            refuse_started(settings)
+            refuse_programs(settings)
             raise Refusal(HOMELESS)
         prepare_folders(settings)
         answer = asyncio.run(done())
@@ -101,5 +103,5 @@ def with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> 
         # Who may not speak for the person is not helped by another way of saying it.
         kind = CliError if refused.problem.code is Code.BLOCKED else NoStateYet
         raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
-    tell_alone(settings)
+    warn_of_other_account(settings)
     return answer

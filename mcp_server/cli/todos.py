@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.ledger import in_short
-from mcp_server.cli.output import CliError, as_json, say, table, when
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_of
-from mcp_server.model.sessions import session_in
+from mcp_server.cli.ledger import format_short_row
+from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
+from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
-from mcp_server.views.posture import NOT_YET, remembering
+from mcp_server.views.posture import NOT_YET, open_state_reader
 
 if TYPE_CHECKING:
     from mcp_server.model.documents import Document
@@ -65,42 +65,44 @@ def add(commands: Commands) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    with remembering(settings_of(arguments)) as state:
+    with open_state_reader(settings_from_arguments(arguments)) as state:
         found = list(state.records(KIND)) if state else []
     if arguments.status:
         found = [one for one in found if one[1].mark == arguments.status]
     if arguments.json:
-        as_json([in_json(owner, document) for owner, document in found])
+        print_json([to_json(owner, document) for owner, document in found])
     elif not found:
         say("There are no todos here." if state else NOT_YET)
     else:
-        table([(document.id, *_line(document), _session(owner)) for owner, document in found], head=HEAD)
+        print_table(
+            [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in found], head=HEAD
+        )
     return 0
 
 
 HEAD = ("id", "", "todo", "criteria", "changed", "session")
 
 
-def _line(document: "Document") -> tuple[str, str, str, str]:
+def _format_cells(document: "Document") -> tuple[str, str, str, str]:
     todo = Todo.of(document.body)
     title = " ".join(todo.content.split())
     short = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
-    return SIGNS[todo.state], short, str(len(todo.criteria) or "none"), when(document.changed)
+    return SIGNS[todo.state], short, str(len(todo.criteria) or "none"), format_time(document.changed)
 
 
-def _session(owner: str) -> str:
-    return session_in(owner.partition(":")[2])
+def _get_session(owner: str) -> str:
+    return parse_session_id(owner.partition(":")[2])
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    with remembering(settings_of(arguments)) as state:
-        owner, document = one_of(state, arguments.id)
-        rows = changes(state, owner, document) if state else []
+    with open_state_reader(settings_from_arguments(arguments)) as state:
+        owner, document = find_todo(state, arguments.id)
+        rows = find_changes(state, owner, document) if state else []
     if arguments.json:
-        as_json(in_json(owner, document) | {"history": [{"seq": row.seq, **row.fields} for row in rows]})
+        print_json(to_json(owner, document) | {"history": [{"seq": row.seq, **row.fields} for row in rows]})
         return 0
     todo = Todo.of(document.body)
-    say((f"{SIGNS[todo.state]} {document.id}", "bold"), f"  {todo.state}, session {_session(owner)}")
+    say((f"{SIGNS[todo.state]} {document.id}", "bold"), f"  {todo.state}, session {_get_session(owner)}")
     say(todo.content)
     for criterion in todo.criteria:
         say(f"  criterion  {criterion.type} {dict(criterion.params)}")
@@ -114,21 +116,21 @@ def run_show(arguments: argparse.Namespace) -> int:
         say(f"  you said   {todo.note}")
     say()
     for row in rows:
-        say(*in_short(row))
+        say(*format_short_row(row))
     return 0
 
 
-def changes(state: "Reader", owner: str, document: "Document") -> list["Row"]:
+def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row"]:
     """The rows of the ledger about this todo, oldest first."""
     from mcp_server.state.engine.rows import LedgerFilter
 
-    wanted = LedgerFilter(session=_session(owner), kinds=("record",))
+    wanted = LedgerFilter(session=_get_session(owner), kinds=("record",))
     return [
         row for row in state.rows(wanted) if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
     ]
 
 
-def one_of(state: "Reader | None", id: str) -> tuple[str, "Document"]:
+def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
     """The todo that is meant, with whose it is."""
     every: Sequence[tuple[str, Document]] = state.records(KIND) if state else ()
     found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
@@ -140,43 +142,43 @@ def one_of(state: "Reader | None", id: str) -> tuple[str, "Document"]:
 
 
 def run_accept(arguments: argparse.Namespace) -> int:
-    return decided(arguments, partial(accept, note=arguments.note), "accepted")
+    return decide_todo(arguments, partial(accept, note=arguments.note), "accepted")
 
 
 def run_reject(arguments: argparse.Namespace) -> int:
     if not arguments.note.strip():
         raise CliError("say what is missing, for the model to read.", code=2)
-    return decided(arguments, partial(reject, note=arguments.note), "rejected")
+    return decide_todo(arguments, partial(reject, note=arguments.note), "rejected")
 
 
-def decided(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | Problem]", event: str) -> int:
-    settings = settings_of(arguments)
-    with remembering(settings) as state:
-        owner, document = one_of(state, arguments.id)
+def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | Problem]", event: str) -> int:
+    settings = settings_from_arguments(arguments)
+    with open_state_reader(settings) as state:
+        owner, document = find_todo(state, arguments.id)
     from mcp_server.model.results import Problem
 
     after = change(Todo.of(document.body))
     if isinstance(after, Problem):
         raise CliError(f"{after.message} {after.way_out}")
-    put(settings, owner, replace(document, body=after.body, mark=str(after.state)), event)
+    write_todo(settings, owner, replace(document, body=after.body, mark=str(after.state)), event)
     say(f"{SIGNS[after.state]} {document.id}  {event}.")
     return 0
 
 
-def put(settings: "Settings", owner: str, document: "Document", event: str) -> None:
+def write_todo(settings: "Settings", owner: str, document: "Document", event: str) -> None:
     """From a process of its own, beside any number of running servers: whoever was first has changed it."""
     import asyncio
 
     from mcp_server.model.documents import Document, DocumentCause
     from mcp_server.model.results import Refusal
-    from mcp_server.person import opened_for_person
+    from mcp_server.person import open_store_for_person
     from mcp_server.state import documents
 
-    actor: dict[str, Any] = {"principal": settings.person, "session": _session(owner), "by": "user"}
+    actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
     async def written() -> object:
-        async with opened_for_person(settings) as store:
+        async with open_store_for_person(settings) as store:
             return await store.write(partial(documents.put_document, writing=writing))
 
     try:
@@ -186,12 +188,12 @@ def put(settings: "Settings", owner: str, document: "Document", event: str) -> N
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
-def in_json(owner: str, document: "Document") -> dict[str, Any]:
+def to_json(owner: str, document: "Document") -> dict[str, Any]:
     return {
         "id": document.id,
-        "session": _session(owner),
-        "made": when(document.made),
-        "changed": when(document.changed),
+        "session": _get_session(owner),
+        "made": format_time(document.made),
+        "changed": format_time(document.changed),
         "changes": document.version,
         **document.body,
     }

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, as_json, note, say, table
-from mcp_server.cli.parser import Commands, add_json, add_place, law_of, settings_of
-from mcp_server.cli.servers import judging, note_servers
+from mcp_server.cli.output import CliError, note, print_json, print_table, say
+from mcp_server.cli.parser import Commands, add_json, add_place, load_valid_configuration, settings_from_arguments
+from mcp_server.cli.servers import load_judgement, note_servers
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -33,13 +33,13 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.show:
-        judged = judging(arguments)
+        judged = load_judgement(arguments)
         show(arguments, judged.law, judged.settings)
         note_servers(judged)
         return 0
-    settings = settings_of(arguments)
+    settings = settings_from_arguments(arguments)
     # What is trusted is what is on disk: with a fault in it, it is not.
-    found = law_of(arguments, settings)
+    found = load_valid_configuration(arguments, settings)
     if not found.own.texts:
         raise CliError("there is nothing to trust: this folder says nothing about itself.")
     from mcp_server.model.results import Refusal
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     trusted, digest = Trusted(settings.secrets), found.own.digest
     try:
-        recorded(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
+        change_and_record(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
@@ -58,24 +58,24 @@ def run(arguments: argparse.Namespace) -> int:
 def run_untrust(arguments: argparse.Namespace) -> int:
     from mcp_server.state.trust import Trusted
 
-    settings = settings_of(arguments)
+    settings = settings_from_arguments(arguments)
     trusted = Trusted(settings.secrets)
     if trusted.given(settings.workspace) is None:
         say("This folder was not trusted.")
         return 0
-    recorded(settings, False, "", lambda: trusted.take(settings.workspace))
+    change_and_record(settings, False, "", lambda: trusted.take(settings.workspace))
     say("Not trusted any more. Running servers follow within half a second.")
     return 0
 
 
 def show(arguments: argparse.Namespace, found: "Configuration", settings: "Settings") -> None:
     if arguments.json:
-        as_json(facts(found, settings))
+        print_json(to_json(found, settings))
     else:
-        tell(found, settings)
+        show_trust(found, settings)
 
 
-def facts(found: "Configuration", settings: "Settings") -> dict[str, object]:
+def to_json(found: "Configuration", settings: "Settings") -> dict[str, object]:
     own = found.own
     return {
         "folder": settings.workspace,
@@ -88,7 +88,7 @@ def facts(found: "Configuration", settings: "Settings") -> dict[str, object]:
     }
 
 
-def tell(found: "Configuration", settings: "Settings") -> None:
+def show_trust(found: "Configuration", settings: "Settings") -> None:
     own = found.own
     state = ("trusted", "green") if found.trusted else ("not trusted", "yellow")
     say(f"{settings.workspace}: ", state)
@@ -100,25 +100,27 @@ def tell(found: "Configuration", settings: "Settings") -> None:
     by_trust = "counts by trust" if found.trusted else "counts if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
-    table(rows)
+    print_table(rows)
 
 
-def recorded(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
+def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
     """Done, and put on record who changed it and to what; the ledger is where a person looks it up later."""
     import asyncio
 
     from mcp_server.model.results import Refusal
-    from mcp_server.person import opened_for_person
+    from mcp_server.person import open_store_for_person
     from mcp_server.state import ledger
 
     done = False
 
     async def put() -> None:
         nonlocal done
-        async with opened_for_person(settings) as store:
+        async with open_store_for_person(settings) as store:
             deed()
             done = True
-            await store.write(lambda tx: ledger.trust(tx, str(settings.workspace), settings.person, trusted, digest))
+            await store.write(
+                lambda tx: ledger.record_trust(tx, str(settings.workspace), settings.person, trusted, digest)
+            )
 
     try:
         asyncio.run(put())

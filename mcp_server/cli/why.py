@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.badge import transition
-from mcp_server.cli.ledger import partner
-from mcp_server.cli.output import say, table, when
+from mcp_server.cli.badge import describe_transition
+from mcp_server.cli.ledger import find_partner_row
+from mcp_server.cli.output import format_time, print_table, say
 
 if TYPE_CHECKING:
     from mcp_server.state.engine.rows import Row
@@ -36,13 +36,16 @@ class CallHistory:
             kind = LISTS.get(str(fields.get("layer")), "the allow rule")
             yield "rule", f"{kind} {fields['rule']}"
         if fields.get("effect"):
-            yield "would do" if self.call.kind != "intent" else "did", _effect(fields)
-        yield "called by", _caller(fields)
+            yield "would do" if self.call.kind != "intent" else "did", _describe_effect(fields)
+        yield "called by", _describe_caller(fields)
         yield "stood in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
-        yield "posture", " | ".join(_axis(fields, axis) for axis in AXES)
+        yield "posture", " | ".join(_describe_axis(fields, axis) for axis in AXES)
         yield "chosen by", self._chosen()
         for row in self.questions:
-            yield "asked", f"in row {row.seq}, {when(row.at)}: {row.fields.get('reason') or 'no reason recorded'}"
+            yield (
+                "asked",
+                f"in row {row.seq}, {format_time(row.at)}: {row.fields.get('reason') or 'no reason recorded'}",
+            )
         if self.call.kind == "intent":
             yield "ended", self._ended()
 
@@ -67,8 +70,8 @@ class CallHistory:
             return "nobody yet: what the operator's file says, or else the default"
         fields = self.chosen.fields
         return (
-            f"{fields.get('principal')}, in row {self.chosen.seq}, {when(self.chosen.at)}:"
-            f" {transition(fields)} ({fields.get('reason') or 'no reason given'})"
+            f"{fields.get('principal')}, in row {self.chosen.seq}, {format_time(self.chosen.at)}:"
+            f" {describe_transition(fields)} ({fields.get('reason') or 'no reason given'})"
         )
 
     def _ended(self) -> str:
@@ -79,16 +82,16 @@ class CallHistory:
         return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
 
 
-def answered(state: "Reader", row: "Row") -> CallHistory | None:
+def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
     """What the ledger knows of the call that `row` belongs to; None where the row is about no call."""
-    other = partner(state, row)
+    other = find_partner_row(state, row)
     call, outcome = (other, row) if row.kind == "outcome" else (row, other)
     if call is None or call.kind not in VERDICTS:
         return None
-    return CallHistory(call, outcome, _chosen(state, call), tuple(_questions(state, call)))
+    return CallHistory(call, outcome, _find_posture_choice(state, call), tuple(_find_questions(state, call)))
 
 
-def _chosen(state: "Reader", call: "Row") -> "Row | None":
+def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
     from mcp_server.state.engine.rows import LedgerFilter
 
     wish = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
@@ -97,7 +100,7 @@ def _chosen(state: "Reader", call: "Row") -> "Row | None":
     return moves[-1] if moves else None
 
 
-def _questions(state: "Reader", call: "Row") -> Iterator["Row"]:
+def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
     from mcp_server.state.engine.rows import LedgerFilter
 
     fields = call.fields
@@ -109,7 +112,7 @@ def _questions(state: "Reader", call: "Row") -> Iterator["Row"]:
             yield row
 
 
-def _caller(fields: Any) -> str:
+def _describe_caller(fields: Any) -> str:
     client = fields.get("client") or "a client without a name"
     carried = f", through {fields['carrier']}" if fields.get("carrier") else ""
     return (
@@ -118,27 +121,27 @@ def _caller(fields: Any) -> str:
     )
 
 
-def _effect(fields: Any) -> str:
+def _describe_effect(fields: Any) -> str:
     return f"{fields['effect']}, which needs profile {fields.get('needs')}"
 
 
-def _axis(fields: Any, axis: str) -> str:
+def _describe_axis(fields: Any, axis: str) -> str:
     value = fields.get(axis)
     return f"reasoning {'on' if value else 'off'}" if axis == "reasoning" else str(value)
 
 
-def tell_why(answer: CallHistory) -> None:
-    say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {when(answer.call.at)}")
-    table([(f"  {name}", text) for name, text in answer.lines()])
+def show_call_history(answer: CallHistory) -> None:
+    say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {format_time(answer.call.at)}")
+    print_table([(f"  {name}", text) for name, text in answer.lines()])
 
 
-def in_json(answer: CallHistory) -> dict[str, Any]:
-    from mcp_server.cli.ledger import flat
+def to_json(answer: CallHistory) -> dict[str, Any]:
+    from mcp_server.cli.ledger import row_to_json
 
     return {
-        "call": flat(answer.call),
-        "outcome": flat(answer.outcome) if answer.outcome else None,
-        "posture_chosen": flat(answer.chosen) if answer.chosen else None,
-        "questions": [flat(row) for row in answer.questions],
+        "call": row_to_json(answer.call),
+        "outcome": row_to_json(answer.outcome) if answer.outcome else None,
+        "posture_chosen": row_to_json(answer.chosen) if answer.chosen else None,
+        "questions": [row_to_json(row) for row in answer.questions],
         "says": [{"about": name, "text": text} for name, text in answer.lines()],
     }

@@ -69,7 +69,7 @@ class FaultCollector:
         if count > SHOWN_PER_FILE:
             fault = ConfigFault(place.file, place.line, "", "there are more faults from here on; put these right first")
         else:
-            near = nearest(wrong, names) if wrong else ""
+            near = find_nearest_name(wrong, names) if wrong else ""
             fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
         self._found.append(fault)
 
@@ -83,7 +83,7 @@ class FaultCollector:
         return tuple(sorted(self._found))
 
 
-def nearest(wrong: str, names: Iterable[str]) -> str:
+def find_nearest_name(wrong: str, names: Iterable[str]) -> str:
     """The name that was probably meant, or nothing."""
     from difflib import get_close_matches  # a millisecond that a sound house does not spend
 
@@ -92,7 +92,7 @@ def nearest(wrong: str, names: Iterable[str]) -> str:
     return known[close[0]] if close else ""
 
 
-def quoted(text: str, longest: int = 60) -> str:
+def quote_text(text: str, longest: int = 60) -> str:
     """What somebody wrote, in backticks, short, and with nothing in it that a terminal would act on."""
     short = text if len(text) <= longest else text[: longest - 3] + "..."
     return "`" + "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in short) + "`"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
-from mcp_server.config.reader import Fields, Leaf, read
+from mcp_server.config.reader import Fields, Leaf, read_yaml_file
 from mcp_server.config.shapes import (
     BoolField,
     EnumField,
@@ -13,10 +13,10 @@ from mcp_server.config.shapes import (
     ListField,
     RecordField,
     fit,
-    flag,
-    leaf,
-    records,
-    text,
+    get_flag,
+    get_leaf,
+    get_records,
+    get_text,
 )
 from mcp_server.model.menus import Commands, Host, Listing
 
@@ -53,22 +53,22 @@ HOSTS = RecordField(
 )
 
 
-def hosts_in(path: Path, findings: FaultCollector) -> tuple[Host, ...]:
-    node = read(path, findings)
+def load_hosts(path: Path, findings: FaultCollector) -> tuple[Host, ...]:
+    node = read_yaml_file(path, findings)
     table = fit(node, HOSTS, findings) if node is not None else None
-    return rows(records(table, "hosts"), findings) if isinstance(table, Fields) else ()
+    return build_hosts(get_records(table, "hosts"), findings) if isinstance(table, Fields) else ()
 
 
-def rows(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Host, ...]:
+def build_hosts(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Host, ...]:
     """The hosts these entries describe, each client once."""
     first: dict[str, SourceLocation] = {}
     found: list[Host] = []
     for entry in entries:
-        client, listing, relists = leaf(entry, "client"), leaf(entry, "listing"), leaf(entry, "relists")
+        client, listing, relists = get_leaf(entry, "client"), get_leaf(entry, "listing"), get_leaf(entry, "relists")
         if client is None or listing is None or relists is None or not _is_new(client, first, findings):
             continue
-        relisting, notices = flag(entry, "relists", False), flag(entry, "notices", True)
-        commands, evidence = Commands(text(entry, "commands") or Commands.NOBODY), text(entry, "evidence")
+        relisting, notices = get_flag(entry, "relists", False), get_flag(entry, "notices", True)
+        commands, evidence = Commands(get_text(entry, "commands") or Commands.NOBODY), get_text(entry, "evidence")
         if commands is Commands.PERSON and not evidence:
             findings.add(client.place, f"`commands: {commands}` needs `evidence`: how it is known of `{client.text}`")
             continue

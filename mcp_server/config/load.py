@@ -8,20 +8,20 @@ from pathlib import Path
 
 import mcp_server
 from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector, SourceLocation
-from mcp_server.config.hosts import hosts_in
+from mcp_server.config.hosts import load_hosts
 from mcp_server.config.menu_coverage import LONGEST_NAME, validate_tool_coverage
-from mcp_server.config.menus import drafts_in
-from mcp_server.config.operator import OperatorConfig, config_in
+from mcp_server.config.menus import load_mode_drafts
+from mcp_server.config.operator import OperatorConfig, read_operator_config
 from mcp_server.config.prompts import PromptFolder, Prompts
-from mcp_server.config.reader import contents
-from mcp_server.config.stages import stages_in
-from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, own_of
+from mcp_server.config.reader import read_text_file
+from mcp_server.config.stages import load_stages
+from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, read_workspace_config
 from mcp_server.model.menus import Hosts, Menus
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
-from mcp_server.policy.arguments import checks, meanings
+from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
 from mcp_server.policy.rules import compile_rules
 from mcp_server.settings import Settings
 from mcp_server.state.trust import Trusted
@@ -38,7 +38,7 @@ class ConfigFiles:
     config: OperatorConfig
 
 
-def load(
+def load_config_files(
     folders: Sequence[Path],
     config: Path | None,
     tools: Mapping[str, Tool],
@@ -49,11 +49,11 @@ def load(
     `said` is taken for what that file says, where somebody has read it before."""
     findings = FaultCollector()
     if not folders:
-        return _no_folder()
-    chosen = config_in(config, findings, tools, said) if config is not None else OperatorConfig()
-    drafts = drafts_in([*folders, *chosen.menus], findings)
-    stages = stages_in(folders[0] / "stages.yaml", findings)
-    hosts = Hosts((*chosen.hosts, *hosts_in(folders[0] / "hosts.yaml", findings)))
+        return _make_missing_folder_faults()
+    chosen = read_operator_config(config, findings, tools, said) if config is not None else OperatorConfig()
+    drafts = load_mode_drafts([*folders, *chosen.menus], findings)
+    stages = load_stages(folders[0] / "stages.yaml", findings)
+    hosts = Hosts((*chosen.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
     faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
@@ -61,7 +61,7 @@ def load(
     return ConfigFiles(Menus(modes), stages, hosts, chosen)
 
 
-def _no_folder() -> ConfigFaults:
+def _make_missing_folder_faults() -> ConfigFaults:
     findings = FaultCollector()
     findings.add(SourceLocation("menus"), "there is no menus folder")
     return ConfigFaults(findings.faults())
@@ -96,7 +96,7 @@ class Configuration:
     """What the operator's file and the workspace's own said when they were read."""
 
 
-def installed_packs() -> tuple[Pack, ...]:
+def load_installed_packs() -> tuple[Pack, ...]:
     """What third parties ship. A pack that cannot be loaded is named, and the house is not built without it."""
     found: list[Pack] = []
     for point in entry_points(group="menugate.tools"):
@@ -107,7 +107,7 @@ def installed_packs() -> tuple[Pack, ...]:
     return tuple(found)
 
 
-def law(
+def load_configuration(
     settings: Settings,
     packs: Sequence[Pack] = (),
     bare: bool = False,
@@ -117,39 +117,43 @@ def law(
     """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
     parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were, the
     workspace's own also for that there was none."""
-    every = (*packs, *(() if bare else installed_packs()))
+    every = (*packs, *(() if bare else load_installed_packs()))
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
-    if twice := registered_twice(every):
+    if twice := find_duplicate_tools(every):
         return ConfigFaults(twice)
     folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
     longest = max(LONGEST_NAME, 0, *(pack.longest_name for pack in every))
-    said = operators_word(settings, texts or {})
-    library = load(folders, settings.config, tools, longest, said)
+    said = read_operator_text(settings, texts or {})
+    library = load_config_files(folders, settings.config, tools, longest, said)
     if isinstance(library, ConfigFaults):
         return library
-    own = WorkspaceConfig() if unheard else own_word(settings, texts or {})
+    own = WorkspaceConfig() if unheard else load_workspace_config(settings, texts or {})
     if isinstance(own, ConfigFaults):
         return own
-    meant = meanings({tool.name: tool for tool in CATALOG})
-    policy = Policy(tools=tools, menus=library.menus, stages=library.stages, unfit=checks(tools), meant=meant)
-    return governed(Configuration(every, library, policy, Posture(), own, False, Prompts(())), settings, said)
+    meant = build_argument_cleaner({tool.name: tool for tool in CATALOG})
+    policy = Policy(
+        tools=tools, menus=library.menus, stages=library.stages, unfit=build_argument_check(tools), meant=meant
+    )
+    return apply_configuration(
+        Configuration(every, library, policy, Posture(), own, False, Prompts(())), settings, said
+    )
 
 
-def governed(found: Configuration, settings: Settings, said: str | None) -> Configuration | ConfigFaults:
+def apply_configuration(found: Configuration, settings: Settings, said: str | None) -> Configuration | ConfigFaults:
     """The same under what its configuration and its workspace's own word say: rules, ceilings, budgets, words."""
     config, own, tools = found.library.config, found.own, found.policy.tools
     trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
-    rules = ruled(config.rules, own, trusted, tools, settings)
+    rules = compile_all_rules(config.rules, own, trusted, tools, settings)
     if isinstance(rules, ConfigFaults):
         return rules
-    ceiling = lowest(lowest(config.max_profile, settings.max_profile), own.max_profile)
+    ceiling = get_lower_profile(get_lower_profile(config.max_profile, settings.max_profile), own.max_profile)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
         found,
-        policy=replace(found.policy, rules=rules, ceiling=ceiling, budget=narrower(config.budget, own.budget)),
-        posture=start_posture(found.library, settings, ceiling),
+        policy=replace(found.policy, rules=rules, ceiling=ceiling, budget=narrow_budget(config.budget, own.budget)),
+        posture=build_start_posture(found.library, settings, ceiling),
         trusted=trusted,
-        words=Prompts(word_places(settings, config.prompts, own if trusted else WorkspaceConfig())),
+        words=Prompts(list_prompt_folders(settings, config.prompts, own if trusted else WorkspaceConfig())),
         said=texts if said is None or settings.config is None else {**texts, settings.config: said},
     )
 
@@ -165,16 +169,16 @@ class RenewedConfiguration:
     """So does the workspace's own."""
 
 
-def renewed(found: Configuration, settings: Settings) -> RenewedConfiguration:
+def reload_configuration(found: Configuration, settings: Settings) -> RenewedConfiguration:
     """The same tools and menus under what the files say now, and what is wrong with them. For a file that cannot be
     understood, is empty or gone, what it said before counts; the other one counts as it is."""
-    config, said, faults = operators_now(found, settings)
-    own, ill = own_now(found, settings)
+    config, said, faults = reload_operator_config(found, settings)
+    own, ill = reload_workspace_config(found, settings)
     told, wrong = [*faults, *ill], ""
     before = (found.library.config, found.said.get(settings.config) if settings.config else None)
     for (one, text), other in product(((config, said), before), (own, found.own)):
         library = replace(found.library, config=one)
-        made = governed(replace(found, library=library, own=other), settings, text)
+        made = apply_configuration(replace(found, library=library, own=other), settings, text)
         if not isinstance(made, ConfigFaults):
             fault = "\n".join([*told, *([wrong] if wrong else [])])
             return RenewedConfiguration(made, fault, not faults and one is config, not ill and other is own)
@@ -182,54 +186,54 @@ def renewed(found: Configuration, settings: Settings) -> RenewedConfiguration:
     return RenewedConfiguration(found, "\n".join([*told, wrong]), False, False)
 
 
-def operators_now(found: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
+def reload_operator_config(found: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
     before = found.said.get(settings.config) if settings.config else None
-    said = operators_word(settings, {})
+    said = read_operator_text(settings, {})
     if settings.config is None:
         return OperatorConfig(), None, []
     if before is not None and (said is None or (before.strip() and not said.strip())):
-        return found.library.config, before, [unsaid(settings.config, said)]
+        return found.library.config, before, [describe_missing_file(settings.config, said)]
     findings = FaultCollector()
-    config = config_in(settings.config, findings, found.policy.tools, said)
+    config = read_operator_config(settings.config, findings, found.policy.tools, said)
     if wrong := findings.faults():
         return found.library.config, before, [str(ConfigFaults(wrong))]
     return config, said, []
 
 
-def own_now(found: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
-    own, before = own_word(settings, {}), found.own.texts.get(FILE)
+def reload_workspace_config(found: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
+    own, before = load_workspace_config(settings, {}), found.own.texts.get(FILE)
     if isinstance(own, ConfigFaults):
         return found.own, [str(own)]
     now = own.texts.get(FILE)
     if before is not None and (now is None or (before.strip() and not now.strip())):
-        return found.own, [unsaid(settings.workspace / FILE, now)]
+        return found.own, [describe_missing_file(settings.workspace / FILE, now)]
     return own, []
 
 
-def unsaid(path: Path, said: str | None) -> str:
+def describe_missing_file(path: Path, said: str | None) -> str:
     return f"{path}: it is {'gone, or cannot be read' if said is None else 'empty'}"
 
 
-def operators_word(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:
+def read_operator_text(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:
     """What the operator's file says; None where there is none, or where it cannot be read, which `load` tells."""
     if settings.config is None:
         return None
     known = texts.get(settings.config)
-    return contents(settings.config, FaultCollector()) if known is None else known
+    return read_text_file(settings.config, FaultCollector()) if known is None else known
 
 
-def own_word(settings: Settings, texts: Mapping[Path, str | None]) -> WorkspaceConfig | ConfigFaults:
+def load_workspace_config(settings: Settings, texts: Mapping[Path, str | None]) -> WorkspaceConfig | ConfigFaults:
     """What the workspace says. A file that the person named as the operator's is not asked a second time."""
     path = settings.workspace / FILE
     if settings.config == path:
         return WorkspaceConfig()
     findings = FaultCollector()
-    own = own_of(settings.workspace, findings, texts.get(path), path in texts and texts[path] is None)
+    own = read_workspace_config(settings.workspace, findings, texts.get(path), path in texts and texts[path] is None)
     faults = findings.faults()
     return ConfigFaults(faults) if faults else own
 
 
-def ruled(
+def compile_all_rules(
     operators: Sequence[RuleText], own: WorkspaceConfig, trusted: bool, tools: Mapping[str, Tool], settings: Settings
 ) -> Rules | ConfigFaults:
     """The operator's rules and the workspace's. Each file has to make sense by itself: what the one says twice over
@@ -246,7 +250,7 @@ def ruled(
     return Rules((*theirs.every, *kept))
 
 
-def word_places(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:
+def list_prompt_folders(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:
     """Where words are looked for, in order: the trusted folder's, the operator's, the shipped ones."""
     found: list[PromptFolder] = []
     if own.prompts:
@@ -256,7 +260,7 @@ def word_places(settings: Settings, operators: Path | None, own: WorkspaceConfig
     return (*found, PromptFolder("shipped", DATA / "prompts"))
 
 
-def narrower(one: Budget, other: Budget) -> Budget:
+def narrow_budget(one: Budget, other: Budget) -> Budget:
     """The lower of two limits, wherever there is one."""
     limits: dict[str, int | None] = {}
     for each in fields(Budget):
@@ -265,7 +269,7 @@ def narrower(one: Budget, other: Budget) -> Budget:
     return Budget(**limits)
 
 
-def registered_twice(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
+def find_duplicate_tools(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
     """A pack that could put its own tool in another's place would be a way around every rule about that one."""
     owners = {tool.name: "menugate itself" for tool in CATALOG}
     faults: list[ConfigFault] = []
@@ -279,7 +283,7 @@ def registered_twice(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
     return tuple(faults)
 
 
-def ceiling_set_by(found: Configuration, settings: Settings) -> str:
+def describe_ceiling_source(found: Configuration, settings: Settings) -> str:
     """Who says how high the profile may go, in words for the person."""
     ceiling, written = found.policy.ceiling, found.library.config.max_profile
     if ceiling is Profile.UNRESTRICTED:
@@ -291,10 +295,10 @@ def ceiling_set_by(found: Configuration, settings: Settings) -> str:
     return f"`max_profile` in {settings.workspace / FILE}, the workspace's own"
 
 
-def lowest(one: Profile, other: Profile | None) -> Profile:
+def get_lower_profile(one: Profile, other: Profile | None) -> Profile:
     return other if other is not None and one.covers(other) else one
 
 
-def start_posture(library: ConfigFiles, settings: Settings, ceiling: Profile) -> Posture:
+def build_start_posture(library: ConfigFiles, settings: Settings, ceiling: Profile) -> Posture:
     usual = library.config.posture
     return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from unicodedata import normalize
 
-from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quoted
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quote_text
 from mcp_server.config.menus import ModeDraft, ModeDrafts
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.tools import READING, Effect, Hints, LazyFunction, Tool
@@ -35,8 +35,8 @@ def validate_tool_coverage(
     _check_reachable(drafts.modes, findings)
     _check_names(registered, longest_name, findings)
     for tool in registered.values():
-        for message in _flaws(tool):
-            findings.add(home(tool), message)
+        for message in _find_flaws(tool):
+            findings.add(find_tool_source(tool), message)
     return list(findings.faults())
 
 
@@ -46,7 +46,7 @@ def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[st
     return not unmapped, unmapped
 
 
-def home(tool: Tool) -> SourceLocation:
+def find_tool_source(tool: Tool) -> SourceLocation:
     """Where the tool is written, for messages."""
     if isinstance(tool.run, LazyFunction):
         return SourceLocation(tool.run.where.partition(":")[0], key=tool.name)
@@ -64,7 +64,7 @@ def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: F
         if name in ALWAYS_THERE or (tool is not None and tool.meta):
             findings.add(entry.place, f"`{name}` is there in every mode; take it out of the menu `{draft.name.text}`")
         elif tool is None:
-            findings.add(entry.place, f"no tool {quoted(name)} is registered", name, choosable)
+            findings.add(entry.place, f"no tool {quote_text(name)} is registered", name, choosable)
         elif name in first:
             findings.add(entry.place, f"`{name}` is on this menu already, by {first[name].source}")
         first.setdefault(name, entry.place)
@@ -75,7 +75,7 @@ def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], f
     for name, tool in registered.items():
         if name not in placed and not _is_always_there(tool):
             message = f"the tool `{name}` is on no menu; add it to the `tools` of at least one mode"
-            findings.add(home(tool), message, name, strangers)
+            findings.add(find_tool_source(tool), message, name, strangers)
 
 
 def _check_none_empty(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
@@ -89,40 +89,45 @@ def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) ->
     owners: dict[str, ModeDraft] = {}
     for draft in drafts:
         for word in (draft.name, *filter(None, [draft.texts.get("title")]), *draft.triggers):
-            spoken = _as_typed(word.text)
+            spoken = _normalize_word(word.text)
             owner = owners.setdefault(spoken, draft)
             if owner is not draft:
-                message = (
-                    f"{quoted(word.text)} already leads to the mode `{owner.name.text}`, by {owner.name.place.source}"
-                )
+                mode, source = owner.name.text, owner.name.place.source
+                message = f"{quote_text(word.text)} already leads to the mode `{mode}`, by {source}"
                 findings.add(word.place, message)
             if spoken.isdecimal():
-                findings.add(word.place, f"{quoted(word.text)} is a number, and numbers stand for places on the menu")
+                findings.add(
+                    word.place, f"{quote_text(word.text)} is a number, and numbers stand for places on the menu"
+                )
 
 
-def _as_typed(word: str) -> str:
+def _normalize_word(word: str) -> str:
     return " ".join(normalize("NFKC", word).casefold().split())
 
 
 def _check_names(registered: Mapping[str, Tool], longest: int, findings: FaultCollector) -> None:
-    sounding: dict[str, str] = {_sound(name): name for name in sorted(ALWAYS_THERE)}
+    sounding: dict[str, str] = {_normalize_tool_name(name): name for name in sorted(ALWAYS_THERE)}
     for key, tool in registered.items():
         name = tool.name
         if key != name:
             findings.add(
-                home(tool), f"the tool {quoted(name)} is registered as {quoted(key)}; the two have to be the same"
+                find_tool_source(tool),
+                f"the tool {quote_text(name)} is registered as {quote_text(key)}; the two have to be the same",
             )
         if not NAME.fullmatch(name) or "__" in name or len(name) > longest:
             wants = f"1 to {longest} letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
-            findings.add(home(tool), f"hosts cannot carry the name {quoted(name)}; it has to be {wants}")
-        other = sounding.setdefault(_sound(name), name)
+            findings.add(
+                find_tool_source(tool), f"hosts cannot carry the name {quote_text(name)}; it has to be {wants}"
+            )
+        other = sounding.setdefault(_normalize_tool_name(name), name)
         if other != name:
             findings.add(
-                home(tool), f"{quoted(name)} and `{other}` differ too little; hosts that guess would mix them up"
+                find_tool_source(tool),
+                f"{quote_text(name)} and `{other}` differ too little; hosts that guess would mix them up",
             )
 
 
-def _sound(name: str) -> str:
+def _normalize_tool_name(name: str) -> str:
     return re.sub("[-_]", "", name.casefold())
 
 
@@ -130,7 +135,7 @@ def _is_always_there(tool: Tool) -> bool:
     return tool.meta or tool.name in ALWAYS_THERE
 
 
-def _flaws(tool: Tool) -> Iterator[str]:
+def _find_flaws(tool: Tool) -> Iterator[str]:
     if tool.meta and tool.name not in ALWAYS_THERE:
         yield "only menugate's own meta-tools may be `meta`, because nothing but the blocklist holds those back"
     length = len(tool.description.encode("utf-8", "replace"))
@@ -138,14 +143,14 @@ def _flaws(tool: Tool) -> Iterator[str]:
         yield f"the description has {length} bytes; {LONGEST_DESCRIPTION} is the most"
     if not tool.description.strip():
         yield "the description is empty; nothing else tells a model when to use the tool"
-    yield from _hint_flaws(tool)
+    yield from _find_hint_flaws(tool)
     if not _is_object(tool.arguments):
         yield "the arguments' schema has to be of `type: object` at its root"
     if tool.result is not None and not _is_object(tool.result):
         yield "the result's schema has to be of `type: object` at its root"
 
 
-def _hint_flaws(tool: Tool) -> Iterator[str]:
+def _find_hint_flaws(tool: Tool) -> Iterator[str]:
     hints: Any = tool.hints
     if not isinstance(hints, Hints):
         yield "the four hints are missing; a host takes a hint left out for the worst one"

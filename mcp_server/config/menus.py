@@ -9,9 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quoted
-from mcp_server.config.reader import Fields, Leaf, read
-from mcp_server.config.shapes import IntField, KeySpec, LineField, ListField, RecordField, fit, leaf, leaves, number
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quote_text
+from mcp_server.config.reader import Fields, Leaf, read_yaml_file
+from mcp_server.config.shapes import (
+    IntField,
+    KeySpec,
+    LineField,
+    ListField,
+    RecordField,
+    fit,
+    get_leaf,
+    get_leaves,
+    get_number,
+)
 from mcp_server.model.menus import Mode
 
 TABLES = ("stages.yaml", "hosts.yaml")
@@ -107,28 +117,30 @@ class ModeDrafts:
     """False when a file lost tools to a fault, so that a tool in no menu may only seem to be in none."""
 
 
-def drafts_in(folders: Sequence[Path], findings: FaultCollector) -> ModeDrafts:
+def load_mode_drafts(folders: Sequence[Path], findings: FaultCollector) -> ModeDrafts:
     """The modes of all folders, in menu order. The first folder is the shipped one."""
     before = findings.mark()
     pages = [
-        page for number, folder in enumerate(folders) for page in _pages(folder, shipped=number == 0, findings=findings)
+        page
+        for number, folder in enumerate(folders)
+        for page in _read_pages(folder, shipped=number == 0, findings=findings)
     ]
     shelf = _Shelf(findings)
     for page in pages:
         shelf.put(page)
     drafts = shelf.resolved()
-    complete = not any(_cost_tools(fault) for fault in findings.since(before))
+    complete = not any(_may_hide_tools(fault) for fault in findings.since(before))
     for draft in drafts:
-        _measure(draft, findings)
+        _check_length(draft, findings)
     return ModeDrafts(tuple(sorted(drafts, key=lambda draft: draft.order)), complete)
 
 
-def _cost_tools(fault: ConfigFault) -> bool:
+def _may_hide_tools(fault: ConfigFault) -> bool:
     """Could this fault have taken tools off a menu? One without a key is about the whole file."""
     return fault.key.split("[")[0] in CARRYING or fault.nearest in CARRYING[1:]
 
 
-def _pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[Fields]:
+def _read_pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[Fields]:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     except OSError as error:
@@ -138,25 +150,25 @@ def _pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[Fields
     files = [name for name in names if not name.startswith(".") and not (shipped and name in TABLES)]
     if len(files) > MOST_FILES:
         findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
-    return [page for name in files[:MOST_FILES] if (page := _page(folder / name, findings)) is not None]
+    return [page for name in files[:MOST_FILES] if (page := _read_page(folder / name, findings)) is not None]
 
 
-def _page(path: Path, findings: FaultCollector) -> Fields | None:
+def _read_page(path: Path, findings: FaultCollector) -> Fields | None:
     if path.name in TABLES:
         findings.add(
             SourceLocation(str(path)),
             "this table is menugate's own; hosts are added under `hosts` in the configuration",
         )
         return None
-    node = read(path, findings)
+    node = read_yaml_file(path, findings)
     if not isinstance(node, Fields):
-        return None if node is None else _no_mode(node.place, findings)
+        return None if node is None else _report_no_mode(node.place, findings)
     shape = WHOLE if "extends" not in node.keys else DERIVED if "name" in node.keys else CHANGE
     fitting = fit(node, shape, findings)
     return fitting if isinstance(fitting, Fields) else None
 
 
-def _no_mode(place: SourceLocation, findings: FaultCollector) -> None:
+def _report_no_mode(place: SourceLocation, findings: FaultCollector) -> None:
     findings.add(place, "a mode is written as `key: value` lines, beginning with `name: ...`")
 
 
@@ -170,7 +182,7 @@ class _Shelf:
         self._drafts: dict[str, ModeDraft | None] = {}
 
     def put(self, page: Fields) -> None:
-        name, parent = leaf(page, "name"), leaf(page, "extends")
+        name, parent = get_leaf(page, "name"), get_leaf(page, "extends")
         if name is None:
             if parent is not None and "name" not in page.keys:
                 self._changes.setdefault(parent.text, []).append(page)
@@ -191,9 +203,9 @@ class _Shelf:
         return [draft for draft in drafts if draft is not None]
 
     def _unknown(self, page: Fields) -> None:
-        parent = leaf(page, "extends")
+        parent = get_leaf(page, "extends")
         if parent is not None:
-            message = f"there is no mode {quoted(parent.text)} to extend"
+            message = f"there is no mode {quote_text(parent.text)} to extend"
             self._findings.add(parent.place, message, parent.text, self._pages)
 
     def _resolve(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
@@ -205,13 +217,13 @@ class _Shelf:
         return self._drafts[name]
 
     def _begin(self, page: Fields, way: tuple[str, ...]) -> ModeDraft | None:
-        name, parent = leaf(page, "name"), leaf(page, "extends")
+        name, parent = get_leaf(page, "name"), get_leaf(page, "extends")
         if name is None or ("extends" in page.keys and parent is None):
             return None
-        texts = {text: word for text in TEXTS if (word := leaf(page, text)) is not None}
-        order = number(page, "order") or LAST
+        texts = {text: word for text in TEXTS if (word := get_leaf(page, text)) is not None}
+        order = get_number(page, "order") or LAST
         if parent is None:
-            return ModeDraft(name, texts, leaves(page, "triggers"), leaves(page, "tools"), order)
+            return ModeDraft(name, texts, get_leaves(page, "triggers"), get_leaves(page, "tools"), order)
         if parent.text in way:
             circle = " -> ".join((*way[way.index(parent.text) :], parent.text))
             self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
@@ -228,20 +240,20 @@ class _Shelf:
     def _changed(self, draft: ModeDraft, page: Fields) -> ModeDraft:
         there = {tool.text for tool in draft.tools}
         gone: set[str] = set()
-        for tool in leaves(page, "remove"):
+        for tool in get_leaves(page, "remove"):
             if tool.text not in there:
-                message = f"the mode `{draft.name.text}` has no tool {quoted(tool.text)} to remove"
+                message = f"the mode `{draft.name.text}` has no tool {quote_text(tool.text)} to remove"
                 self._findings.add(tool.place, message, tool.text, there)
             gone.add(tool.text)
         kept = tuple(tool for tool in draft.tools if tool.text not in gone)
         return replace(
             draft,
-            tools=kept + leaves(page, "add"),
-            triggers=draft.triggers + leaves(page, "triggers"),
+            tools=kept + get_leaves(page, "add"),
+            triggers=draft.triggers + get_leaves(page, "triggers"),
         )
 
 
-def _measure(draft: ModeDraft, findings: FaultCollector) -> None:
+def _check_length(draft: ModeDraft, findings: FaultCollector) -> None:
     mode = draft.finished
     if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
         length = len(mode.description)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
-from mcp_server.config.hosts import rows
+from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
+from mcp_server.config.hosts import build_hosts
 from mcp_server.config.operator_schema import CONFIG, MEGABYTE
-from mcp_server.config.reader import Fields, Leaf, parse, read
-from mcp_server.config.shapes import fit, flag, items, leaf, leaves, number, records, text
+from mcp_server.config.reader import Fields, Leaf, parse_yaml, read_yaml_file
+from mcp_server.config.shapes import fit, get_flag, get_items, get_leaf, get_leaves, get_number, get_records, get_text
 from mcp_server.model.approvals import ApprovalChannel
-from mcp_server.model.destinations import USUAL, Destination, Destinations, destination, destinations
+from mcp_server.model.destinations import USUAL, Destination, Destinations, parse_destination, parse_destinations
 from mcp_server.model.menus import Host, Listing
 from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText, SummaryLimits
 from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
@@ -26,21 +26,21 @@ REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 LIKE = "write it as `https://host/v1/chat/completions`"
 
 
-def reviewing_in(fields: Fields, findings: FaultCollector) -> Reviewing | None:
+def read_reviewing(fields: Fields, findings: FaultCollector) -> Reviewing | None:
     found = fields.fields.get("review")
     if not isinstance(found, Fields):
         return None
-    endpoint, model = leaf(found, "endpoint"), text(found, "model")
-    place = _place(endpoint, findings) if endpoint else None
-    key = _key(leaf(found, "key"), findings)
+    endpoint, model = get_leaf(found, "endpoint"), get_text(found, "model")
+    place = _read_endpoint_address(endpoint, findings) if endpoint else None
+    key = _read_key_variable(get_leaf(found, "key"), findings)
     if endpoint is None or place is None or not model:
         return None
-    patience = number(found, "patience")
+    patience = get_number(found, "patience")
     wish = Reviewing(endpoint.text, *place, model=model, key=key)
     return replace(wish, patience=patience) if patience else wish
 
 
-def _place(endpoint: Leaf, findings: FaultCollector) -> tuple[str, int] | None:
+def _read_endpoint_address(endpoint: Leaf, findings: FaultCollector) -> tuple[str, int] | None:
     """Host and port of the address, which is not repeated as a whole: it may hold what is meant to stay secret."""
     try:
         parts = urlsplit(endpoint.text)
@@ -55,14 +55,14 @@ def _place(endpoint: Leaf, findings: FaultCollector) -> tuple[str, int] | None:
         findings.add(endpoint.place, f"this is no address of the web; {LIKE}")
         return None
     try:
-        destination(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        parse_destination(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
     except ValueError as wrong:
-        findings.add(endpoint.place, f"{quoted(host)} {wrong}")
+        findings.add(endpoint.place, f"{quote_text(host)} {wrong}")
         return None
     return host, port
 
 
-def _key(key: Leaf | None, findings: FaultCollector) -> str:
+def _read_key_variable(key: Leaf | None, findings: FaultCollector) -> str:
     if key is None:
         return ""
     found = REFERENCE.fullmatch(key.text)
@@ -100,7 +100,7 @@ class OperatorConfig:
     """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
     sandbox: SandboxPolicy = SandboxPolicy.PREFERRED
     limits: ProcessLimits = field(default_factory=ProcessLimits)
-    network: Destinations = field(default_factory=lambda: destinations(USUAL))
+    network: Destinations = field(default_factory=lambda: parse_destinations(USUAL))
     """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
     review: Reviewing | None = None
     """None where no model is asked about a run that is over."""
@@ -108,55 +108,59 @@ class OperatorConfig:
     health: OnFailure = OnFailure.ASK
 
 
-def config_in(path: Path, findings: FaultCollector, tools: Collection[str], said: str | None = None) -> OperatorConfig:
+def read_operator_config(
+    path: Path, findings: FaultCollector, tools: Collection[str], said: str | None = None
+) -> OperatorConfig:
     """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
     is taken for what the file says, where somebody has read it before."""
-    node = read(path, findings) if said is None else parse(said, str(path), findings)
+    node = read_yaml_file(path, findings) if said is None else parse_yaml(said, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
         return OperatorConfig()
-    ceiling = Profile(text(fields, "max_profile") or Profile.UNRESTRICTED)
-    listing = text(fields, "listing")
+    ceiling = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED)
+    listing = get_text(fields, "listing")
     return OperatorConfig(
-        rules=rules_in(fields),
+        rules=read_rules(fields),
         max_profile=ceiling,
-        posture=_posture(fields, ceiling, findings),
-        budget=budget_in(fields),
-        menus=tuple(path.parent / folder.text for folder in leaves(fields, "menus")),
-        prompts=_prompts(path, fields, findings),
-        hosts=rows(records(fields, "hosts"), findings),
+        posture=_read_posture(fields, ceiling, findings),
+        budget=read_budget(fields),
+        menus=tuple(path.parent / folder.text for folder in get_leaves(fields, "menus")),
+        prompts=_read_prompts_folder(path, fields, findings),
+        hosts=build_hosts(get_records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
-        health=OnFailure(text(fields, "health") or OnFailure.ASK),
-        approvals=ApprovalChannel(text(fields, "approvals") or ApprovalChannel.ELICIT),
-        folding=_folding(fields),
-        out_of_band=_out_of_band(fields, tools, findings),
-        sandbox=SandboxPolicy(text(fields, "sandbox") or SandboxPolicy.PREFERRED),
-        limits=_limits(fields),
-        network=_network(fields, findings),
-        review=reviewing_in(fields, findings),
+        health=OnFailure(get_text(fields, "health") or OnFailure.ASK),
+        approvals=ApprovalChannel(get_text(fields, "approvals") or ApprovalChannel.ELICIT),
+        folding=_read_summary_limits(fields),
+        out_of_band=_read_out_of_band(fields, tools, findings),
+        sandbox=SandboxPolicy(get_text(fields, "sandbox") or SandboxPolicy.PREFERRED),
+        limits=_read_process_limits(fields),
+        network=_read_destinations(fields, findings),
+        review=read_reviewing(fields, findings),
         tokens=tuple(
-            HttpToken(text(one, "principal"), text(one, "sha256"), Profile(text(one, "max_profile") or ceiling))
-            for one in records(fields, "tokens")
+            HttpToken(
+                get_text(one, "principal"), get_text(one, "sha256"), Profile(get_text(one, "max_profile") or ceiling)
+            )
+            for one in get_records(fields, "tokens")
         ),
     )
 
 
-def _network(fields: Fields, findings: FaultCollector) -> Destinations:
+def _read_destinations(fields: Fields, findings: FaultCollector) -> Destinations:
     found = fields.fields.get("network")
     if not isinstance(found, Fields) or "allow" not in found.fields:
-        return destinations(USUAL)
+        return parse_destinations(USUAL)
     good: list[Destination] = []
-    for entry in leaves(found, "allow"):
+    for entry in get_leaves(found, "allow"):
         try:
-            good.append(destination(entry.text))
+            good.append(parse_destination(entry.text))
         except ValueError as wrong:
             findings.add(entry.place, f"`{entry.text}` {wrong}")
     return Destinations(tuple(good))
 
 
-def _out_of_band(fields: Fields, tools: Collection[str], findings: FaultCollector) -> frozenset[str]:
+def _read_out_of_band(fields: Fields, tools: Collection[str], findings: FaultCollector) -> frozenset[str]:
     chosen = fields.fields.get("approvals")
-    named = leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
+    named = get_leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
     known = (*(effect.value for effect in Effect), *tools)
     for one in named:
         if one.text not in known:
@@ -164,87 +168,87 @@ def _out_of_band(fields: Fields, tools: Collection[str], findings: FaultCollecto
     return frozenset(one.text for one in named)
 
 
-def _prompts(path: Path, fields: Fields, findings: FaultCollector) -> Path | None:
-    named = leaf(fields, "prompts")
+def _read_prompts_folder(path: Path, fields: Fields, findings: FaultCollector) -> Path | None:
+    named = get_leaf(fields, "prompts")
     if named is None:
         return None
     folder = path.parent / named.text
     if not folder.is_dir():
-        findings.add(named.place, f"there is no folder {quoted(str(folder))}")
+        findings.add(named.place, f"there is no folder {quote_text(str(folder))}")
     return folder
 
 
-def rules_in(fields: Fields) -> tuple[RuleText, ...]:
+def read_rules(fields: Fields) -> tuple[RuleText, ...]:
     lists = fields.fields.get("rules")
     if not isinstance(lists, Fields):
         return ()
-    found = [_rule(kind, entry) for kind in RuleKind for entry in items(lists, kind.value)]
+    found = [_read_rule(kind, entry) for kind in RuleKind for entry in get_items(lists, kind.value)]
     return tuple(rule for rule in found if rule is not None)
 
 
-def _rule(kind: RuleKind, entry: object) -> RuleText | None:
+def _read_rule(kind: RuleKind, entry: object) -> RuleText | None:
     match entry:
         case Leaf():
             return RuleText(kind, entry.text, entry.place.source)
         case Fields():
-            rule = leaf(entry, "rule")
+            rule = get_leaf(entry, "rule")
             return rule and RuleText(
                 kind,
                 rule.text,
                 rule.place.source,
-                match=tuple(example.text for example in leaves(entry, "match")),
-                not_match=tuple(example.text for example in leaves(entry, "not_match")),
-                reason=text(entry, "reason"),
+                match=tuple(example.text for example in get_leaves(entry, "match")),
+                not_match=tuple(example.text for example in get_leaves(entry, "not_match")),
+                reason=get_text(entry, "reason"),
             )
         case _:
             return None
 
 
-def _posture(fields: Fields, ceiling: Profile, findings: FaultCollector) -> Posture:
+def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) -> Posture:
     usual = Posture()
-    chosen = leaf(fields, "profile")
+    chosen = get_leaf(fields, "profile")
     profile = Profile(chosen.text) if chosen else usual.profile
     if chosen and not ceiling.covers(profile):
         findings.add(chosen.place, f"`{profile}` is above `max_profile`, which is `{ceiling}`; lower it or raise that")
     return Posture(
-        work_mode=WorkMode(text(fields, "work_mode") or usual.work_mode),
-        run_control=RunControl(text(fields, "run_control") or usual.run_control),
+        work_mode=WorkMode(get_text(fields, "work_mode") or usual.work_mode),
+        run_control=RunControl(get_text(fields, "run_control") or usual.run_control),
         profile=profile,
-        model_mode=ModelMode(text(fields, "model_mode") or usual.model_mode),
-        ai_mode=AiMode(text(fields, "ai_mode") or usual.ai_mode),
-        reasoning=flag(fields, "reasoning", usual.reasoning),
+        model_mode=ModelMode(get_text(fields, "model_mode") or usual.model_mode),
+        ai_mode=AiMode(get_text(fields, "ai_mode") or usual.ai_mode),
+        reasoning=get_flag(fields, "reasoning", usual.reasoning),
     ).capped(ceiling)
 
 
-def _below(fields: Fields, key: str) -> Fields:
+def _get_section(fields: Fields, key: str) -> Fields:
     found = fields.fields.get(key)
     return found if isinstance(found, Fields) else Fields(SourceLocation(""))
 
 
-def _limits(fields: Fields) -> ProcessLimits:
-    given, usual = _below(fields, "limits"), ProcessLimits()
-    memory, file = number(given, "memory_mb"), number(given, "file_mb")
+def _read_process_limits(fields: Fields) -> ProcessLimits:
+    given, usual = _get_section(fields, "limits"), ProcessLimits()
+    memory, file = get_number(given, "memory_mb"), get_number(given, "file_mb")
     return ProcessLimits(
-        processes=number(given, "processes") or usual.processes,
+        processes=get_number(given, "processes") or usual.processes,
         memory=memory * MEGABYTE if memory else usual.memory,
         file=file * MEGABYTE if file else usual.file,
     )
 
 
-def _folding(fields: Fields) -> SummaryLimits:
-    given, usual = _below(fields, "summary"), SummaryLimits()
+def _read_summary_limits(fields: Fields) -> SummaryLimits:
+    given, usual = _get_section(fields, "summary"), SummaryLimits()
     return SummaryLimits(
-        messages=number(given, "messages") or usual.messages,
-        tokens=number(given, "tokens") or usual.tokens,
-        keep=number(given, "keep") or usual.keep,
+        messages=get_number(given, "messages") or usual.messages,
+        tokens=get_number(given, "tokens") or usual.tokens,
+        keep=get_number(given, "keep") or usual.keep,
     )
 
 
-def budget_in(fields: Fields) -> Budget:
-    limits = _below(fields, "budget")
+def read_budget(fields: Fields) -> Budget:
+    limits = _get_section(fields, "budget")
     return Budget(
-        calls=number(limits, "calls"),
-        minutes=number(limits, "minutes"),
-        result_bytes=number(limits, "result_bytes"),
-        repeated_failures=number(limits, "repeated_failures"),
+        calls=get_number(limits, "calls"),
+        minutes=get_number(limits, "minutes"),
+        result_bytes=get_number(limits, "result_bytes"),
+        repeated_failures=get_number(limits, "repeated_failures"),
     )

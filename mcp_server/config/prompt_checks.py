@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from mcp_server.config.faults import ConfigFault, nearest
+from mcp_server.config.faults import ConfigFault, find_nearest_name
 from mcp_server.config.prompts import HOLE, VARIABLES, PromptError, Prompts
 
 # Does a text suggest that a model change what the person owns? No prompt may, not even by forbidding it at length.
@@ -45,7 +45,7 @@ PATTERNS = tuple(
 )
 
 
-def objections(text: str) -> Iterator[tuple[int, str]]:
+def find_objections(text: str) -> Iterator[tuple[int, str]]:
     """Line and reason, for everything in a text that suggests what no prompt may suggest."""
     seen: set[int] = set()
     # Sentences run over lines; each break is one character, so that places stay what they are.
@@ -76,7 +76,7 @@ INVENTORY = (
 """Every prompt that something in the house says, or that a host may want in its place."""
 
 
-def faults_in(words: Prompts) -> Iterator[ConfigFault]:
+def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:
     for key in dict.fromkeys((*INVENTORY, *words.known())):
         try:
             text = words.text(key)
@@ -89,7 +89,7 @@ def faults_in(words: Prompts) -> Iterator[ConfigFault]:
                 known = ", ".join(VARIABLES)
                 message = f"there is no variable `{hole[1][:40]}`; there are {known}"
                 yield ConfigFault(
-                    file, text.count("\n", 0, hole.start()) + 1, key, message, nearest(hole[1], VARIABLES)
+                    file, text.count("\n", 0, hole.start()) + 1, key, message, find_nearest_name(hole[1], VARIABLES)
                 )
-        for line, reason in objections(text):
+        for line, reason in find_objections(text):
             yield ConfigFault(file, line, key, reason)

@@ -15,21 +15,21 @@ VARIABLES = ("project_root", "user_input", "tool_summary", "last_step_outcome")
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def find_variables(text: str) -> tuple[str, ...]:
     """The variables a text asks for, each once, in the order in which they come."""
     return tuple(dict.fromkeys(HOLE.findall(text)))
 
 
-def unknown_in(text: str) -> tuple[str, ...]:
-    return tuple(name for name in names_in(text) if name not in VARIABLES)
+def find_unknown_variables(text: str) -> tuple[str, ...]:
+    return tuple(name for name in find_variables(text) if name not in VARIABLES)
 
 
-def missing_in(text: str, values: Mapping[str, str]) -> tuple[str, ...]:
+def find_missing_variables(text: str, values: Mapping[str, str]) -> tuple[str, ...]:
     """What the text asks for and nobody gave, or gave empty: a sentence with a hole in it misleads."""
-    return tuple(name for name in names_in(text) if not values.get(name, "").strip())
+    return tuple(name for name in find_variables(text) if not values.get(name, "").strip())
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill_variables(text: str, values: Mapping[str, str]) -> str:
     """For a text whose variables are known and given."""
     return HOLE.sub(lambda hole: values[hole[1]], text)
 
@@ -69,17 +69,17 @@ class Prompts:
         """The words behind a key, with the values in their places."""
         given = values or {}
         text = self.text(key)
-        if unknown := unknown_in(text):
+        if unknown := find_unknown_variables(text):
             known = ", ".join(VARIABLES)
             raise PromptError(
                 f"the prompt `{key}` asks for `{{{{{unknown[0]}}}}}`, and there are only {known}. {self._searched(key)}"
             )
-        if missing := missing_in(text, given):
+        if missing := find_missing_variables(text, given):
             raise PromptError(
                 f"the prompt `{key}` needs a value for {', '.join(f'`{name}`' for name in missing)}, and there is none."
                 f" {self._searched(key)}"
             )
-        return filled(text, given)
+        return fill_variables(text, given)
 
     def text(self, key: str) -> str:
         """As it lies there, without the space around it."""
@@ -88,7 +88,7 @@ class Prompts:
         return self._read[key]
 
     def asks_for(self, key: str) -> tuple[str, ...]:
-        return names_in(self.text(key))
+        return find_variables(self.text(key))
 
     def known(self) -> tuple[str, ...]:
         """Every key that leads to words, in the order of the alphabet of keys."""
@@ -97,7 +97,7 @@ class Prompts:
 
     def origin(self, key: str) -> PromptFolder:
         """The place whose words count."""
-        _check(key)
+        _check_key(key)
         for place in self.places:
             if key in self._in(place):
                 return place
@@ -107,7 +107,7 @@ class Prompts:
         if place.texts is not None:
             return frozenset(place.texts)
         if place.folder not in self._keys:
-            self._keys[place.folder] = frozenset(key for key, _ in files_in(place.folder))
+            self._keys[place.folder] = frozenset(key for key, _ in find_prompt_files(place.folder))
         return self._keys[place.folder]
 
     def _found(self, key: str) -> str:
@@ -119,7 +119,7 @@ class Prompts:
 
     def _file(self, path: Path, key: str) -> str:
         try:
-            text = contents(path)
+            text = read_prompt_file(path)
         except (OSError, UnicodeDecodeError):
             text = None
         if text is None:
@@ -134,7 +134,7 @@ class Prompts:
         return f"Searched for `{key[:80]}.md` in: {where}."
 
 
-def _check(key: str) -> None:
+def _check_key(key: str) -> None:
     if not KEY.fullmatch(key):
         raise PromptError(
             f"`{key[:80]}` is no key of a prompt; a key is written like `agent/delivery_gate`: small letters, digits,"
@@ -142,7 +142,7 @@ def _check(key: str) -> None:
         )
 
 
-def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
+def find_prompt_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file of words below a folder with its key; links are passed over, as they lead who knows where."""
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not (Path(above) / name).is_symlink())
@@ -153,7 +153,7 @@ def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield key, path
 
 
-def contents(path: Path) -> str | None:
+def read_prompt_file(path: Path) -> str | None:
     """The text of a plain file; None for what is none, or is too large. Never waits for a pipe's other end."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
@@ -183,12 +183,12 @@ REASONING = {
 SHORT_FORM = "agent/reasoning_micro"
 
 
-def keys_for(posture: Posture, stage: Stage) -> tuple[str, ...]:
+def list_prompt_keys(posture: Posture, stage: Stage) -> tuple[str, ...]:
     """Base, project root, mode, stage, and reasoning where the person has it on."""
     reasoning = posture.reasoning and posture.ai_mode is AiMode.AGENT
     last = (REASONING.get(stage, SHORT_FORM),) if reasoning else ()
     return (*BASE, ADDITIONS[posture.ai_mode], STAGES[stage], *last)
 
 
-def composed(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
-    return "\n\n".join(words.say(key, values) for key in keys_for(posture, stage)) + "\n"
+def compose_prompts(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
+    return "\n\n".join(words.say(key, values) for key in list_prompt_keys(posture, stage)) + "\n"

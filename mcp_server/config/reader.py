@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
+from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
 
 if TYPE_CHECKING:
     from yaml import Event
@@ -78,23 +78,23 @@ PLAIN: tuple[tuple[ScalarKind, re.Pattern[str]], ...] = (
 )
 
 
-def kind(leaf: Leaf) -> ScalarKind:
+def get_scalar_kind(leaf: Leaf) -> ScalarKind:
     if not leaf.plain:
         return ScalarKind.TEXT
     return next((kind for kind, pattern in PLAIN if pattern.fullmatch(leaf.text)), ScalarKind.TEXT)
 
 
-def read(path: Path, findings: FaultCollector) -> Node | None:
+def read_yaml_file(path: Path, findings: FaultCollector) -> Node | None:
     """The one document in the file. None after a fault that leaves nothing to go on with."""
-    text = contents(path, findings)
-    return None if text is None else parse(text, str(path), findings)
+    text = read_text_file(path, findings)
+    return None if text is None else parse_yaml(text, str(path), findings)
 
 
-def contents(path: Path, findings: FaultCollector) -> str | None:
+def read_text_file(path: Path, findings: FaultCollector) -> str | None:
     """The text of the file. None after a fault that leaves nothing to go on with."""
     nowhere = SourceLocation(str(path))
     try:
-        data = _bytes(path)
+        data = _read_bytes(path)
     except OSError as error:
         findings.add(nowhere, f"the file cannot be read: {(error.strerror or 'no reason given').lower()}")
         return None
@@ -112,7 +112,7 @@ def contents(path: Path, findings: FaultCollector) -> str | None:
         return None
 
 
-def _bytes(path: Path) -> bytes | None:
+def _read_bytes(path: Path) -> bytes | None:
     """Everything up to the limit and one byte more; None for what is no file. Never waits for a pipe's other end."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
@@ -121,7 +121,7 @@ def _bytes(path: Path) -> bytes | None:
         return file.read(LARGEST + 1)
 
 
-def parse(text: str, file: str, findings: FaultCollector, pure: bool = False) -> Node | None:
+def parse_yaml(text: str, file: str, findings: FaultCollector, pure: bool = False) -> Node | None:
     """What `text` says. `pure` takes the parser that is there where libyaml is not."""
     import yaml
 
@@ -140,7 +140,7 @@ def parse(text: str, file: str, findings: FaultCollector, pure: bool = False) ->
         mark = error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
         began = error.context_mark.line + 1 if error.context_mark else place.line
-        findings.add(place, _in_words(error.problem or "", text, place.line, began))
+        findings.add(place, _describe_problem(error.problem or "", text, place.line, began))
     except (yaml.YAMLError, ValueError, OverflowError):
         # The second and third: what the pure parser lets through from `chr` and `int` on absurd escapes.
         findings.add(SourceLocation(file), "this is not YAML: it contains a character that cannot be")
@@ -149,7 +149,7 @@ def parse(text: str, file: str, findings: FaultCollector, pure: bool = False) ->
     return None
 
 
-def _in_words(problem: str, text: str, number: int, began: int) -> str:
+def _describe_problem(problem: str, text: str, number: int, began: int) -> str:
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
     if line.lstrip(" ").startswith("\t"):
@@ -243,10 +243,12 @@ class _Builder:
     def _key(self, event: "Event", parent: str, depth: int) -> str | None:
         node = self._node(event, parent, depth + 1)
         if isinstance(node, Leaf):
-            if kind(node) is ScalarKind.TEXT:
+            if get_scalar_kind(node) is ScalarKind.TEXT:
                 return node.text
-            shown = quoted(node.text) if node.text else "nothing"
-            self._findings.add(node.place, f"a key is a text, and {shown} is {kind(node).value}; put it in quotes")
+            shown = quote_text(node.text) if node.text else "nothing"
+            self._findings.add(
+                node.place, f"a key is a text, and {shown} is {get_scalar_kind(node).value}; put it in quotes"
+            )
         elif node is not None:
             self._findings.add(node.place, "a key is a text, not a list or a mapping; a value with braces needs quotes")
         return None
@@ -258,9 +260,9 @@ class _Builder:
     def _refuse_decoration(self, event: "Event", place: SourceLocation) -> None:
         tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
         if tag is not None:
-            self._findings.add(place, f"tags are not read here; take {quoted(str(tag))} out")
+            self._findings.add(place, f"tags are not read here; take {quote_text(str(tag))} out")
         if anchor is not None:
-            self._findings.add(place, f"anchors are not read here; take {quoted('&' + str(anchor))} out")
+            self._findings.add(place, f"anchors are not read here; take {quote_text('&' + str(anchor))} out")
 
     def _stop(self, event: "Event", message: str, key: str = "") -> None:
         self._findings.add(self._at(event, key), message)

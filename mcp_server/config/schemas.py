@@ -21,35 +21,35 @@ from mcp_server.config.stages import STAGES
 DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def build_schemas() -> dict[str, dict[str, Any]]:
     """By file name, as they lie in `menus/`."""
     mode = {
         "if": {"required": ["extends"]},
-        "then": {"if": {"required": ["name"]}, "then": as_schema(DERIVED), "else": as_schema(CHANGE)},
-        "else": as_schema(WHOLE),
+        "then": {"if": {"required": ["name"]}, "then": to_json_schema(DERIVED), "else": to_json_schema(CHANGE)},
+        "else": to_json_schema(WHOLE),
     }
     return {
-        "config.schema.json": DIALECT | as_schema(CONFIG),
-        "hosts.schema.json": DIALECT | as_schema(HOSTS),
+        "config.schema.json": DIALECT | to_json_schema(CONFIG),
+        "hosts.schema.json": DIALECT | to_json_schema(HOSTS),
         "mode.schema.json": DIALECT | {"type": "object"} | mode,
-        "stages.schema.json": DIALECT | as_schema(STAGES),
+        "stages.schema.json": DIALECT | to_json_schema(STAGES),
     }
 
 
-def as_schema(shape: Shape) -> dict[str, Any]:
+def to_json_schema(shape: Shape) -> dict[str, Any]:
     match shape:
         case RecordField():
-            return _record(shape)
+            return _build_record_schema(shape)
         case ListField():
             least = {"minItems": shape.least} if shape.least else {}
             return {
                 "type": "array",
-                "items": as_schema(shape.item),
+                "items": to_json_schema(shape.item),
                 "uniqueItems": True,
                 "maxItems": shape.most,
             } | least
         case TextOrField():
-            return {"anyOf": [as_schema(shape.text), as_schema(shape.record)]}
+            return {"anyOf": [to_json_schema(shape.text), to_json_schema(shape.record)]}
         case LineField():
             pattern = {"pattern": f"^(?:{shape.pattern})$"} if shape.pattern else {}
             return {"type": "string", "minLength": 1, "maxLength": shape.most} | pattern
@@ -61,13 +61,15 @@ def as_schema(shape: Shape) -> dict[str, Any]:
             return {"type": "boolean"}
 
 
-def _record(shape: RecordField) -> dict[str, Any]:
+def _build_record_schema(shape: RecordField) -> dict[str, Any]:
     required = [name for name, key in shape.keys.items() if key.required]
     return (
         {"type": "object"}
         | ({"description": shape.says} if shape.says else {})
         | {
-            "properties": {name: as_schema(key.shape) | {"description": key.says} for name, key in shape.keys.items()},
+            "properties": {
+                name: to_json_schema(key.shape) | {"description": key.says} for name, key in shape.keys.items()
+            },
             "additionalProperties": False,
         }
         | ({"required": required} if required else {})

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from mcp_server.config.faults import FaultCollector, quoted
-from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, kind
+from mcp_server.config.faults import FaultCollector, quote_text
+from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, get_scalar_kind
 
 
 class LineField(NamedTuple):
@@ -73,28 +73,28 @@ Shape: TypeAlias = LineField | IntField | BoolField | EnumField | ListField | Re
 def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
     match shape:
         case RecordField():
-            return _record(node, shape, findings)
+            return _fit_record(node, shape, findings)
         case ListField():
-            return _list(node, shape, findings)
+            return _fit_list(node, shape, findings)
         case TextOrField():
             return fit(node, shape.record if isinstance(node, Fields) else shape.text, findings)
         case LineField():
-            return _words(node, shape, findings)
+            return _fit_line(node, shape, findings)
         case EnumField():
-            return _choice(node, shape, findings)
+            return _fit_choice(node, shape, findings)
         case IntField():
-            return _whole(node, shape, findings)
+            return _fit_integer(node, shape, findings)
         case BoolField():
-            return _flag(node, findings)
+            return _fit_boolean(node, findings)
 
 
-def _record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields | None:
+def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields | None:
     if not isinstance(node, Fields):
-        return _wrong(node, "a mapping (`key: value` lines)", findings)
+        return _report_wrong_kind(node, "a mapping (`key: value` lines)", findings)
     known = Fields(node.place, {}, node.keys)
     for name, place in node.keys.items():
         if name not in shape.keys:
-            findings.add(place, f"there is no key {quoted(name)} here", name, shape.keys)
+            findings.add(place, f"there is no key {quote_text(name)} here", name, shape.keys)
     for name, key in shape.keys.items():
         if name in node.fields:
             value = fit(node.fields[name], key.shape, findings)
@@ -106,9 +106,9 @@ def _record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields 
     return known
 
 
-def _list(node: Node, shape: ListField, findings: FaultCollector) -> Items | None:
+def _fit_list(node: Node, shape: ListField, findings: FaultCollector) -> Items | None:
     if not isinstance(node, Items):
-        return _wrong(node, "a list (each entry on a line that begins with `- `)", findings)
+        return _report_wrong_kind(node, "a list (each entry on a line that begins with `- `)", findings)
     if len(node.items) > shape.most:
         findings.add(node.place, f"the list has {len(node.items)} entries; {shape.most} is the most")
         return None
@@ -116,16 +116,16 @@ def _list(node: Node, shape: ListField, findings: FaultCollector) -> Items | Non
         findings.add(node.place, "the list is empty; name at least one")
         return None
     fitting = [value for item in node.items if (value := fit(item, shape.item, findings)) is not None]
-    return Items(tuple(_once(fitting, findings)), node.place)
+    return Items(tuple(_drop_duplicates(fitting, findings)), node.place)
 
 
-def _once(nodes: list[Node], findings: FaultCollector) -> list[Node]:
+def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     first: dict[str, Leaf] = {}
     kept: list[Node] = []
     for node in nodes:
         if isinstance(node, Leaf) and node.text in first:
             line = first[node.text].place.line
-            findings.add(node.place, f"{quoted(node.text)} is in the list twice, first in line {line}")
+            findings.add(node.place, f"{quote_text(node.text)} is in the list twice, first in line {line}")
             continue
         if isinstance(node, Leaf):
             first[node.text] = node
@@ -133,21 +133,21 @@ def _once(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     return kept
 
 
-def _words(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | None:
+def _fit_line(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | None:
     if not isinstance(node, Leaf):
-        return _wrong(node, "a text", findings)
-    what = kind(node)
+        return _report_wrong_kind(node, "a text", findings)
+    what = get_scalar_kind(node)
     if what is not ScalarKind.TEXT:
-        shown = f"{quoted(node.text)} is {what.value}" if node.text else "nothing is there"
+        shown = f"{quote_text(node.text)} is {what.value}" if node.text else "nothing is there"
         findings.add(node.place, f"a text is expected, and {shown}; put it in quotes if it is meant as a text")
         return None
-    problem = _badly_worded(node.text, shape)
+    problem = _find_text_fault(node.text, shape)
     if problem:
         findings.add(node.place, problem)
     return None if problem else node
 
 
-def _badly_worded(text: str, shape: LineField) -> str:
+def _find_text_fault(text: str, shape: LineField) -> str:
     if not text.strip():
         return "the text is empty"
     if text != text.strip() or "\n" in text or "\t" in text:
@@ -155,37 +155,37 @@ def _badly_worded(text: str, shape: LineField) -> str:
     if len(text) > shape.most:
         return f"the text has {len(text)} characters; {shape.most} is the most"
     if shape.pattern and not re.fullmatch(shape.pattern, text):
-        return f"{quoted(text)} does not fit; it has to be {shape.wants}"
+        return f"{quote_text(text)} does not fit; it has to be {shape.wants}"
     return ""
 
 
-def _choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf | None:
+def _fit_choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf | None:
     if not isinstance(node, Leaf):
-        return _wrong(node, "one of " + ", ".join(shape.names), findings)
+        return _report_wrong_kind(node, "one of " + ", ".join(shape.names), findings)
     if node.text in shape.names:
         return node
-    shown = quoted(node.text) if node.text else "nothing"
+    shown = quote_text(node.text) if node.text else "nothing"
     findings.add(node.place, f"{shown} is not one of " + ", ".join(shape.names), node.text, shape.names)
     return None
 
 
-def _whole(node: Node, shape: IntField, findings: FaultCollector) -> Leaf | None:
+def _fit_integer(node: Node, shape: IntField, findings: FaultCollector) -> Leaf | None:
     wanted = f"a whole number from {shape.least} to {shape.most}"
-    if not isinstance(node, Leaf) or kind(node) is not ScalarKind.WHOLE:
-        return _wrong(node, wanted, findings)
+    if not isinstance(node, Leaf) or get_scalar_kind(node) is not ScalarKind.WHOLE:
+        return _report_wrong_kind(node, wanted, findings)
     if len(node.text) <= 20 and shape.least <= int(node.text) <= shape.most:
         return node
-    findings.add(node.place, f"{quoted(node.text)} is not {wanted}")
+    findings.add(node.place, f"{quote_text(node.text)} is not {wanted}")
     return None
 
 
-def _flag(node: Node, findings: FaultCollector) -> Leaf | None:
-    if isinstance(node, Leaf) and kind(node) is ScalarKind.YES_OR_NO:
+def _fit_boolean(node: Node, findings: FaultCollector) -> Leaf | None:
+    if isinstance(node, Leaf) and get_scalar_kind(node) is ScalarKind.YES_OR_NO:
         return node
-    return _wrong(node, "`true` or `false`, without quotes", findings)
+    return _report_wrong_kind(node, "`true` or `false`, without quotes", findings)
 
 
-def _wrong(node: Node, wanted: str, findings: FaultCollector) -> None:
+def _report_wrong_kind(node: Node, wanted: str, findings: FaultCollector) -> None:
     match node:
         case Fields():
             there = "a mapping is there"
@@ -194,39 +194,39 @@ def _wrong(node: Node, wanted: str, findings: FaultCollector) -> None:
         case Leaf(text="", plain=True):
             there = "nothing is there"
         case Leaf():
-            there = f"{quoted(node.text)} is {'in quotes' if not node.plain else kind(node).value}"
+            there = f"{quote_text(node.text)} is {'in quotes' if not node.plain else get_scalar_kind(node).value}"
     findings.add(node.place, f"{wanted} is expected, and {there}")
 
 
-def leaf(fields: Fields, name: str) -> Leaf | None:
+def get_leaf(fields: Fields, name: str) -> Leaf | None:
     value = fields.fields.get(name)
     return value if isinstance(value, Leaf) else None
 
 
-def text(fields: Fields, name: str) -> str:
+def get_text(fields: Fields, name: str) -> str:
     """What the key says, or nothing where it is not there."""
-    found = leaf(fields, name)
+    found = get_leaf(fields, name)
     return found.text if found else ""
 
 
-def number(fields: Fields, name: str) -> int | None:
-    found = leaf(fields, name)
+def get_number(fields: Fields, name: str) -> int | None:
+    found = get_leaf(fields, name)
     return int(found.text) if found else None
 
 
-def flag(fields: Fields, name: str, otherwise: bool) -> bool:
-    found = leaf(fields, name)
+def get_flag(fields: Fields, name: str, otherwise: bool) -> bool:
+    found = get_leaf(fields, name)
     return found.text.casefold() == "true" if found else otherwise
 
 
-def items(fields: Fields, name: str) -> tuple[Node, ...]:
+def get_items(fields: Fields, name: str) -> tuple[Node, ...]:
     value = fields.fields.get(name)
     return value.items if isinstance(value, Items) else ()
 
 
-def leaves(fields: Fields, name: str) -> tuple[Leaf, ...]:
-    return tuple(item for item in items(fields, name) if isinstance(item, Leaf))
+def get_leaves(fields: Fields, name: str) -> tuple[Leaf, ...]:
+    return tuple(item for item in get_items(fields, name) if isinstance(item, Leaf))
 
 
-def records(fields: Fields, name: str) -> tuple[Fields, ...]:
-    return tuple(item for item in items(fields, name) if isinstance(item, Fields))
+def get_records(fields: Fields, name: str) -> tuple[Fields, ...]:
+    return tuple(item for item in get_items(fields, name) if isinstance(item, Fields))

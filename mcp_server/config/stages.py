@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
-from mcp_server.config.reader import Fields, read
-from mcp_server.config.shapes import EnumField, KeySpec, ListField, RecordField, fit, leaves
+from mcp_server.config.reader import Fields, read_yaml_file
+from mcp_server.config.shapes import EnumField, KeySpec, ListField, RecordField, fit, get_leaves
 from mcp_server.model.posture import Stage
 from mcp_server.model.tools import Effect
 
@@ -19,8 +19,8 @@ STAGES = RecordField(
 )
 
 
-def stages_in(path: Path, findings: FaultCollector) -> Mapping[Stage, frozenset[Effect]]:
-    node = read(path, findings)
+def load_stages(path: Path, findings: FaultCollector) -> Mapping[Stage, frozenset[Effect]]:
+    node = read_yaml_file(path, findings)
     table = fit(node, STAGES, findings) if node is not None else None
     fields = table if isinstance(table, Fields) else Fields(SourceLocation(str(path)))
-    return {stage: frozenset(Effect(effect.text) for effect in leaves(fields, stage.value)) for stage in Stage}
+    return {stage: frozenset(Effect(effect.text) for effect in get_leaves(fields, stage.value)) for stage in Stage}

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quoted
-from mcp_server.config.operator import budget_in, rules_in
+from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
+from mcp_server.config.operator import read_budget, read_rules
 from mcp_server.config.operator_schema import BUDGET, CONFIG, PROFILES, RULE_LISTS
-from mcp_server.config.prompts import contents as words_in
-from mcp_server.config.prompts import files_in
-from mcp_server.config.reader import Fields, contents, parse
-from mcp_server.config.shapes import KeySpec, RecordField, fit, text
+from mcp_server.config.prompts import find_prompt_files
+from mcp_server.config.prompts import read_prompt_file as words_in
+from mcp_server.config.reader import Fields, parse_yaml, read_text_file
+from mcp_server.config.shapes import KeySpec, RecordField, fit, get_text
 from mcp_server.model.policy import Budget, RuleKind, RuleText
 from mcp_server.model.posture import Profile
 
@@ -59,42 +59,42 @@ class WorkspaceConfig:
         return tuple(rule for rule in self.rules if rule.kind is RuleKind.ALLOW)
 
 
-def own_of(
+def read_workspace_config(
     workspace: Path, findings: FaultCollector, said: str | None = None, without: bool = False
 ) -> WorkspaceConfig:
     """The workspace's own word; nothing where it says none. Faults are told with their lines. `said` is taken for what
     its file says, where somebody has read it before; `without` leaves aside one that came since and does not count."""
     path = workspace / FILE
-    prompts, texts = _prompts(workspace, findings)
+    prompts, texts = _read_prompts(workspace, findings)
     if said is None and (without or not path.is_file()):
         return WorkspaceConfig(prompts=prompts, texts=texts)
-    said = contents(path, findings) if said is None else said
+    said = read_text_file(path, findings) if said is None else said
     if said is None:
         return WorkspaceConfig(prompts=prompts, texts=texts)
     texts = {FILE: said, **texts}
-    node = parse(said, str(path), findings)
-    fields = fit(_own_keys(node, findings), FOLDER, findings) if isinstance(node, Fields) else None
+    node = parse_yaml(said, str(path), findings)
+    fields = fit(_drop_operator_keys(node, findings), FOLDER, findings) if isinstance(node, Fields) else None
     if node is not None and not isinstance(node, Fields):
         fit(node, FOLDER, findings)
     if not isinstance(fields, Fields):
         return WorkspaceConfig(prompts=prompts, texts=texts)
     return WorkspaceConfig(
-        rules=rules_in(fields),
-        max_profile=Profile(text(fields, "max_profile") or Profile.UNRESTRICTED),
-        budget=budget_in(fields),
+        rules=read_rules(fields),
+        max_profile=Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED),
+        budget=read_budget(fields),
         prompts=prompts,
         texts=texts,
     )
 
 
-def _own_keys(node: Fields, findings: FaultCollector) -> Fields:
+def _drop_operator_keys(node: Fields, findings: FaultCollector) -> Fields:
     """Without the keys that are the operator's alone, each of which is told as such."""
     kept = Fields(node.place)
     for name, place in node.keys.items():
         if name in CONFIG.keys and name not in FOLDER.keys:
             findings.add(
                 place,
-                f"{quoted(name)} is the operator's to set, in the menugate.yaml outside of the workspace;"
+                f"{quote_text(name)} is the operator's to set, in the menugate.yaml outside of the workspace;"
                 f" here may stand {', '.join(FOLDER.keys)}",
             )
             continue
@@ -104,13 +104,13 @@ def _own_keys(node: Fields, findings: FaultCollector) -> Fields:
     return kept
 
 
-def _prompts(workspace: Path, findings: FaultCollector) -> tuple[dict[str, str], dict[str, str]]:
+def _read_prompts(workspace: Path, findings: FaultCollector) -> tuple[dict[str, str], dict[str, str]]:
     folder = workspace / PROMPTS
     prompts: dict[str, str] = {}
     texts: dict[str, str] = {}
     if folder.is_symlink() or not folder.is_dir():
         return prompts, texts
-    for key, path in files_in(folder):
+    for key, path in find_prompt_files(folder):
         try:
             said = words_in(path)
         except (OSError, UnicodeDecodeError):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.refusals import refused
+from mcp_server.guards.refusals import build_path_refusal
 
 Spot: TypeAlias = tuple[int, str]
 """An open folder and one name in it."""
@@ -37,20 +37,20 @@ asked."""
 HELD = ".menugate-held-"
 
 
-def rename_to_free(source: Spot, target: Spot) -> None:
+def rename_without_overwriting(source: Spot, target: Spot) -> None:
     """Renames, and fails where the target exists: in one step, or in two careful ones where there is no such call."""
-    call = _exclusive_rename()
+    call = _load_exclusive_rename()
     if call is None:
-        return in_two_steps(source, target)
+        return rename_in_two_steps(source, target)
     try:
         call(source, target)
     except OSError as error:
         if error.errno not in UNKNOWN:
             raise
-        in_two_steps(source, target)
+        rename_in_two_steps(source, target)
 
 
-def in_two_steps(source: Spot, target: Spot) -> None:
+def rename_in_two_steps(source: Spot, target: Spot) -> None:
     """First takes the name, which fails when somebody has it, then puts the thing there."""
     (here, old), (there, new) = source, target
     if stat.S_ISDIR(os.stat(old, dir_fd=here, follow_symlinks=False).st_mode):
@@ -67,7 +67,7 @@ def in_two_steps(source: Spot, target: Spot) -> None:
 
 
 @cache
-def _exclusive_rename() -> Callable[[Spot, Spot], None] | None:
+def _load_exclusive_rename() -> Callable[[Spot, Spot], None] | None:
     # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
     import ctypes
 
@@ -91,7 +91,7 @@ def _exclusive_rename() -> Callable[[Spot, Spot], None] | None:
     return rename
 
 
-def draft(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
+def write_draft(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
     """The bytes in a new file beside their place, on the disk and not only on the way there; its name."""
     name = f".{secrets.token_hex(8)}.tmp"
     # 0666 lets the person's umask decide about a new file; what replaces a private one is private from the start.
@@ -114,12 +114,12 @@ def draft(folder: int, data: bytes, replaced: os.stat_result | None, mode: int |
                 os.fchmod(file, mode & 0o777)
             os.fsync(file)
     except BaseException:
-        discard(folder, name)
+        discard_draft(folder, name)
         raise
     return name
 
 
-def keep_attributes(old: int, folder: int, name: str) -> None:
+def copy_file_attributes(old: int, folder: int, name: str) -> None:
     """What the person hung on a file (tags, access lists) goes over to the one that replaces it."""
     if not hasattr(os, "listxattr"):
         return
@@ -133,12 +133,12 @@ def keep_attributes(old: int, folder: int, name: str) -> None:
             os.close(new)
 
 
-def discard(folder: int, name: str) -> None:
+def discard_draft(folder: int, name: str) -> None:
     with suppress(OSError):
         os.unlink(name, dir_fd=folder)
 
 
-def settle(folder: int) -> None:
+def sync_folder(folder: int) -> None:
     """The new name itself outlives a power cut; where a disk cannot promise that, the file is there all the same."""
     with suppress(OSError):
         opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -149,10 +149,10 @@ def settle(folder: int) -> None:
 
 
 @contextmanager
-def scratch(jail: Jail, below: str) -> Generator[str, None, None]:
+def open_scratch_folder(jail: Jail, below: str) -> Generator[str, None, None]:
     """A new folder in this one, gone with all that is in it. What an ended server left goes as well."""
     name = SCRATCH + secrets.token_hex(4)
-    _sweep(jail, below)
+    _remove_old_scratch_folders(jail, below)
     with jail.place(f"{below}/{name}", follow=False) as place:
         os.mkdir(name, mode=0o700, dir_fd=place.folder)
         try:
@@ -162,7 +162,7 @@ def scratch(jail: Jail, below: str) -> Generator[str, None, None]:
             shutil.rmtree(name, ignore_errors=True, dir_fd=place.folder)
 
 
-def _sweep(jail: Jail, below: str) -> None:
+def _remove_old_scratch_folders(jail: Jail, below: str) -> None:
     folder = jail.open_folder(below)
     try:
         with os.scandir(folder) as entries:
@@ -189,11 +189,11 @@ class Trash:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            copy_away(jail, place, target)
+            move_by_copying(jail, place, target)
         return str(target)
 
 
-def copy_away(jail: Jail, place: JailPath, target: Path) -> None:
+def move_by_copying(jail: Jail, place: JailPath, target: Path) -> None:
     """The same between two file systems: whole on the other side before it is gone on this one."""
     found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     if stat.S_ISDIR(found.st_mode):
@@ -212,13 +212,13 @@ def copy_away(jail: Jail, place: JailPath, target: Path) -> None:
 
 
 @contextmanager
-def held(place: JailPath, approved: Approved) -> Generator[JailPath, None, None]:
+def move_aside(place: JailPath, approved: Approved) -> Generator[JailPath, None, None]:
     """The same thing under another name in its folder. It is back by its own where it goes no further."""
     if approved is None:
         yield place
         return
     apart = replace(place, name=HELD + secrets.token_hex(16))
-    rename_to_free((place.folder, place.name), (apart.folder, apart.name))
+    rename_without_overwriting((place.folder, place.name), (apart.folder, apart.name))
     path = place.path.removesuffix(place.name) + apart.name
     try:
         approved(path)
@@ -230,17 +230,17 @@ def held(place: JailPath, approved: Approved) -> Generator[JailPath, None, None]
 
 def _put_back(apart: JailPath, place: JailPath, path: str) -> None:
     try:
-        rename_to_free((apart.folder, apart.name), (place.folder, place.name))
+        rename_without_overwriting((apart.folder, apart.name), (place.folder, place.name))
     except FileNotFoundError:
         return
     except OSError as error:
         message = f"`{place.path}` was not what the user was shown, and something else took its name meanwhile."
-        raise refused(message, f"What was there is `{path}` now; move it to where it belongs.") from error
+        raise build_path_refusal(message, f"What was there is `{path}` now; move it to where it belongs.") from error
 
 
-def put(apart: JailPath, there: JailPath, approved: Approved) -> None:
+def put_in_place(apart: JailPath, there: JailPath, approved: Approved) -> None:
     """To its new place; and back from there, where somebody who knew the name was quicker than the move."""
-    rename_to_free((apart.folder, apart.name), (there.folder, there.name))
+    rename_without_overwriting((apart.folder, apart.name), (there.folder, there.name))
     if approved is None:
         return
     try:

@@ -14,10 +14,28 @@ from hashlib import sha256
 from typing import Protocol
 
 from mcp_server.guards import atomic
-from mcp_server.guards.atomic import SCRATCH, Trash, discard, draft, keep_attributes, rename_to_free, scratch, settle
+from mcp_server.guards.atomic import (
+    SCRATCH,
+    Trash,
+    copy_file_attributes,
+    discard_draft,
+    open_scratch_folder,
+    rename_without_overwriting,
+    sync_folder,
+    write_draft,
+)
 from mcp_server.guards.grants import Grant
-from mcp_server.guards.jail import Jail, JailPath, kind
-from mcp_server.guards.refusals import dangling, in_the_way, moved_between, not_plain, ours, refused, stale, too_many
+from mcp_server.guards.jail import Jail, JailPath, describe_file_kind
+from mcp_server.guards.refusals import (
+    build_dangling_link_refusal,
+    build_entry_count_refusal,
+    build_file_kind_refusal,
+    build_move_refusal,
+    build_not_folder_refusal,
+    build_path_refusal,
+    build_private_refusal,
+    build_stale_refusal,
+)
 from mcp_server.model.files import DirectoryEntry, Search, SearchResult, Snapshot, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Demand
@@ -77,7 +95,7 @@ class WorkspaceFiles:
         try:
             found = os.fstat(file)
             first = max(0, found.st_size + start) if start < 0 else start
-            data, to_the_end, found = _steady(file, first, limit)
+            data, to_the_end, found = _read_steadily(file, first, limit)
         finally:
             os.close(file)
         whole = first == 0 and to_the_end
@@ -87,7 +105,7 @@ class WorkspaceFiles:
 
     def info(self, path: str) -> DirectoryEntry:
         with self.jail.place(self.jail.relative(path), follow=False, reading=True) as place:
-            return _entry(place.path, _there(place))
+            return _build_entry(place.path, _stat_existing(place))
 
     def entries(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
         asked = self.jail.relative(path)
@@ -97,7 +115,7 @@ class WorkspaceFiles:
             for entry in self._walk(folder, "" if place.path == "." else place.path + "/", depth):
                 found.append(entry)
                 if len(found) > MOST_ENTRIES:
-                    raise too_many(asked, MOST_ENTRIES)
+                    raise build_entry_count_refusal(asked, MOST_ENTRIES)
         return found
 
     def _walk(self, folder: int, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
@@ -109,7 +127,7 @@ class WorkspaceFiles:
                     continue
                 with suppress(FileNotFoundError):
                     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    yield _entry(prefix + name, found)
+                    yield _build_entry(prefix + name, found)
                     if depth > 1 and stat.S_ISDIR(found.st_mode):
                         yield from self._below(folder, name, prefix, depth - 1)
         finally:
@@ -131,44 +149,44 @@ class WorkspaceFiles:
                 self._create(place, data, mode)
             else:
                 self._replace(place, data, expect, mode)
-            return _entry(place.path, _there(place))
+            return _build_entry(place.path, _stat_existing(place))
 
     def _create(self, place: JailPath, data: bytes, mode: int | None) -> None:
         if place.linked and place.stat() is None:
-            raise dangling(place.path)
+            raise build_dangling_link_refusal(place.path)
         if place.stat() is not None:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-        name = draft(place.folder, data, None, mode)
+        name = write_draft(place.folder, data, None, mode)
         try:
-            rename_to_free((place.folder, name), (place.folder, place.name))
+            rename_without_overwriting((place.folder, name), (place.folder, place.name))
         finally:
-            discard(place.folder, name)
-        settle(place.folder)
+            discard_draft(place.folder, name)
+        sync_folder(place.folder)
 
     def _replace(self, place: JailPath, data: bytes, expect: Stamp, mode: int | None) -> None:
         if place.stat() is None:
-            raise stale(place.path, "is gone")
+            raise build_stale_refusal(place.path, "is gone")
         # Opened for writing though only read: a file its owner made read-only is not replaced behind his back.
         old = self.jail.open_at(place, os.O_RDWR)
         try:
-            name = draft(place.folder, data, os.fstat(old), mode)
+            name = write_draft(place.folder, data, os.fstat(old), mode)
             try:
-                keep_attributes(old, place.folder, name)
+                copy_file_attributes(old, place.folder, name)
                 if not self._read(place, expect.size + 1 if expect.digest else 0).stamp.fits(expect):
-                    raise stale(place.path, "changed")
+                    raise build_stale_refusal(place.path, "changed")
                 os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             finally:
-                discard(place.folder, name)
+                discard_draft(place.folder, name)
         finally:
             os.close(old)
-        settle(place.folder)
+        sync_folder(place.folder)
 
     def make_folder(self, path: str) -> DirectoryEntry:
         asked = self.jail.relative(path)
         self.grant.may_write(asked)
         self._make_folders(asked)
         with self.jail.place(asked) as place:
-            return _entry(place.path, _there(place))
+            return _build_entry(place.path, _stat_existing(place))
 
     def _make_folders(self, relative: str) -> None:
         so_far = ""
@@ -181,7 +199,7 @@ class WorkspaceFiles:
                     with suppress(FileExistsError):
                         os.mkdir(place.name, dir_fd=place.folder)
                 elif not stat.S_ISDIR(found.st_mode):
-                    raise in_the_way(place.path)
+                    raise build_not_folder_refusal(place.path)
 
     def move(self, source: str, destination: str, approved: atomic.Approved = None) -> DirectoryEntry:
         old, new = self.jail.relative(source), self.jail.relative(destination)
@@ -191,25 +209,25 @@ class WorkspaceFiles:
             # A secret keeps its name, or a reader would no longer be asked about it.
             self.grant.may_read(old, here)
             if self.jail.shelters(here):
-                raise ours(old)
+                raise build_private_refusal(old)
             self._make_folders(new.rpartition("/")[0] or ".")
             with self.jail.place(new, follow=False) as there:
                 self.grant.may_put(new, there, here)
                 try:
-                    with atomic.held(here, approved) as it:
-                        atomic.put(it, there, approved)
+                    with atomic.move_aside(here, approved) as it:
+                        atomic.put_in_place(it, there, approved)
                 except OSError as error:
                     if error.errno not in (errno.EXDEV, errno.EINVAL):
                         raise
-                    raise moved_between(error, old, new) from error
-                return _entry(there.path, found)
+                    raise build_move_refusal(error, old, new) from error
+                return _build_entry(there.path, found)
 
     def trash(self, path: str, approved: atomic.Approved = None) -> str:
         asked = self.jail.relative(path)
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
             self._deletable(asked, place)
-            with atomic.held(place, approved) as it:
+            with atomic.move_aside(place, approved) as it:
                 return self.trash_can.take(self.jail, it)
 
     def remove(self, path: str, approved: atomic.Approved = None) -> None:
@@ -217,12 +235,12 @@ class WorkspaceFiles:
         self.grant.may_destroy()
         with self.jail.place(asked, follow=False) as place:
             away = os.rmdir if stat.S_ISDIR(self._deletable(asked, place).st_mode) else os.unlink
-            with atomic.held(place, approved) as it:
+            with atomic.move_aside(place, approved) as it:
                 away(it.name, dir_fd=it.folder)
 
     def scratch(self, below: str = ".") -> AbstractContextManager[str]:
         self.grant.may_write(SCRATCH)
-        return scratch(self.jail, below)
+        return open_scratch_folder(self.jail, below)
 
     def grep(self, search: Search) -> SearchResult:
         asked = self.jail.relative(search.path)
@@ -246,10 +264,12 @@ class WorkspaceFiles:
     def _movable(self, asked: str, place: JailPath) -> os.stat_result:
         self.grant.may_change(asked, place)
         if place.name == ".":
-            raise refused("The workspace itself is neither moved nor taken away.", "Name a file or folder in it.")
-        found = _there(place)
+            raise build_path_refusal(
+                "The workspace itself is neither moved nor taken away.", "Name a file or folder in it."
+            )
+        found = _stat_existing(place)
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)):
-            raise not_plain(asked, kind(found.st_mode))
+            raise build_file_kind_refusal(asked, describe_file_kind(found.st_mode))
         return found
 
     def _deletable(self, asked: str, place: JailPath) -> os.stat_result:
@@ -265,32 +285,32 @@ class WorkspaceFiles:
         return found
 
 
-def _there(place: JailPath) -> os.stat_result:
+def _stat_existing(place: JailPath) -> os.stat_result:
     found = place.stat()
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     return found
 
 
-def _entry(path: str, found: os.stat_result) -> DirectoryEntry:
+def _build_entry(path: str, found: os.stat_result) -> DirectoryEntry:
     sorts = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory"), (stat.S_ISLNK, "link"))
     word = next((word for test, word in sorts if test(found.st_mode)), "other")
     return DirectoryEntry(path, word, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
 
-def _steady(file: int, start: int, limit: int) -> tuple[bytes, bool, os.stat_result]:
+def _read_steadily(file: int, start: int, limit: int) -> tuple[bytes, bool, os.stat_result]:
     """Read again where somebody wrote meanwhile; a file that never rests is taken as it was the last time."""
     turn = 0
     while True:
         turn += 1
         before = os.fstat(file)
-        data, to_the_end = _bytes(file, start, limit)
+        data, to_the_end = _read_bytes(file, start, limit)
         after = os.fstat(file)
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) or turn == TRIES:
             return data, to_the_end, after
 
 
-def _bytes(file: int, start: int, limit: int) -> tuple[bytes, bool]:
+def _read_bytes(file: int, start: int, limit: int) -> tuple[bytes, bool]:
     """So many bytes from there, and whether that was everything to the end."""
     parts: list[bytes] = []
     left = limit

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_server.guards.jail import JailPath
-from mcp_server.guards.refusals import installed as held
-from mcp_server.guards.refusals import not_granted, unconfirmed
-from mcp_server.model.files import installed, protected, secret
+from mcp_server.guards.refusals import build_installation_refusal as held
+from mcp_server.guards.refusals import build_not_granted_refusal, build_unconfirmed_refusal
+from mcp_server.model.files import is_installed, is_protected, is_secret
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import READING, Demand, Effect
 
@@ -23,25 +23,27 @@ class Grant:
     """Is this place not to be changed, whoever said yes?"""
 
     def may_read(self, asked: str, place: JailPath) -> None:
-        if self.demand.confirm is None and (secret(asked) or secret(place.path)):
-            raise unconfirmed(asked, place.path, "usually holds secrets and is read")
+        if self.demand.confirm is None and (is_secret(asked) or is_secret(place.path)):
+            raise build_unconfirmed_refusal(asked, place.path, "usually holds secrets and is read")
 
     def may_write(self, asked: str) -> None:
         if self.demand.effect in READING:
-            raise not_granted(f"This call was granted reading only, and would have changed `{asked}`.")
+            raise build_not_granted_refusal(f"This call was granted reading only, and would have changed `{asked}`.")
 
     def may_change(self, asked: str, place: JailPath) -> None:
         self.may_write(asked)
         if self.fixed(place):
             raise held(asked)
-        if self.demand.confirm is None and (protected(asked) or protected(place.path)):
-            raise unconfirmed(asked, place.path, "decides what other programs run and is changed")
+        if self.demand.confirm is None and (is_protected(asked) or is_protected(place.path)):
+            raise build_unconfirmed_refusal(asked, place.path, "decides what other programs run and is changed")
 
     def may_put(self, asked: str, place: JailPath, source: JailPath) -> None:
         self.may_change(asked, place)
-        if self.demand.confirm is None and installed(place.path) and not installed(source.path):
-            raise unconfirmed(asked, place.path, "lies among what is installed, where no secret is hidden, and is made")
+        if self.demand.confirm is None and is_installed(place.path) and not is_installed(source.path):
+            raise build_unconfirmed_refusal(
+                asked, place.path, "lies among what is installed, where no secret is hidden, and is made"
+            )
 
     def may_destroy(self) -> None:
         if self.demand.effect is not Effect.DESTROY_LOCAL:
-            raise not_granted("This call was not granted taking files away.")
+            raise build_not_granted_refusal("This call was not granted taking files away.")

@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from mcp_server.guards.openat import FOLDER, MOST_LINKS, Resolve, chosen, link_target
-from mcp_server.guards.refusals import dangling, hardlinked, leaves, not_plain, ours, refused, told
+from mcp_server.guards.openat import FOLDER, MOST_LINKS, Resolve, choose_resolver, read_link_target
+from mcp_server.guards.refusals import (
+    build_dangling_link_refusal,
+    build_file_kind_refusal,
+    build_hardlink_refusal,
+    build_outside_refusal,
+    build_path_refusal,
+    build_private_refusal,
+    translate_os_errors,
+)
 from mcp_server.model.results import Refusal
 
 Identity: TypeAlias = tuple[int, int]
@@ -66,32 +74,34 @@ class Jail:
         self._private, self._readable = private, readable
         self._installation = installation
         self._allow_hardlinks = allow_hardlinks
-        self._resolve = resolve or chosen()
+        self._resolve = resolve or choose_resolver()
         self._top = os.open(self.root, FOLDER)
         weakref.finalize(self, os.close, self._top)
-        self._identity = _identity(os.fstat(self._top))
+        self._identity = _get_identity(os.fstat(self._top))
         self._system = {Path(path).stat().st_dev for path in SYSTEM if os.path.ismount(path)}
 
     def relative(self, path: str) -> str:
         """A path as somebody wrote it -> below the workspace, `.` for the workspace; looks at the words alone."""
         if path == "~" or path.startswith("~/"):
-            raise refused(f"`{path}` is not expanded: `~` has no meaning here.", self._way_in())
+            raise build_path_refusal(f"`{path}` is not expanded: `~` has no meaning here.", self._way_in())
         if path.lower().startswith("file://"):
-            raise refused(f"`{path}` is a URL, not a path.", self._way_in())
+            raise build_path_refusal(f"`{path}` is a URL, not a path.", self._way_in())
         return self._lexical(path)
 
     def _lexical(self, path: str) -> str:
         if "\0" in path:
-            raise refused("The path holds a NUL character.", self._way_in())
+            raise build_path_refusal("The path holds a NUL character.", self._way_in())
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
-            raise refused("The path holds half a character (a lone surrogate).", self._way_in()) from None
+            raise build_path_refusal("The path holds half a character (a lone surrogate).", self._way_in()) from None
         clean = os.path.normpath(path or ".")
         if clean.startswith("/"):
-            clean = next((found for root in self._spellings if (found := _cut(clean, root)) is not None), "..")
+            clean = next(
+                (found for root in self._spellings if (found := _remove_root_prefix(clean, root)) is not None), ".."
+            )
         if clean == ".." or clean.startswith("../"):
-            raise leaves(path, str(self.root))
+            raise build_outside_refusal(path, str(self.root))
         return clean
 
     def _way_in(self) -> str:
@@ -101,7 +111,7 @@ class Jail:
     def place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
         """The real place of a path, with its folder open. What is at the end need not exist."""
         asked = self._lexical(path)
-        with told(asked, str(self.root)):
+        with translate_os_errors(asked, str(self.root)):
             here = self._find(asked, follow)
             try:
                 self._check(here, asked, reading)
@@ -125,7 +135,7 @@ class Jail:
                 found = place.stat()
         except (Refusal, OSError):
             return None
-        return _identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
+        return _get_identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
 
     def beneath(self, path: str, most: int) -> tuple[str, ...] | None:
         """Whatever a folder holds, at any depth, by its path from there; links are named and not followed. None where
@@ -156,7 +166,7 @@ class Jail:
                 return JailPath(folder, ".", real, turn > 0)
             folder, real = self._resolve(self._top, head or ".")
             try:
-                target = link_target(folder, name) if follow else None
+                target = read_link_target(folder, name) if follow else None
             except BaseException:
                 os.close(folder)
                 raise
@@ -170,22 +180,22 @@ class Jail:
         """Climbs from the place up to the workspace by identity, so that no spelling, link or mount hides a folder."""
         private, readable = self._identities(self._private), self._identities(self._readable if reading else ())
         for absent in self._private:
-            if not absent.exists() and _cut(str(self.root / place.path), str(absent)) is not None:
-                raise ours(asked)
+            if not absent.exists() and _remove_root_prefix(str(self.root / place.path), str(absent)) is not None:
+                raise build_private_refusal(asked)
         for identity in self._upwards(place):
             if identity in readable:
                 return
             if identity in private:
-                raise ours(asked)
+                raise build_private_refusal(asked)
             if identity[0] in self._system:
-                raise not_plain(asked, "part of the running system")
+                raise build_file_kind_refusal(asked, "part of the running system")
 
     def _upwards(self, place: JailPath) -> Iterator[Identity]:
         if found := place.stat():
-            yield _identity(found)
+            yield _get_identity(found)
         step = "."
         for _ in range(DEEPEST):
-            identity = _identity(os.stat(step, dir_fd=place.folder))
+            identity = _get_identity(os.stat(step, dir_fd=place.folder))
             yield identity
             if identity == self._identity:
                 return
@@ -197,7 +207,7 @@ class Jail:
         found: set[Identity] = set()
         for path in paths:
             with suppress(FileNotFoundError):
-                found.add(_identity(path.stat()))
+                found.add(_get_identity(path.stat()))
         return found
 
     def open(self, relative: str, flags: int, mode: int = 0) -> int:
@@ -210,7 +220,7 @@ class Jail:
         if found is not None:
             self._plain(place, found)
         elif flags & os.O_CREAT and place.linked:
-            raise dangling(place.path)
+            raise build_dangling_link_refusal(place.path)
         file = os.open(place.name, flags | ALWAYS, mode, dir_fd=place.folder)
         try:
             self._plain(place, os.fstat(file))
@@ -223,22 +233,22 @@ class Jail:
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
-            raise not_plain(place.path, kind(found.st_mode))
+            raise build_file_kind_refusal(place.path, describe_file_kind(found.st_mode))
         if found.st_dev in self._system:
-            raise not_plain(place.path, "part of the running system")
+            raise build_file_kind_refusal(place.path, "part of the running system")
         if found.st_nlink > 1:
             self._single(place, found)
 
     def _single(self, place: JailPath, found: os.stat_result) -> None:
         # A second name may lie anywhere on the disk; nothing tells a harmless one from a secret's.
         if not self._allow_hardlinks:
-            raise hardlinked(place.path, found.st_nlink)
+            raise build_hardlink_refusal(place.path, found.st_nlink)
         for private in self._private:
             for folder, _, names in os.walk(private):
                 for name in names:
                     with suppress(OSError):
-                        if _identity(os.lstat(f"{folder}/{name}")) == _identity(found):
-                            raise ours(place.path)
+                        if _get_identity(os.lstat(f"{folder}/{name}")) == _get_identity(found):
+                            raise build_private_refusal(place.path)
 
     def open_folder(self, relative: str) -> int:
         """A folder, open for listing."""
@@ -249,7 +259,7 @@ class Jail:
         """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
         above = [folder for private in self._private for folder in private.resolve().parents]
         found = place.stat()
-        return found is not None and _identity(found) in self._identities(tuple(above))
+        return found is not None and _get_identity(found) in self._identities(tuple(above))
 
     def is_installed(self, place: JailPath) -> bool:
         """Do we run from this place, from what it lies in, or from something below it?"""
@@ -258,13 +268,13 @@ class Jail:
             return False
         found = place.stat()
         above = self._identities(tuple({folder for one in self._installation for folder in one.parents}))
-        return not installed.isdisjoint(self._upwards(place)) or (found is not None and _identity(found) in above)
+        return not installed.isdisjoint(self._upwards(place)) or (found is not None and _get_identity(found) in above)
 
     def is_private(self, folder: int, name: str) -> bool:
         """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""
         private = self._identities(self._private)
         try:
-            return _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) in private
+            return _get_identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) in private
         except FileNotFoundError:
             return False
 
@@ -279,7 +289,7 @@ KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
 )
 
 
-def kind(mode: int) -> str:
+def describe_file_kind(mode: int) -> str:
     """What sort of thing it is, in a reader's words."""
     return next((word for word, test in KINDS if test(mode)), "a plain file")
 
@@ -288,11 +298,11 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _identity(found: os.stat_result) -> Identity:
+def _get_identity(found: os.stat_result) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def _cut(path: str, root: str) -> str | None:
+def _remove_root_prefix(path: str, root: str) -> str | None:
     if path == root:
         return "."
     start = root.rstrip("/") + "/"

@@ -29,21 +29,21 @@ TRIES = 64
 """The kernel answers EAGAIN where a folder was moved while it looked; whoever moves folders all day is refused."""
 
 
-def chosen() -> Resolve:
+def choose_resolver() -> Resolve:
     """The kernel's way where it works, and it has to be seen working: seccomp filters lie about what is missing."""
-    return by_kernel if kernel_resolves() else by_steps
+    return open_by_kernel if can_kernel_resolve() else open_by_steps
 
 
 @cache
-def kernel_resolves() -> bool:
+def can_kernel_resolve() -> bool:
     if not sys.platform.startswith("linux") or platform.machine() not in MACHINES:
         return False
     top = os.open("/", FOLDER)
     try:
-        folder, path = by_kernel(top, ".")
+        folder, path = open_by_kernel(top, ".")
         os.close(folder)
         try:
-            os.close(by_kernel(top, "..")[0])
+            os.close(open_by_kernel(top, "..")[0])
         except OSError as error:
             return path == "." and error.errno == errno.EXDEV
         return False
@@ -53,7 +53,7 @@ def kernel_resolves() -> bool:
         os.close(top)
 
 
-def by_kernel(root: int, path: str) -> tuple[int, str]:
+def open_by_kernel(root: int, path: str) -> tuple[int, str]:
     for _ in range(TRIES):
         try:
             folder = _openat2(root, os.fsencode(path))
@@ -63,13 +63,13 @@ def by_kernel(root: int, path: str) -> tuple[int, str]:
     else:
         raise OSError(errno.EXDEV, "moved away while it was opened")
     try:
-        return folder, _below(root, folder)
+        return folder, _find_real_path(root, folder)
     except BaseException:
         os.close(folder)
         raise
 
 
-def _below(root: int, folder: int) -> str:
+def _find_real_path(root: int, folder: int) -> str:
     if os.fstat(folder).st_nlink == 0:
         raise FileNotFoundError(errno.ENOENT, "taken away while it was opened")
     top, here = (str(Path(f"/proc/self/fd/{number}").readlink()).rstrip("/") for number in (root, folder))
@@ -81,15 +81,15 @@ def _below(root: int, folder: int) -> str:
 
 
 def _openat2(root: int, path: bytes) -> int:
-    call, how = _system_call()
+    call, how = _load_system_call()
     folder: int = call(OPENAT2, root, path, how, len(how))
     if folder < 0:
-        raise _last_error()
+        raise _get_last_error()
     return folder
 
 
 @cache
-def _system_call() -> tuple[Callable[..., int], Any]:
+def _load_system_call() -> tuple[Callable[..., int], Any]:
     # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
     import ctypes
 
@@ -100,14 +100,14 @@ def _system_call() -> tuple[Callable[..., int], Any]:
     return call, how
 
 
-def _last_error() -> OSError:
+def _get_last_error() -> OSError:
     import ctypes
 
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))
 
 
-def by_steps(root: int, path: str) -> tuple[int, str]:
+def open_by_steps(root: int, path: str) -> tuple[int, str]:
     folders = [os.open(".", FOLDER, dir_fd=root)]
     names: list[str] = []
     todo = path.split("/")[::-1]
@@ -118,8 +118,8 @@ def by_steps(root: int, path: str) -> tuple[int, str]:
             if name in ("", "."):
                 continue
             if name == "..":
-                _up(folders, names)
-            elif (target := _step(folders, names, name)) is not None:
+                _step_up(folders, names)
+            elif (target := _step_down(folders, names, name)) is not None:
                 links += 1
                 if links > MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -130,7 +130,7 @@ def by_steps(root: int, path: str) -> tuple[int, str]:
             os.close(folder)
 
 
-def _up(folders: list[int], names: list[str]) -> None:
+def _step_up(folders: list[int], names: list[str]) -> None:
     # Back along the folders held open, not by the folder's own `..`, which moves when the folder does.
     if not names:
         raise OSError(errno.EXDEV, "outside")
@@ -138,14 +138,14 @@ def _up(folders: list[int], names: list[str]) -> None:
     os.close(folders.pop())
 
 
-def _step(folders: list[int], names: list[str], name: str) -> str | None:
+def _step_down(folders: list[int], names: list[str], name: str) -> str | None:
     """One name further down; where the name is a link, nothing but what it says."""
     try:
         folders.append(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folders[-1]))
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR):
             raise
-        target = link_target(folders[-1], name)
+        target = read_link_target(folders[-1], name)
         if target is None:
             raise
         return target
@@ -153,7 +153,7 @@ def _step(folders: list[int], names: list[str], name: str) -> str | None:
     return None
 
 
-def link_target(folder: int, name: str) -> str | None:
+def read_link_target(folder: int, name: str) -> str | None:
     """What the link of that name says, None where the name is no link; an absolute link leaves by definition."""
     try:
         target = os.readlink(name, dir_fd=folder)

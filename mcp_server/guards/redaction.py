@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
-from mcp_server.guards.spill import cut
+from mcp_server.guards.spill import cut_middle
 
 REDACTED = "[redacted]"
 SHORTEST = 8
@@ -35,7 +35,7 @@ class Shape:
     any_case: bool = False
 
 
-def _value(found: re.Match[str]) -> str:
+def _hide_assigned_value(found: re.Match[str]) -> str:
     """Hides the value of `name = value`, unless it reads like code that speaks of the secret."""
     key, sign, value = found["key"], found["sign"], found["quoted"] or found["single"] or found["escaped"]
     if value is None:
@@ -119,7 +119,7 @@ SHAPES = (
             r"|\\\"(?P<escaped>[^\"\\\n]{4,}+)"
             r"|(?P<bare>[^\s\"'\\&;,()\[\]{}<>|`]{6,}+)(?![(\[]))"
         ),
-        _value,
+        _hide_assigned_value,
         any_case=True,
     ),
 )
@@ -131,7 +131,7 @@ class Redactor:
     """Told once what may never be shown; asked for every text that leaves."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form for secret in secrets for form in _spellings(secret)}
+        forms = {form for secret in secrets for form in _build_spellings(secret)}
         self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
         self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
 
@@ -182,20 +182,20 @@ class Redactor:
         found: dict[Any, Any] = {}
         for key, inner in value.items():
             text = isinstance(key, str)
-            found[self.redact(key) if text else key] = self._inside(inner, text and names_secret(key), depth)
+            found[self.redact(key) if text else key] = self._inside(inner, text and is_secret_key(key), depth)
         return found
 
     def cut(self, text: str, limit: int) -> str:
         """At most `limit` characters, without secrets, and without half of one at either edge."""
-        return cut(self.redact(text), limit)
+        return cut_middle(self.redact(text), limit)
 
 
-def names_secret(key: str) -> bool:
+def is_secret_key(key: str) -> bool:
     """Does this key say that its value is a secret?"""
     return SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
 
 
-def _spellings(secret: str) -> Iterator[str]:
+def _build_spellings(secret: str) -> Iterator[str]:
     if len(secret) < SHORTEST:
         return
     lines = [line.strip() for line in secret.splitlines()]
@@ -207,10 +207,10 @@ def _spellings(secret: str) -> Iterator[str]:
         with_percent = (quote(part, safe="", errors="replace"), quote_plus(part, errors="replace"))
         yield from with_percent
         yield from (re.sub("%..", lambda code: code[0].lower(), form) for form in with_percent)
-        yield from _base64(raw)
+        yield from _build_base64_spellings(raw)
 
 
-def _base64(raw: bytes) -> Iterator[str]:
+def _build_base64_spellings(raw: bytes) -> Iterator[str]:
     """The characters that only the secret decides, at each of the three places it can begin inside a longer text."""
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + raw)

@@ -8,27 +8,29 @@ from contextlib import contextmanager
 from mcp_server.model.results import Code, Problem, Refusal
 
 
-def refused(message: str, way_out: str = "") -> Refusal:
-    return Refusal(Problem(Code.PATH_REFUSED, shown(message), shown(way_out)))
+def build_path_refusal(message: str, way_out: str = "") -> Refusal:
+    return Refusal(Problem(Code.PATH_REFUSED, escape_surrogates(message), escape_surrogates(way_out)))
 
 
-def shown(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Names on disk need not be text; what is none of it is written out, for a message that can be sent."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def leaves(path: str, root: str) -> Refusal:
-    return refused(
+def build_outside_refusal(path: str, root: str) -> Refusal:
+    return build_path_refusal(
         f"`{path}` lies outside the workspace.", f"Only what lies in `{root}` can be opened; give a path inside it."
     )
 
 
-def ours(path: str) -> Refusal:
-    return refused(f"`{path}` belongs to menugate's own state, which no tool opens.", "Choose another file or folder.")
+def build_private_refusal(path: str) -> Refusal:
+    return build_path_refusal(
+        f"`{path}` belongs to menugate's own state, which no tool opens.", "Choose another file or folder."
+    )
 
 
-def installed(path: str) -> Refusal:
-    return refused(
+def build_installation_refusal(path: str) -> Refusal:
+    return build_path_refusal(
         f"`{path}` is part of what menugate runs from, or of a folder with that in it, and is only read below the "
         "profile `unrestricted`.",
         "Choose another place. If this one has to change, tell the user: `menugate status` names the folders, and a "
@@ -36,78 +38,84 @@ def installed(path: str) -> Refusal:
     )
 
 
-def not_plain(path: str, what: str) -> Refusal:
-    return refused(f"`{path}` is {what}; only plain files and folders are opened.", "Choose another file or folder.")
+def build_file_kind_refusal(path: str, what: str) -> Refusal:
+    return build_path_refusal(
+        f"`{path}` is {what}; only plain files and folders are opened.", "Choose another file or folder."
+    )
 
 
-def hardlinked(path: str, names: int) -> Refusal:
-    return refused(
+def build_hardlink_refusal(path: str, names: int) -> Refusal:
+    return build_path_refusal(
         f"`{path}` is one of {names} names (hardlinks) of the same file, and the others may lie outside the workspace.",
         f"Have the person make it a file of its own: `cp {path} {path}.copy && mv {path}.copy {path}`.",
     )
 
 
-def dangling(path: str) -> Refusal:
-    return refused(
+def build_dangling_link_refusal(path: str) -> Refusal:
+    return build_path_refusal(
         f"The link leads to `{path}`, which does not exist; nothing is created through a link.",
         f"Call again with `{path}`.",
     )
 
 
-def unconfirmed(asked: str, real: str, what: str) -> Refusal:
+def build_unconfirmed_refusal(asked: str, real: str, what: str) -> Refusal:
     way_out = "The person has to confirm that first."
     if asked != real:
         way_out = f"Call again with `{real}`, its own path, so that the person is asked."
-    return refused(
+    return build_path_refusal(
         f"`{asked}`{'' if asked == real else f' is `{real}`, which'} {what} only with the person's yes.", way_out
     )
 
 
-def not_granted(message: str) -> Refusal:
-    return Refusal(Problem(Code.NOT_GRANTED, shown(message), "Use a tool that says it does that."))
+def build_not_granted_refusal(message: str) -> Refusal:
+    return Refusal(Problem(Code.NOT_GRANTED, escape_surrogates(message), "Use a tool that says it does that."))
 
 
-def stale(path: str, how: str) -> Refusal:
+def build_stale_refusal(path: str, how: str) -> Refusal:
     return Refusal(
-        Problem(Code.STALE, shown(f"`{path}` {how} since it was read; nothing was written."), "Read it again first.")
+        Problem(
+            Code.STALE,
+            escape_surrogates(f"`{path}` {how} since it was read; nothing was written."),
+            "Read it again first.",
+        )
     )
 
 
-def too_many(path: str, most: int) -> Refusal:
+def build_entry_count_refusal(path: str, most: int) -> Refusal:
     return Refusal(
         Problem(
             Code.TOO_LARGE,
-            shown(f"There are more than {most:,} entries in `{path}`."),
+            escape_surrogates(f"There are more than {most:,} entries in `{path}`."),
             "List a folder further down, or look with `glob`.",
         )
     )
 
 
-def in_the_way(path: str) -> Refusal:
+def build_not_folder_refusal(path: str) -> Refusal:
     message = f"`{path}` is no folder: nothing can lie below it."
-    return Refusal(Problem(Code.ALREADY_EXISTS, shown(message), "Choose another path."))
+    return Refusal(Problem(Code.ALREADY_EXISTS, escape_surrogates(message), "Choose another path."))
 
 
-def moved_between(error: OSError, old: str, new: str) -> Refusal:
+def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
     if error.errno == errno.EINVAL:
-        return refused(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")
-    return refused(
+        return build_path_refusal(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")
+    return build_path_refusal(
         f"`{old}` and `{new}` lie on different disks; nothing was moved.",
         "Write the file anew at the destination, then delete the old one.",
     )
 
 
 @contextmanager
-def told(path: str, root: str) -> Generator[None, None, None]:
+def translate_os_errors(path: str, root: str) -> Generator[None, None, None]:
     """What the operating system says about this path, as a refusal in the reader's words."""
     try:
         yield
     except OSError as error:
-        raise Refusal(_problem(error.errno or 0, path, root)) from error
+        raise Refusal(_problem_from_errno(error.errno or 0, path, root)) from error
 
 
-def _problem(number: int, path: str, root: str) -> Problem:
-    path = shown(path)
+def _problem_from_errno(number: int, path: str, root: str) -> Problem:
+    path = escape_surrogates(path)
     if number == errno.EXDEV:
         return Problem(
             Code.PATH_REFUSED,

@@ -39,23 +39,23 @@ class CutText:
         return f"{self.head}\n[... {self.left_out:,} characters{lines} left out ...]\n{self.tail}"
 
 
-def parts(text: str, limit: int) -> CutText:
+def cut_into_parts(text: str, limit: int) -> CutText:
     """Two thirds of the room for the beginning, where the answer is; one for the end, where the error is."""
     if len(text) <= limit:
         return CutText(text, "", 0, 0, text.count("\n") + 2)
     room = max(limit - NOTICE, 0)
-    head = text[: _before(text, room * 2 // 3)]
-    tail = text[_after(text, len(text) - (room - room * 2 // 3)) :]
+    head = text[: _find_gap_before(text, room * 2 // 3)]
+    tail = text[_find_gap_after(text, len(text) - (room - room * 2 // 3)) :]
     middle = text[len(head) : len(text) - len(tail)]
     return CutText(head, tail, len(middle), middle.count("\n") + 1, head.count("\n") + 1)
 
 
-def cut(text: str, limit: int) -> str:
+def cut_middle(text: str, limit: int) -> str:
     """At most `limit` characters: beginning and end, and between them how much was left out."""
-    return parts(text, limit).text[: max(limit, 0)]
+    return cut_into_parts(text, limit).text[: max(limit, 0)]
 
 
-def _before(text: str, at: int) -> int:
+def _find_gap_before(text: str, at: int) -> int:
     """The last gap at or before this place."""
     for place in range(at, max(at - LONGEST_WORD, 0), -1):
         if text[place - 1].isspace() or text[place].isspace():
@@ -63,7 +63,7 @@ def _before(text: str, at: int) -> int:
     return at if at > LONGEST_WORD else 0
 
 
-def _after(text: str, at: int) -> int:
+def _find_gap_after(text: str, at: int) -> int:
     """The first gap at or after this place."""
     if at <= 0 or at >= len(text):
         return min(max(at, 0), len(text))
@@ -151,11 +151,11 @@ class Spill:
         return folder
 
 
-def limit(text: str, most: int, spill: Spill, name: str) -> tuple[str, Path | None]:
+def spill_long_text(text: str, most: int, spill: Spill, name: str) -> tuple[str, Path | None]:
     """At most `most` characters to show and, where that is not everything, the file with all of it."""
     if len(text) <= most:
         return text, None
-    shown = parts(text, max(most - NOTE_ROOM, most // 2))
+    shown = cut_into_parts(text, max(most - NOTE_ROOM, most // 2))
     try:
         path = spill.keep(text, name)
     except OSError as error:

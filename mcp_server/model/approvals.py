@@ -171,7 +171,7 @@ class Approval:
         return asdict(self)
 
 
-def read(found: Mapping[str, Any]) -> Approval:
+def parse_approval(found: Mapping[str, Any]) -> Approval:
     """The approval that was written down. Raises where it is none."""
     wanted: dict[str, Any] = dict(found["wanted"])
     # Those of an earlier menugate know nothing of these; what is asked of a call now decides for them too.

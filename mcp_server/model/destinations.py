@@ -56,7 +56,7 @@ class Destinations:
 
     def allow(self, host: str, port: int) -> bool:
         """May this name, or this address written out, be asked for?"""
-        if (address := literal(host)) is not None:
+        if (address := parse_address(host)) is not None:
             return self.open(address, port) or any(one.name == "*" and port in one.ports for one in self.every)
         return any(one.names(host, port) for one in self.every)
 
@@ -65,15 +65,15 @@ class Destinations:
         return any(one.opens(address, port) for one in self.every)
 
 
-def destinations(entries: Iterable[str]) -> Destinations:
+def parse_destinations(entries: Iterable[str]) -> Destinations:
     """Those entries; `ValueError` at the first that is none, with what is wrong about it."""
-    return Destinations(tuple(map(destination, entries)))
+    return Destinations(tuple(map(parse_destination, entries)))
 
 
-def destination(entry: str) -> Destination:
+def parse_destination(entry: str) -> Destination:
     text = entry.strip().lower()
     # An address of the sixth version has colons of its own, and may stand without brackets where no port follows.
-    found = ENTRY.fullmatch(f"[{text}]" if _network(text) else text)
+    found = ENTRY.fullmatch(f"[{text}]" if _parse_network(text) else text)
     if found is None:
         raise ValueError("is no host, `host:port` or address; a URL is not meant")
     name, port = found["name"], found["port"]
@@ -82,15 +82,15 @@ def destination(entry: str) -> Destination:
         raise ValueError("has a port that is none; there are 1 to 65535")
     if name == "localhost":
         return Destination(entry, ports, name, LOOPBACK)
-    if (network := _network(name.replace("[", "").replace("]", ""))) is not None:
+    if (network := _parse_network(name.replace("[", "").replace("]", ""))) is not None:
         return Destination(entry, ports, networks=(network,))
-    known = known_name(name.removeprefix("*.")) if name != "*" else name
+    known = normalize_host_name(name.removeprefix("*.")) if name != "*" else name
     if known is None:
         raise ValueError("is no name of a host; `*.` may stand in front of one, and nowhere else")
     return Destination(entry, ports, f"*.{known}" if name.startswith("*.") else known)
 
 
-def known_name(host: str) -> str | None:
+def normalize_host_name(host: str) -> str | None:
     """A host's name in the one spelling that is compared; None for what is none.
 
     What ends in a number is no name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do not.
@@ -102,7 +102,7 @@ def known_name(host: str) -> str | None:
     return None if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]) else name
 
 
-def literal(host: str) -> Address | None:
+def parse_address(host: str) -> Address | None:
     """The address that is written out there, in its usual spelling; None for a name."""
     try:
         return ip_address(host)
@@ -110,7 +110,7 @@ def literal(host: str) -> Address | None:
         return None
 
 
-def _network(text: str) -> Network | None:
+def _parse_network(text: str) -> Network | None:
     try:
         return ip_network(text)
     except ValueError:

@@ -122,29 +122,29 @@ INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox",
 """Folders of other people's packages: what looks like a secret there came with them, and there is too much of it."""
 
 
-def protected(path: str) -> bool:
+def is_protected(path: str) -> bool:
     """Is this a place that is written only after the person said yes? Looks at the words of the path alone."""
-    names = _names(path)
+    names = _split_names(path)
     return any(name in OBEYED_FOLDERS.split() for name in names) or any(
         name in OBEYED_FILES.split() for name in names[-1:]
     )
 
 
-def secret(path: str) -> bool:
+def is_secret(path: str) -> bool:
     """Is this a file that is read only after the person said yes? Looks at the words of the path alone."""
-    names = _names(path)
+    names = _split_names(path)
     return any(name in SENSITIVE_FOLDERS.split() for name in names) or any(
         not HARMLESS.search(name) and any(fnmatchcase(name, glob) for glob in SENSITIVE_FILES.split())
         for name in names[-1:]
     )
 
 
-def installed(path: str) -> bool:
+def is_installed(path: str) -> bool:
     """Is this a place in which no command is kept from what looks like a secret?"""
     return not INSTALLED.isdisjoint(path.split("/"))
 
 
-def _names(path: str) -> list[str]:
+def _split_names(path: str) -> list[str]:
     """The path's parts as a disk might read them that minds neither case nor what cannot be seen in a name."""
     folded = "".join(sign for sign in unicodedata.normalize("NFKC", path) if unicodedata.category(sign) != "Cf")
     names: list[str] = []

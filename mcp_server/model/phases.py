@@ -65,12 +65,12 @@ KIND = "phases"
 """The kind of document that a run's log is kept as, by the run's name."""
 
 
-def step_of(phase: str | None) -> Step | None:
+def find_step(phase: str | None) -> Step | None:
     """None where the run is in no phase, or in one that this version does not know."""
     return next((step for step in STEPS if step.phase == phase), None)
 
 
-def after(phase: str | None) -> Step | None:
+def get_next_step(phase: str | None) -> Step | None:
     """The step that follows; the first where there was none, None after the last."""
     following = [step.phase for step in STEPS].index(Phase(phase)) + 1 if phase else 0
     return STEPS[following] if following < len(STEPS) else None

@@ -129,7 +129,7 @@ class Rules:
     )
 
     def for_tool(self, name: str, kind: RuleKind) -> tuple[Rule, ...]:
-        return _in_order(rule for shelf in self.shelf(name, kind).values() for rule in shelf)
+        return _sort_rules(rule for shelf in self.shelf(name, kind).values() for rule in shelf)
 
     def for_call(self, name: str, kind: RuleKind, words: frozenset[str] | None) -> tuple[Rule, ...]:
         """Those that could speak about a call that holds these words; None where its words cannot be told."""
@@ -138,7 +138,7 @@ class Rules:
             return self.for_tool(name, kind)
         if len(shelf) <= 1 and None in shelf:
             return shelf[None]
-        return _in_order(rule for word in (None, *words) for rule in shelf.get(word, ()))
+        return _sort_rules(rule for word in (None, *words) for rule in shelf.get(word, ()))
 
     def shelf(self, name: str, kind: RuleKind) -> Shelf:
         found = self._shelves.get((name, kind))
@@ -147,11 +147,11 @@ class Rules:
             for rule in self.every:
                 if rule.kind is kind and rule.names(name):
                     shelf.setdefault(rule.word, []).append(rule)
-            found = self._shelves[name, kind] = {word: _in_order(rules) for word, rules in shelf.items()}
+            found = self._shelves[name, kind] = {word: _sort_rules(rules) for word, rules in shelf.items()}
         return found
 
 
-def _in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """By text, so that not even the rule that an answer names depends on the order of writing."""
     return tuple(sorted(rules, key=lambda rule: (rule.text, rule.source)))
 

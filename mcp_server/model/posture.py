@@ -135,7 +135,7 @@ NARROWEST_FIRST: Mapping[str, tuple[Value, ...]] = {
 """Of each axis every value there is, in the order in which they allow more."""
 
 
-def narrower(axis: str, one: Value, other: Value) -> Value:
+def get_narrower_value(axis: str, one: Value, other: Value) -> Value:
     """The one of two values that allows less."""
     order = NARROWEST_FIRST[axis]
     return min(one, other, key=order.index)
@@ -235,23 +235,23 @@ class PostureChoice:
     def over(self, usual: Posture) -> Posture:
         chosen: dict[str, Any] = dict(self.axes)
         for axis, value in self.narrowing.items():
-            chosen[axis] = narrower(axis, chosen.get(axis, getattr(usual, axis)), value)
+            chosen[axis] = get_narrower_value(axis, chosen.get(axis, getattr(usual, axis)), value)
         return replace(usual, **chosen, epoch=self.epoch)
 
 
-def value_of(axis: str, word: str) -> Value | None:
+def find_axis_value(axis: str, word: str) -> Value | None:
     """The value a word names on that axis; None where it names none."""
     kind = AXES[axis]
     if kind is bool:
         return SWITCH.get(word)
-    return next((one for one in words_of(kind) if one == word), None)
+    return next((one for one in list_axis_words(kind) if one == word), None)
 
 
-def words_of(kind: type[StrEnum] | type[bool]) -> tuple[Any, ...]:
+def list_axis_words(kind: type[StrEnum] | type[bool]) -> tuple[Any, ...]:
     return tuple(kind) if issubclass(kind, StrEnum) else tuple(SWITCH)
 
 
-def word_of(value: Value | None) -> str:
+def format_value(value: Value | None) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "usual" if value is None else str(value)

@@ -85,7 +85,7 @@ class CommandResult:
     """There was more output than was kept."""
 
 
-def could_not_run(failure: str) -> Problem:
+def make_command_problem(failure: str) -> Problem:
     """What a caller is told where a command could not start, or was cut off."""
     way_out = "Have the person run `menugate doctor`, which tries a command and names what is wrong."
     return Problem(Code.TOOL_FAILED, failure, way_out)

@@ -1,25 +1,25 @@
 """Which paths does the person have to be asked about, and in which words?"""
 
 
-def to_read(path: str) -> str | None:
+def describe_read_risk(path: str) -> str | None:
     # Here and not above: this is asked about a call, and every start would wait for the port.
-    from mcp_server.model.files import secret
+    from mcp_server.model.files import is_secret
 
-    return f"`{path}` usually holds passwords or keys, which the model would see." if secret(path) else None
+    return f"`{path}` usually holds passwords or keys, which the model would see." if is_secret(path) else None
 
 
-def to_change(*paths: str) -> str | None:
-    from mcp_server.model.files import protected
+def describe_change_risk(*paths: str) -> str | None:
+    from mcp_server.model.files import is_protected
 
     for path in paths:
-        if protected(path):
+        if is_protected(path):
             return f"`{path}` decides what other programs run, also after this session."
-    return next((why for path in paths if (why := to_read(path))), None)
+    return next((why for path in paths if (why := describe_read_risk(path))), None)
 
 
-def to_move(source: str, destination: str) -> str | None:
-    from mcp_server.model.files import installed
+def describe_move_risk(source: str, destination: str) -> str | None:
+    from mcp_server.model.files import is_installed
 
-    if installed(destination) and not installed(source):
+    if is_installed(destination) and not is_installed(source):
         return f"`{destination}` lies among what is installed, where secrets are not hidden from commands."
-    return to_change(source, destination)
+    return describe_change_risk(source, destination)

@@ -18,24 +18,24 @@ MOST_TERMS = 20
 
 
 @lru_cache(maxsize=1 << 14)
-def parts(run: str) -> tuple[str, ...]:
+def split_parts(run: str) -> tuple[str, ...]:
     """`parseHTTPRequest2` -> parse, http, request, 2; none where the run is one piece and no more."""
     pieces = PART.findall(run) if run.isascii() else [piece for piece in run.split("_") if piece]
     found = tuple(one.casefold() for one in pieces)
     return found if found != (run.casefold(),) else ()
 
 
-def words(text: str) -> set[str]:
+def find_words(text: str) -> set[str]:
     """Every word of a text and every part of one."""
-    return spread(set(RUN.findall(text)))
+    return expand_words(set(RUN.findall(text)))
 
 
-def spread(runs: Iterable[str]) -> set[str]:
+def expand_words(runs: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for run in runs:
         short = run[:LONGEST]
         found.add(short.casefold())
-        found.update(parts(short))
+        found.update(split_parts(short))
     return found
 
 
@@ -69,7 +69,7 @@ class Query:
 
     @classmethod
     def read(cls, text: str) -> "Query":
-        return cls(tuple(dict.fromkeys(_terms(text)))[:MOST_TERMS])
+        return cls(tuple(dict.fromkeys(_parse_terms(text)))[:MOST_TERMS])
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -82,18 +82,18 @@ class Query:
         return tuple(dict.fromkeys(term.starts for term in self.terms if term.starts))
 
 
-def _terms(text: str) -> Iterator[Term]:
+def _parse_terms(text: str) -> Iterator[Term]:
     for quoted, run, star in ASKED.findall(text):
         if phrase := quoted.casefold().replace("\n", " ").strip():
-            yield _phrase(phrase)
+            yield _parse_phrase(phrase)
         elif star:
             yield Term(run[:LONGEST].casefold(), starts=run[:LONGEST].casefold())
         elif run:
             short = run[:LONGEST]
-            yield Term(short.casefold(), parts(short) or (short.casefold(),))
+            yield Term(short.casefold(), split_parts(short) or (short.casefold(),))
 
 
-def _phrase(phrase: str) -> Term:
+def _parse_phrase(phrase: str) -> Term:
     """Its first word may go on to the left of it and its last one to the right; those between are whole."""
     runs = [(found.group()[:LONGEST], found.end() < len(phrase)) for found in RUN.finditer(phrase) if found.start()]
     starts = next((run for run, whole in runs if not whole), "")

@@ -45,7 +45,7 @@ class Size:
         self.add(inside + 1)
 
 
-def unbearable(pattern: str) -> str | None:
+def describe_pattern_danger(pattern: str) -> str | None:
     """Why it is not tried, None where it may be."""
     size = Size()
     for found in TOKEN.finditer(pattern):

@@ -10,7 +10,7 @@ LATEST = "latest"
 """Stands for the run that was used last."""
 
 
-def address(run: str) -> str:
+def format_summary_address(run: str) -> str:
     return f"menugate://run/{run}/summary"
 
 
@@ -75,18 +75,18 @@ class RunReport:
         return "\n".join(f"## {title}\n\n{said}\n" for title, said in lines.items())
 
 
-def report_of(found: Mapping[str, Any]) -> RunReport:
+def parse_report(found: Mapping[str, Any]) -> RunReport:
     """The report that was written down."""
-    values = _read(RunReport, found, (*LISTS, "unchecked"))
+    values = _parse_fields(RunReport, found, (*LISTS, "unchecked"))
     said = values.pop("opinion", None)
     opinion = (
-        AdviserOpinion(**_read(AdviserOpinion, cast(Mapping[str, Any], said), LISTS))
+        AdviserOpinion(**_parse_fields(AdviserOpinion, cast(Mapping[str, Any], said), LISTS))
         if isinstance(said, dict)
         else None
     )
     return RunReport(**values, opinion=opinion)
 
 
-def _read(kind: type, found: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
+def _parse_fields(kind: type, found: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {one.name: found[one.name] for one in fields(kind) if one.name in found}
     return values | {name: tuple(str(one) for one in values.get(name, ())) for name in lists}

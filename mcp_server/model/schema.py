@@ -39,37 +39,41 @@ KEYWORDS = {
 }
 
 
-def schema_of(arguments: type) -> dict[str, Any]:
+def build_schema(arguments: type) -> dict[str, Any]:
     """The object schema of a TypedDict: every key described, no key beyond them."""
     if not is_typeddict(arguments):
         raise TypeError(f"{arguments!r} is not a TypedDict")
-    schema: dict[str, Any] = {"type": "object", "properties": _properties(arguments), "additionalProperties": False}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": _build_properties(arguments),
+        "additionalProperties": False,
+    }
     keys: frozenset[str] = arguments.__required_keys__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # narrowed to a bare type
     required = [name for name in schema["properties"] if name in keys]
     return schema | ({"required": required} if required else {})
 
 
-def _properties(arguments: type) -> dict[str, dict[str, Any]]:
+def _build_properties(arguments: type) -> dict[str, dict[str, Any]]:
     try:
-        return {name: _one(hint) for name, hint in arguments.__annotations__.items()}
+        return {name: _build_hint_schema(hint) for name, hint in arguments.__annotations__.items()}
     except KeyError:
         # One is written as a word. Looking words up takes as long as all the rest, so it is done only where it has to.
         hints = get_type_hints(arguments, include_extras=True)
-        return {name: _one(hint) for name, hint in hints.items()}
+        return {name: _build_hint_schema(hint) for name, hint in hints.items()}
 
 
-def _one(hint: Any) -> dict[str, Any]:
+def _build_hint_schema(hint: Any) -> dict[str, Any]:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _annotated(parts[0], parts[1:])
+        return _build_annotated_schema(parts[0], parts[1:])
     if getattr(origin, "_name", "") in ("NotRequired", "Required"):
-        return _one(parts[0])
+        return _build_hint_schema(parts[0])
     if origin is Literal:
         return {"type": "string", "enum": list(parts)}
     if origin in (list, tuple):
-        return {"type": "array", "items": _one(parts[0])}
+        return {"type": "array", "items": _build_hint_schema(parts[0])}
     if origin in (Union, UnionType):
-        return {"anyOf": [_one(part) for part in parts]}
+        return {"anyOf": [_build_hint_schema(part) for part in parts]}
     if origin in (dict, Mapping) or hint is dict:
         return {"type": "object"}
     if hint is NoneType:
@@ -77,12 +81,12 @@ def _one(hint: Any) -> dict[str, Any]:
     if hint is Any:
         return {}
     if is_typeddict(hint):
-        return schema_of(hint)
+        return build_schema(hint)
     return {"type": PLAIN[hint]}
 
 
-def _annotated(inner: Any, notes: tuple[Any, ...]) -> dict[str, Any]:
-    schema = _one(inner)
+def _build_annotated_schema(inner: Any, notes: tuple[Any, ...]) -> dict[str, Any]:
+    schema = _build_hint_schema(inner)
     for note in notes:
         if isinstance(note, str):
             schema["description"] = note
@@ -93,15 +97,16 @@ def _annotated(inner: Any, notes: tuple[Any, ...]) -> dict[str, Any]:
     return schema
 
 
-def brief(schema: Schema) -> str:
+def format_brief_schema(schema: Schema) -> str:
     """A schema in one line, the short form that `menu_enter` answers with: `path, limit?: integer`."""
     required = set(schema.get("required", ()))
     return ", ".join(
-        name + ("" if name in required else "?") + _kind(value) for name, value in schema.get("properties", {}).items()
+        name + ("" if name in required else "?") + _format_kind(value)
+        for name, value in schema.get("properties", {}).items()
     )
 
 
-def _kind(schema: Schema) -> str:
+def _format_kind(schema: Schema) -> str:
     if "enum" in schema:
         return ": " + "|".join(str(value) for value in schema["enum"])
     kind = schema.get("type")

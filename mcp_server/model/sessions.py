@@ -70,6 +70,6 @@ PLACE = "~"
 """Between a session's name and that of one of its places. No name has it."""
 
 
-def session_in(key: str) -> str:
+def parse_session_id(key: str) -> str:
     """The session that a place belongs to."""
     return key.partition(PLACE)[0]

@@ -6,13 +6,13 @@ from difflib import get_close_matches
 LONGEST = 60
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Somebody else's words in backticks: one line, nothing unprintable, not longer than a reader needs."""
     shown = "".join(char if char.isprintable() and char != "`" else "?" for char in text[: LONGEST + 1])
     return f"`{shown[:LONGEST]}…`" if len(shown) > LONGEST else f"`{shown}`"
 
 
-def nearest(wrong: str, names: Iterable[str]) -> str | None:
+def find_nearest_name(wrong: str, names: Iterable[str]) -> str | None:
     """The name that differs least, where one is near enough to be what was meant; the same answer every time."""
     known = sorted(set(names))
     by_fold = {name.casefold(): name for name in reversed(known)}
@@ -20,15 +20,15 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
     return by_fold[near[0]] if near else None
 
 
-def listed(words: Iterable[str], last: str = "or") -> str:
+def format_list(words: Iterable[str], last: str = "or") -> str:
     """`a`, `b` or `c`."""
-    shown = [quoted(word) for word in words]
+    shown = [quote_text(word) for word in words]
     return f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 OPENING, CLOSING = "“”„‘’‚«»`´", "“”‘’«»`´"
 
 
-def uncurled(text: str) -> str:
+def strip_curly_quotes(text: str) -> str:
     """Without the quotes around it that a text processor made."""
     return text[1:-1] if len(text) > 2 and text[0] in OPENING and text[-1] in CLOSING else text

@@ -122,14 +122,14 @@ class Todo:
 
 def start(todo: Todo) -> Todo | Problem:
     if todo.state is not TodoState.PENDING:
-        return _wrong(todo, "started")
+        return _make_wrong_state(todo, "started")
     return replace(todo, state=TodoState.IN_PROGRESS)
 
 
 def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | Problem:
     again = todo.state is TodoState.CLAIMED and todo.checked
     if todo.state is not TodoState.IN_PROGRESS and not again:
-        return _wrong(todo, "claimed")
+        return _make_wrong_state(todo, "claimed")
     if len("".join(explanation.split())) < SHORTEST_EXPLANATION:
         return Problem(
             Code.INVALID_ARGUMENTS,
@@ -151,7 +151,7 @@ def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | 
 def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
     """By its criteria, all of which have to hold. Without any it stays claimed."""
     if todo.state is not TodoState.CLAIMED:
-        return _wrong(todo, "verified")
+        return _make_wrong_state(todo, "verified")
     holds = bool(results) and all(one.verdict is CriterionVerdict.PASSED for one in results)
     if not holds:
         return replace(todo, results=tuple(results))
@@ -161,18 +161,18 @@ def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
 def accept(todo: Todo, note: str = "") -> Todo | Problem:
     """By the person, who needs no criteria."""
     if todo.state is not TodoState.CLAIMED:
-        return _wrong(todo, "accepted")
+        return _make_wrong_state(todo, "accepted")
     return replace(todo, state=TodoState.VERIFIED, note=note, by="user")
 
 
 def reject(todo: Todo, note: str) -> Todo | Problem:
     """By the person: it goes on, and comes back with new evidence."""
     if todo.state is not TodoState.CLAIMED:
-        return _wrong(todo, "rejected")
+        return _make_wrong_state(todo, "rejected")
     return replace(todo, state=TodoState.IN_PROGRESS, results=(), note=note)
 
 
-def _wrong(todo: Todo, wished: str) -> Problem:
+def _make_wrong_state(todo: Todo, wished: str) -> Problem:
     state = todo.state.replace("_", " ")
     data = {"status": str(todo.state)}
     return Problem(Code.WRONG_STATE, f"this todo is {state} and cannot be {wished}.", NEXT[todo.state], data)

@@ -162,7 +162,7 @@ class Tool:
         inside = f"{root.rstrip('/')}/"
         found = {name: arguments.get(name) for name in names}
         short = {
-            name: _below(inside, path) or "."
+            name: _strip_workspace(inside, path) or "."
             for name, path in found.items()
             # An empty path names nothing, where the schema has one be longer than that.
             if isinstance(path, str) and (path or not self.arguments.get("properties", {})[name].get("minLength"))
@@ -181,7 +181,7 @@ class Tool:
         return self.demand(arguments)
 
 
-def _below(inside: str, path: str) -> str:
+def _strip_workspace(inside: str, path: str) -> str:
     # `root//a` lies below the root, and what is left of it must not begin at the top of the disk, nor climb out.
     rest = path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
     return path if normpath(rest).startswith("..") else rest

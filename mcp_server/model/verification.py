@@ -16,7 +16,7 @@ TESTING = re.compile(
 PASSED, FAILED = "passed", "failed"
 
 
-def ending_of_tests(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
+def find_test_outcome(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
     """`passed` or `failed`; nothing where no tests ran, or nobody can tell how."""
     if (
         tool.subject is None

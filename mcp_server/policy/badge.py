@@ -12,7 +12,7 @@ from mcp_server.model.posture import (
     RunControl,
     Value,
     WorkMode,
-    word_of,
+    format_value,
 )
 
 SHOWN = ("work_mode", "run_control", "profile", "model_mode")
@@ -40,56 +40,61 @@ CODES: Mapping[Value, str] = {
 """Two letters, because the first ones of restricted, repair, review and research are the same."""
 
 
-def values(posture: Posture) -> tuple[Value, ...]:
+def get_badge_values(posture: Posture) -> tuple[Value, ...]:
     return (posture.work_mode, posture.run_control, posture.profile, posture.model_mode)
 
 
-def full(posture: Posture) -> str:
-    return " | ".join(map(word_of, values(posture)))
+def format_full_badge(posture: Posture) -> str:
+    return " | ".join(map(format_value, get_badge_values(posture)))
 
 
-def narrow(posture: Posture, columns: int) -> bool:
+def is_badge_narrow(posture: Posture, columns: int) -> bool:
     return columns < NARROW and posture.work_mode not in ALWAYS_IN_FULL
 
 
-def badge(posture: Posture, columns: int = NARROW) -> str:
-    if narrow(posture, columns):
-        return "".join(f"[{CODES[value]}]" for value in values(posture))
-    return full(posture)
+def format_badge(posture: Posture, columns: int = NARROW) -> str:
+    if is_badge_narrow(posture, columns):
+        return "".join(f"[{CODES[value]}]" for value in get_badge_values(posture))
+    return format_full_badge(posture)
 
 
-def title(posture: Posture, project: str) -> str:
+def format_title(posture: Posture, project: str) -> str:
     """For a terminal's title, where there is room for a line and no more."""
     parts = (posture.work_mode, CODES[posture.run_control].upper(), posture.profile, posture.model_mode)
     return f"menugate[{'|'.join(map(str, parts))}] {project}"
 
 
-def every_axis(posture: Posture) -> dict[str, str]:
-    return {axis: word_of(getattr(posture, axis)) for axis in AXES}
+def describe_axes(posture: Posture) -> dict[str, str]:
+    return {axis: format_value(getattr(posture, axis)) for axis in AXES}
 
 
-def named(axes: Mapping[str, Value | None]) -> str:
+def describe_axis_values(axes: Mapping[str, Value | None]) -> str:
     """`work mode plan, profile normal`."""
-    return ", ".join(f"{axis.replace('_', ' ')} {word_of(axes[axis])}" for axis in AXES if axis in axes)
+    return ", ".join(f"{axis.replace('_', ' ')} {format_value(axes[axis])}" for axis in AXES if axis in axes)
 
 
-def to_come(choice: PostureChoice | None) -> list[tuple[PostureChange, str]]:
+def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[PostureChange, str]]:
     """What will still happen by itself, or upon a yes: each change with its words."""
     if choice is None:
         return []
     trials = [
-        (trial.change, f"back to {named(trial.before)} when the unit ends{of_session(trial.change)}")
+        (
+            trial.change,
+            f"back to {describe_axis_values(trial.before)} when the unit ends{format_session_suffix(trial.change)}",
+        )
         for trial in choice.trials
     ]
-    return trials + [(change, f"{named(change.axes)}, {until(change)}") for change in choice.waiting]
+    return trials + [
+        (change, f"{describe_axis_values(change.axes)}, {describe_change_timing(change)}") for change in choice.waiting
+    ]
 
 
-def until(change: PostureChange) -> str:
+def describe_change_timing(change: PostureChange) -> str:
     if change.unconfirmed:
         return f"{change.scope}, once the person says yes"
     calls = ", ".join(str(seq) for seq, _ in change.calls)
-    return f"{change.scope}{f' (call {calls})' if calls else ''}{of_session(change)}"
+    return f"{change.scope}{f' (call {calls})' if calls else ''}{format_session_suffix(change)}"
 
 
-def of_session(change: PostureChange) -> str:
+def format_session_suffix(change: PostureChange) -> str:
     return f" of session {change.session}" if change.session else ""

@@ -23,9 +23,9 @@ from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkM
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, RuleSubject, Tool
 from mcp_server.policy import phases, refusals
-from mcp_server.policy.own_commands import acting
-from mcp_server.policy.rule_match import words
-from mcp_server.policy.stages import stage_now, stage_policy
+from mcp_server.policy.own_commands import find_acting_command
+from mcp_server.policy.rule_match import find_call_words
+from mcp_server.policy.stages import build_stage_policy, get_current_stage
 
 READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
@@ -89,7 +89,7 @@ class DecisionCase:
         if self.call.arguments is None:
             return None
         try:
-            found = [words(self.tool, one) for one in self.readings]
+            found = [find_call_words(self.tool, one) for one in self.readings]
         except Exception:  # arguments of a kind nobody thought of
             return None
         return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
@@ -99,7 +99,7 @@ class DecisionCase:
         """The command of menugate's own by which this line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
-        return acting(line) if kind is RuleSubject.COMMAND and isinstance(line, str) else None
+        return find_acting_command(line) if kind is RuleSubject.COMMAND and isinstance(line, str) else None
 
     def rule(self, kind: RuleKind) -> Rule | None:
         """The rule of that list that speaks about this call."""
@@ -120,87 +120,95 @@ class DecisionCase:
             return rule.kind is not RuleKind.ALLOW
 
 
-def find(case: DecisionCase) -> Decision | None:
-    return refusals.unknown(case.call.tool, case.policy) if case.found is None else None
+def check_tool_exists(case: DecisionCase) -> Decision | None:
+    return refusals.refuse_unknown_tool(case.call.tool, case.policy) if case.found is None else None
 
 
-def block(case: DecisionCase) -> Decision | None:
+def check_blocklist(case: DecisionCase) -> Decision | None:
     if command := case.speaks_for_the_person:
-        return refusals.by_person(case.tool, command)
+        return refusals.refuse_person_command(case.tool, command)
     rule = case.rule(RuleKind.BLOCK)
-    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, RuleKind.BLOCK)
+    return (
+        refusals.refuse_by_rule(case.tool, rule)
+        if rule
+        else refusals.refuse_path_beneath(case.tool, case.call, RuleKind.BLOCK)
+    )
 
 
-def mode(case: DecisionCase) -> Decision | None:
+def check_mode(case: DecisionCase) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
     if (case.session.flat or case.call.within) and case.policy.menus.holding(case.tool.name):
         return None
-    return refusals.elsewhere(case.tool, case.session, case.policy)
+    return refusals.refuse_wrong_mode(case.tool, case.session, case.policy)
 
 
-def stage(case: DecisionCase) -> Decision | None:
+def check_stage(case: DecisionCase) -> Decision | None:
     """Does the run's stage, and then the kind of work the person chose, include what this does?"""
     if case.tool.meta:
         return None
-    now, chosen, table = stage_now(case.session, case.posture), case.posture, case.policy.stages
-    fits = stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
+    now, chosen, table = get_current_stage(case.session, case.posture), case.posture, case.policy.stages
+    fits = build_stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
     if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
-        return refusals.wrong_stage(case.tool, now)
+        return refusals.refuse_wrong_stage(case.tool, now)
     if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
-        fits = READING & stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
-    return None if fits.issuperset(case.effects) else refusals.read_only(case.tool, chosen)
+        fits = READING & build_stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
+    return None if fits.issuperset(case.effects) else refusals.refuse_read_only_work(case.tool, chosen)
 
 
-def phase(case: DecisionCase) -> Decision | None:
+def check_phase(case: DecisionCase) -> Decision | None:
     """Does the phase that the run chose include this?"""
     now, tool, within = case.session.phase, case.tool, case.call.within
-    if now is None or phases.includes(now, tool.name):
+    if now is None or phases.is_tool_in_phase(now, tool.name):
         return None
-    if not phases.narrowing(case.session, tool, case.policy.menus, within):
+    if not phases.is_phase_narrowing(case.session, tool, case.policy.menus, within):
         return None
     # What a tool does on the way to its answer is narrowed as well, unless it only looks.
     looks = within is not None and case.demand is not None and READING.issuperset(case.effects)
-    return None if looks else refusals.wrong_phase(tool, now)
+    return None if looks else refusals.refuse_wrong_phase(tool, now)
 
 
-def profile(case: DecisionCase) -> Decision | None:
+def check_profile(case: DecisionCase) -> Decision | None:
     given = case.posture.capped(case.policy.ceiling).profile
     shelter = case.policy.shelter() if case.tool.shut_in else SandboxState.THERE
     if shelter is SandboxState.REFUSED:
-        return refusals.unsheltered(case.tool)
+        return refusals.refuse_without_sandbox(case.tool)
     asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
     for least, these_arguments in asked:
         needed = least if shelter is SandboxState.THERE else least.above
         if not given.covers(needed):
-            low = refusals.profile_too_low(
+            low = refusals.refuse_low_profile(
                 case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
             )
-            return low if needed is least else refusals.because_unsheltered(low)
+            return low if needed is least else refusals.explain_missing_sandbox(low)
     demand = case.demand
     if demand and demand.takes and demand.asked_below and not given.covers(demand.asked_below):
-        return refusals.in_vain(case.tool, demand, case.session, case.posture, case.policy)
+        return refusals.refuse_useless_question(case.tool, demand, case.session, case.posture, case.policy)
     return None
 
 
-def rules(case: DecisionCase) -> Decision | None:
+def check_deny_rules(case: DecisionCase) -> Decision | None:
     rule = case.rule(RuleKind.DENY)
-    return refusals.by_rule(case.tool, rule) if rule else refusals.beneath(case.tool, case.call, RuleKind.DENY)
+    return (
+        refusals.refuse_by_rule(case.tool, rule)
+        if rule
+        else refusals.refuse_path_beneath(case.tool, case.call, RuleKind.DENY)
+    )
 
 
-def arguments(case: DecisionCase) -> Decision | None:
+def check_arguments(case: DecisionCase) -> Decision | None:
     if case.unfit is not None:
-        return refusals.unfit(case.tool, case.unfit)
-    return refusals.unclear(case.tool) if case.demand is None and not case.seeing else None
+        return refusals.refuse_unfit_arguments(case.tool, case.unfit)
+    return refusals.refuse_unclear_demand(case.tool) if case.demand is None and not case.seeing else None
 
 
-def budget(case: DecisionCase) -> Decision | None:
+def check_budget(case: DecisionCase) -> Decision | None:
     if case.tool.meta:
         return None
-    held = holding(case.session, case.posture)
+    held = find_hold(case.session, case.posture)
     if held is not None:
-        return refusals.paused(held)
+        return refusals.refuse_paused_run(held)
     if case.seeing:
         return None
     allowed, spent = case.policy.budget, case.call.spent
@@ -211,12 +219,12 @@ def budget(case: DecisionCase) -> Decision | None:
         (allowed.repeated_failures, spent.repeated_failures, "repetitions of a call that fails"),
     ):
         if limit is not None and used >= limit:
-            return refusals.spent(f"{limit:,} {what}")
-    step = phases.counting(case.session, case.tool, case.policy.menus, case.call.within)
-    return refusals.phase_spent(step) if step and spent.in_phase >= step.budget else None
+            return refusals.refuse_spent_budget(f"{limit:,} {what}")
+    step = phases.find_counted_step(case.session, case.tool, case.policy.menus, case.call.within)
+    return refusals.refuse_spent_phase(step) if step and spent.in_phase >= step.budget else None
 
 
-def holding(session: Session, posture: Posture) -> Hold | None:
+def find_hold(session: Session, posture: Posture) -> Hold | None:
     """What pauses this session's run now. A unit pauses `assisted` alone, and a spent budget its own run."""
     held = session.held
     if held is None or (held.by is Holder.UNIT and posture.run_control is not RunControl.ASSISTED):
@@ -224,20 +232,20 @@ def holding(session: Session, posture: Posture) -> Hold | None:
     return held if held.run in ("", session.run) else None
 
 
-def confirmation(case: DecisionCase) -> Decision | None:
+def check_confirmation(case: DecisionCase) -> Decision | None:
     if case.seeing or case.call.approved:
         return None
     if case.demand is None:
-        return refusals.unclear(case.tool)
+        return refusals.refuse_unclear_demand(case.tool)
     rule = case.rule(RuleKind.ASK)
-    reasons = ([refusals.asks(rule)] if rule else []) + firm(case, case.demand)
-    reasons = refusals.asks_beneath(case.call) + reasons
+    reasons = ([refusals.describe_ask_rule(rule)] if rule else []) + list_firm_reasons(case, case.demand)
+    reasons = refusals.describe_asks_beneath(case.call) + reasons
     if not case.rule(RuleKind.ALLOW):
-        reasons += waivable(case, case.demand)
-    return refusals.ask(case.tool, reasons, rule, case.demand) if reasons else None
+        reasons += list_waivable_reasons(case, case.demand)
+    return refusals.make_ask_decision(case.tool, reasons, rule, case.demand) if reasons else None
 
 
-def firm(case: DecisionCase, demand: Demand) -> list[str]:
+def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked whatever the rules allow."""
     reasons: list[str] = []
     if demand.confirm and (not demand.waivable or demand.effect in ASKING):
@@ -249,7 +257,7 @@ def firm(case: DecisionCase, demand: Demand) -> list[str]:
     return reasons
 
 
-def waivable(case: DecisionCase, demand: Demand) -> list[str]:
+def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked unless an allow rule has answered already."""
     reasons: list[str] = []
     given = case.posture.capped(case.policy.ceiling).profile
@@ -261,24 +269,24 @@ def waivable(case: DecisionCase, demand: Demand) -> list[str]:
     return reasons
 
 
-def sparing(case: DecisionCase) -> Rule | None:
+def find_sparing_rule(case: DecisionCase) -> Rule | None:
     """The allow rule that spared the person a question, for the record."""
-    if case.demand is None or case.call.approved or not waivable(case, case.demand):
+    if case.demand is None or case.call.approved or not list_waivable_reasons(case, case.demand):
         return None
     return case.rule(RuleKind.ALLOW)
 
 
 LAYERS: tuple[Callable[[DecisionCase], Decision | None], ...] = (
-    find,
-    block,
-    mode,
-    stage,
-    phase,
-    profile,
-    rules,
-    arguments,
-    budget,
-    confirmation,
+    check_tool_exists,
+    check_blocklist,
+    check_mode,
+    check_stage,
+    check_phase,
+    check_profile,
+    check_deny_rules,
+    check_arguments,
+    check_budget,
+    check_confirmation,
 )
 
 
@@ -287,7 +295,7 @@ def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, po
     for layer in LAYERS:
         if answer := layer(case):
             return answer
-    waiver = sparing(case)
+    waiver = find_sparing_rule(case)
     return Decision(Verdict.ALLOW, rule=waiver.text if waiver else None, demand=case.demand)
 
 
@@ -297,18 +305,18 @@ ANYWHERE = Session(id="", principal="", flat=True)
 """Nobody in particular, who stands in every mode at once."""
 
 
-def visible(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
+def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
     """The meta-tools first, then those of the session's mode (of every mode, where all are shown), in menu order."""
     mode = policy.menus.get(session.mode)
     modes = policy.menus if session.flat else (mode,) if mode else ()
     names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
-    return tuple(name for name in names if _seen(name, session, posture, policy))
+    return tuple(name for name in names if _is_visible(name, session, posture, policy))
 
 
-def flat(posture: Posture, policy: Policy) -> tuple[str, ...]:
+def list_allowed_tools(posture: Posture, policy: Policy) -> tuple[str, ...]:
     """Every tool that the posture allows in some mode, in menu order, for hosts that search tools by themselves."""
-    return visible(ANYWHERE, posture, policy)
+    return list_visible_tools(ANYWHERE, posture, policy)
 
 
-def _seen(name: str, session: Session, posture: Posture, policy: Policy) -> bool:
+def _is_visible(name: str, session: Session, posture: Posture, policy: Policy) -> bool:
     return decide(policy.tools.get(name), Call(name), session, posture, policy).verdict is not Verdict.DENY

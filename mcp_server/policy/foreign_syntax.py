@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
-from mcp_server.model.text import nearest, quoted, uncurled
-from mcp_server.policy.rule_slips import MEANT, SAYINGS, missing, operator
+from mcp_server.model.text import find_nearest_name, quote_text, strip_curly_quotes
+from mcp_server.policy.rule_slips import MEANT, SAYINGS, describe_missing_argument, describe_wrong_operator
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 LITERAL = r"""-?\d+(?:\.\d+)?|(?i:true|false|null)|"[^"]*"|'[^']*'|\[[^\]]*\]"""
@@ -37,18 +37,27 @@ NO_WORDS = frozenset(("eq", "neq", "gt", "lt", "not_in", "glob", "regex"))
 """Operators that no name of a file has for a word."""
 
 
-def turned(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
+def describe_foreign_predicate(
+    text: str, arguments: Collection[str], ops: Collection[str], command: bool
+) -> str | None:
     """What was meant by a bracket that was taken for a text to match; None where it can be meant so.
 
     `command`: the text is a line of shell, in which an argument's name may be a program's.
     """
-    for read in (_entries, _placed, _listed, *(() if command else (_denied, _first)), _backwards):
+    for read in (
+        _read_entries,
+        _read_path_predicate,
+        _read_comma_predicate,
+        *(() if command else (_read_denial, _read_prefix_predicate)),
+        _read_backwards_predicate,
+    ):
         if meant := next(read(text, arguments, ops, command), None):
-            return f"{quoted(text)} is no predicate; did you mean {quoted(meant)}?{missing(_name(meant), arguments)}"
+            missing = describe_missing_argument(_get_first_name(meant), arguments)
+            return f"{quote_text(text)} is no predicate; did you mean {quote_text(meant)}?{missing}"
     return None
 
 
-def _entries(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_entries(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`depth: 3`, `{depth: 3}`."""
     braced = text.startswith("{") and text.endswith("}")
     found: list[str] = []
@@ -58,74 +67,76 @@ def _entries(text: str, arguments: Collection[str], ops: Collection[str], comman
             return
         name, value = entry["name"], entry["value"]
         plain = re.fullmatch(LITERAL, value) is not None
-        if _name(name) not in arguments:
-            near = nearest(_name(name), arguments) if plain and not command else None
+        if _get_first_name(name) not in arguments:
+            near = find_nearest_name(_get_first_name(name), arguments) if plain and not command else None
             if near is None:
                 return
-            name = near + name[len(_name(name)) :]
+            name = near + name[len(_get_first_name(name)) :]
         if command and not braced and not (plain and entry["gap"]):
             return
         op, _, rest = value.partition(" ")
-        said = (op, rest) if op in ops and (rest or op == "exists") else (_fitting(value), value)
-        found.append(_spelled(name, *said))
+        said = (op, rest) if op in ops and (rest or op == "exists") else (_choose_operator(value), value)
+        found.append(_format_predicate(name, *said))
     yield " and ".join(found)
 
 
-def _placed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_path_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`$.depth gt 3`, `"depth" gt 3`, `edits[0].text exists`."""
     found = PLACE.fullmatch(text)
     if found is None:
         return
     indexed = "[" in found["path"]
     path = re.sub(r"""\[(?:\d*|\*)\]|["'`\]]""", "", found["path"]).replace("[", ".").lstrip("$@.")
-    op, known = found["op"], _name(path) in arguments
+    op, known = found["op"], _get_first_name(path) in arguments
     if not path or path == found["path"]:
         return
     if op is None:
         if known and not command and found["path"].startswith(("$.", "@.", "$[")):
             yield f"{path} exists"
     elif op in ops and (known or (indexed and not command)):
-        yield _spelled(path, op, found["value"])
-    elif known and not command and operator(op, ops):
-        yield _spelled(path, *_said(op, found["value"], ops))
+        yield _format_predicate(path, op, found["value"])
+    elif known and not command and describe_wrong_operator(op, ops):
+        yield _format_predicate(path, *_translate_operator(op, found["value"], ops))
 
 
-def _listed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_comma_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`file_path, eq, "a"`."""
     found = COMMAS.fullmatch(text)
     if (
         found
-        and _name(found["name"]) in arguments
+        and _get_first_name(found["name"]) in arguments
         and found["op"] in ops
         and (found["value"] or found["op"] == "exists")
     ):
-        yield _spelled(found["name"], found["op"], found["value"] or "")
+        yield _format_predicate(found["name"], found["op"], found["value"] or "")
 
 
-def _denied(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_denial(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`not replace_all`, `no limit`."""
     found = DENIED.fullmatch(text)
-    if found and _name(found["name"]) in arguments:
+    if found and _get_first_name(found["name"]) in arguments:
         yield f"{found['name']} exists false"
 
 
-def _first(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_prefix_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`gt depth 3`, `exists depth`, `gt(depth, 3)`."""
     found = FIRST.fullmatch(text)
-    if found is None or _name(found["name"]) not in arguments:
+    if found is None or _get_first_name(found["name"]) not in arguments:
         return
     op, value = found["op"], found["value"]
     if value is None:
         if op in ("exists", "has", *SAYINGS["exists"].split()):
             yield f"{found['name']} exists"
     elif op in NO_WORDS or (re.fullmatch(LITERAL, value) and (op in ops or op in MEANT)):
-        yield _spelled(found["name"], *_said(op, value, ops))
+        yield _format_predicate(found["name"], *_translate_operator(op, value, ops))
 
 
-def _backwards(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _read_backwards_predicate(
+    text: str, arguments: Collection[str], ops: Collection[str], command: bool
+) -> Iterator[str]:
     """`3 lt depth`, `1 < depth < 5`."""
     found = BACKWARDS.fullmatch(text)
-    if found is None or _name(found["name"]) not in arguments:
+    if found is None or _get_first_name(found["name"]) not in arguments:
         return
     name, value, op = found["name"], found["value"], found["op"]
     plain = re.fullmatch(LITERAL, value) is not None
@@ -133,36 +144,40 @@ def _backwards(text: str, arguments: Collection[str], ops: Collection[str], comm
         pass
     elif not plain or command or op not in MEANT:
         return
-    more = f" and {_spelled(name, *_said(found['next'], found['end'], ops))}" if found["next"] else ""
-    yield _spelled(name, *_said(op, value, ops, FLIPPED)) + more
+    more = (
+        f" and {_format_predicate(name, *_translate_operator(found['next'], found['end'], ops))}"
+        if found["next"]
+        else ""
+    )
+    yield _format_predicate(name, *_translate_operator(op, value, ops, FLIPPED)) + more
 
 
-def _name(path: str) -> str:
+def _get_first_name(path: str) -> str:
     return re.split(r"[.\s]", path, maxsplit=1)[0]
 
 
-def _said(
+def _translate_operator(
     word: str, value: str, ops: Collection[str], turned_to: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[str, str]:
     """The operator and the value for it: what is at least 3 is greater than 2."""
     low = word.lower()
-    op = low if low in ops else MEANT.get(low) or nearest(low, ops) or "eq"
+    op = low if low in ops else MEANT.get(low) or find_nearest_name(low, ops) or "eq"
     op = turned_to.get(op, op)
     if low in INCLUSIVE and re.fullmatch(r"-?\d+", value):
         value = str(int(value) + {"gt": -1, "lt": 1}.get(op, 0))
     return op, value
 
 
-def _fitting(value: str) -> str:
+def _choose_operator(value: str) -> str:
     plain = re.fullmatch(LITERAL, value) is not None
     text = not plain or value[:1] in ("'", '"')
     return "glob" if text and any(mark in value for mark in "*?[{") else "eq"
 
 
-def _spelled(name: str, op: str, value: str) -> str:
+def _format_predicate(name: str, op: str, value: str) -> str:
     if op == "exists":
         return f"{name} exists"
-    value = uncurled(value)
+    value = strip_curly_quotes(value)
     if re.fullmatch(LITERAL, value):
         return f"{name} {op} {value.lower() if value.isalpha() else value}"
     return f"{name} {op} {value}" if " and " in value else f'{name} {op} "{value}"'

@@ -29,38 +29,38 @@ class Impossible(ValueError):
     """Why a pattern can fit nothing, in words for the person who wrote it."""
 
 
-def texts(pattern: str, cautious: bool) -> Text:
-    compiled = [_name(one, cautious) for one in _braces(pattern)]
+def compile_text_glob(pattern: str, cautious: bool) -> Text:
+    compiled = [_compile_name(one, cautious) for one in _expand_braces(pattern)]
 
     def fits(text: str) -> bool | None:
         if len(text) > LONGEST:
             return None
-        plain = _plain(text, cautious)
+        plain = _normalize_spelling(text, cautious)
         return any(one.match(plain) for one in compiled)
 
     return fits
 
 
-def paths(pattern: str, cautious: bool, roots: Sequence[str] = ()) -> Path:
+def compile_path_glob(pattern: str, cautious: bool, roots: Sequence[str] = ()) -> Path:
     """`roots` are the absolute paths under which the workspace is known."""
-    patterns, places = [_taken_apart(one, cautious, roots) for one in _braces(pattern)], tuple(roots)
+    patterns, places = [_parse_path_pattern(one, cautious, roots) for one in _expand_braces(pattern)], tuple(roots)
 
     def fits(path: str) -> bool | None:
         if len(path) > LONGEST or "\0" in path:
             return None
-        parts = _parts(path, cautious, places)
-        return any(_leads(one, parts, cautious) for one in patterns)
+        parts = _normalize_path_parts(path, cautious, places)
+        return any(_is_path_matched(one, parts, cautious) for one in patterns)
 
     return fits
 
 
 @lru_cache(maxsize=16)
-def _parts(path: str, cautious: bool, roots: tuple[str, ...]) -> tuple[str, ...]:
+def _normalize_path_parts(path: str, cautious: bool, roots: tuple[str, ...]) -> tuple[str, ...]:
     """The last few are remembered, because every rule asks about the same one."""
-    return tuple(_plain(part, cautious) for part in lexical(path, roots))
+    return tuple(_normalize_spelling(part, cautious) for part in split_path(path, roots))
 
 
-def lexical(path: str, roots: Sequence[str] = ()) -> tuple[str, ...]:
+def split_path(path: str, roots: Sequence[str] = ()) -> tuple[str, ...]:
     """The names along a path, in order; an absolute one that is not beneath a root begins with `/`."""
     parts: list[str] = [ROOT] if path.startswith("/") else []
     for part in path.split("/"):
@@ -81,10 +81,10 @@ class _Pattern:
     absolute: bool
 
 
-def _taken_apart(pattern: str, cautious: bool, roots: Sequence[str]) -> _Pattern:
+def _parse_path_pattern(pattern: str, cautious: bool, roots: Sequence[str]) -> _Pattern:
     if pattern.startswith(("!", "~")):
         raise Impossible(f"a path pattern cannot begin with `{pattern[0]}`.")
-    parts = list(lexical(pattern, roots))
+    parts = list(split_path(pattern, roots))
     if ".." in parts:
         raise Impossible("it points outside of the workspace; write such a path from `/` on.")
     absolute = parts[:1] == [ROOT]
@@ -94,30 +94,32 @@ def _taken_apart(pattern: str, cautious: bool, roots: Sequence[str]) -> _Pattern
         parts.append("**")
     if not cautious and len(parts) > 1 and parts[-1] == "**":
         parts.insert(-1, "*")  # to allow what is in a folder is not to allow the folder
-    return _Pattern(tuple(None if part == "**" else _name(part, cautious) for part in parts), absolute)
+    return _Pattern(tuple(None if part == "**" else _compile_name(part, cautious) for part in parts), absolute)
 
 
-def _leads(pattern: _Pattern, parts: Sequence[str], cautious: bool) -> bool:
+def _is_path_matched(pattern: _Pattern, parts: Sequence[str], cautious: bool) -> bool:
     """Does the pattern fit the whole path, or, for a rule that narrows, a folder it is in?"""
     segments = pattern.segments
     if not cautious and parts[:1] in ((ROOT,), ("..",)) and not pattern.absolute:
         return False  # what is allowed by name is allowed in the workspace
-    here = _onward(segments, {0})
+    here = _skip_double_stars(segments, {0})
     for part in parts:
         if cautious and len(segments) in here:
             return True
-        here = _onward(segments, {at + (segments[at] is not None) for at in here if _fits(segments, at, part)})
+        here = _skip_double_stars(
+            segments, {at + (segments[at] is not None) for at in here if _is_part_matched(segments, at, part)}
+        )
     return len(segments) in here
 
 
-def _fits(pattern: Sequence[Segment], at: int, part: str) -> bool:
+def _is_part_matched(pattern: Sequence[Segment], at: int, part: str) -> bool:
     if at >= len(pattern):
         return False
     segment = pattern[at]
     return segment is None or segment.match(part) is not None
 
 
-def _onward(pattern: Sequence[Segment], reached: set[int]) -> set[int]:
+def _skip_double_stars(pattern: Sequence[Segment], reached: set[int]) -> set[int]:
     """`**` may stand for no folder at all."""
     for at in sorted(reached):
         while at < len(pattern) and pattern[at] is None:
@@ -126,23 +128,23 @@ def _onward(pattern: Sequence[Segment], reached: set[int]) -> set[int]:
     return reached
 
 
-def _name(pattern: str, cautious: bool) -> re.Pattern[str]:
-    return re.compile(translate(_plain(pattern, cautious)))
+def _compile_name(pattern: str, cautious: bool) -> re.Pattern[str]:
+    return re.compile(translate(_normalize_spelling(pattern, cautious)))
 
 
-def _plain(text: str, cautious: bool) -> str:
+def _normalize_spelling(text: str, cautious: bool) -> str:
     """One spelling for what some disks hold to be one name."""
     return unicodedata.normalize("NFC", text.casefold() if cautious else text)
 
 
-def _braces(pattern: str) -> list[str]:
-    found = list(_alternatives(pattern))
+def _expand_braces(pattern: str) -> list[str]:
+    found = list(_list_brace_choices(pattern))
     if len(found) > MOST_BRACES:
         raise Impossible(f"its braces stand for more than {MOST_BRACES} patterns; write several rules.")
     return found
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
+def _list_brace_choices(pattern: str) -> Iterator[str]:
     waiting, count = [pattern], 0
     while waiting and count <= MOST_BRACES:
         one = waiting.pop()

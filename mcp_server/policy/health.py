@@ -23,12 +23,12 @@ class HealthFinding:
     """What the person types, line by line, for what only they can mend."""
 
 
-def faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
+def list_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
     return [one for one in findings if one.grade is Grade.FAULT]
 
 
-def verdict(findings: Sequence[HealthFinding]) -> str:
-    ill, lines = len(faults(findings)), [line for one in findings for line in one.commands]
+def format_verdict(findings: Sequence[HealthFinding]) -> str:
+    ill, lines = len(list_faults(findings)), [line for one in findings for line in one.commands]
     says = f"Not in order: {ill} fault{'s' * (ill > 1)}." if ill else "In order."
     if not lines:
         return says

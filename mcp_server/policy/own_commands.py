@@ -6,7 +6,7 @@ name passes here; the command itself looks who started it, and refuses then.
 
 from collections.abc import Mapping
 
-from mcp_server.policy.shell_reader import read
+from mcp_server.policy.shell_reader import read_shell_line
 
 ACTS: Mapping[str, bool | frozenset[str]] = {
     "serve": False,
@@ -68,28 +68,28 @@ RUNNERS = frozenset(
 """Programs that run what is named somewhere behind them."""
 
 
-def acting(text: str) -> str | None:
+def find_acting_command(text: str) -> str | None:
     """The command of menugate's by which the line would speak for the person; None where it names none."""
-    line = read(text)
+    line = read_shell_line(text)
     if line is None:
         return None
-    return next((found for words in line.commands if (found := _acting(words))), None)
+    return next((found for words in line.commands if (found := _find_command_in_words(words))), None)
 
 
-def _acting(words: tuple[str, ...]) -> str | None:
+def _find_command_in_words(words: tuple[str, ...]) -> str | None:
     """Whatever stands before it that is a program too: a wrapper's own options are not told from what it runs."""
-    anywhere = bool(words) and _name(words[0]) in RUNNERS
+    anywhere = bool(words) and _get_program_name(words[0]) in RUNNERS
     for at, word in enumerate(words):
-        if _name(word) == "menugate" and (at == 0 or anywhere):
-            return _deed(words[at + 1 :])
-        if word == "-m" and at and _python(words[0] if not anywhere else "python") and _module(words, at + 1):
-            return _deed(words[at + 2 :])
-        if word.startswith("-m") and word[2:] in MODULES and _python(words[0]):
-            return _deed(words[at + 1 :])
+        if _get_program_name(word) == "menugate" and (at == 0 or anywhere):
+            return _get_acting_command(words[at + 1 :])
+        if word == "-m" and at and _is_python(words[0] if not anywhere else "python") and _is_own_module(words, at + 1):
+            return _get_acting_command(words[at + 2 :])
+        if word.startswith("-m") and word[2:] in MODULES and _is_python(words[0]):
+            return _get_acting_command(words[at + 1 :])
     return None
 
 
-def _deed(words: tuple[str, ...]) -> str | None:
+def _get_acting_command(words: tuple[str, ...]) -> str | None:
     plain = [word for word in words if not word.startswith("-")]
     acts = ACTS.get(plain[0], False) if plain else False
     if acts is True or (isinstance(acts, frozenset) and acts.intersection(plain[1:])):
@@ -97,13 +97,13 @@ def _deed(words: tuple[str, ...]) -> str | None:
     return None
 
 
-def _name(word: str) -> str:
+def _get_program_name(word: str) -> str:
     return word.rsplit("/", 1)[-1].casefold().removesuffix(".exe")
 
 
-def _python(word: str) -> bool:
-    return _name(word).startswith(("python", "pypy"))
+def _is_python(word: str) -> bool:
+    return _get_program_name(word).startswith(("python", "pypy"))
 
 
-def _module(words: tuple[str, ...], at: int) -> bool:
+def _is_own_module(words: tuple[str, ...], at: int) -> bool:
     return at < len(words) and words[at] in MODULES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from mcp_server.policy.globs import LONGEST, ROOT, lexical
+from mcp_server.policy.globs import LONGEST, ROOT, split_path
 from mcp_server.policy.rule_syntax import Predicate, PredicateOperator
 
 Test: TypeAlias = Callable[[Any], bool | None]
@@ -26,14 +26,14 @@ EXACT = frozenset(
 OPPOSITE = frozenset((PredicateOperator.NEQ, PredicateOperator.NOT_IN))
 
 
-def spelled(path: str, roots: Sequence[str]) -> str:
+def normalize_path(path: str, roots: Sequence[str]) -> str:
     """The one spelling of a path: from the workspace on where it lies there, `.` for the workspace itself."""
-    parts = lexical(path, roots)
+    parts = split_path(path, roots)
     text = ROOT + "/".join(parts[1:]) if parts[:1] == (ROOT,) else "/".join(parts)
     return unicodedata.normalize("NFC", text or ".")
 
 
-def place_test(
+def build_place_test(
     predicate: Predicate, cautious: bool, roots: Sequence[str], test_of: Callable[[Predicate], Test]
 ) -> Test:
     """The predicate as a test of one argument that names places; `test_of` makes the test of what is spelled alike."""
@@ -47,9 +47,9 @@ def place_test(
         return text.casefold() if folds else text
 
     def one(path: str) -> str:
-        return fold(spelled(path, roots))
+        return fold(normalize_path(path, roots))
 
-    wanted = replace(predicate, value=_wanted(op, value, one, roots))
+    wanted = replace(predicate, value=_normalize_wanted(op, value, one, roots))
     test, inside = test_of(wanted), fold(unicodedata.normalize("NFC", value)) if isinstance(value, str) else None
 
     def found_in(found: Any) -> bool | None:
@@ -65,11 +65,11 @@ def place_test(
     return found_in
 
 
-def _wanted(op: PredicateOperator, value: Any, one: Callable[[str], str], roots: Sequence[str]) -> Any:
+def _normalize_wanted(op: PredicateOperator, value: Any, one: Callable[[str], str], roots: Sequence[str]) -> Any:
     if op is PredicateOperator.REGEX:
         return unicodedata.normalize("NFC", value)
     if op is PredicateOperator.GLOB:
-        return value if ".." in value else spelled(value, roots)
+        return value if ".." in value else normalize_path(value, roots)
     if isinstance(value, list):
         return [one(each) if isinstance(each, str) else each for each in cast(list[Any], value)]
     return one(value) if isinstance(value, str) else value

@@ -26,7 +26,7 @@ class PausedRun:
         return f"the run of session {self.session}" if self.session else "every run"
 
 
-def paused(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunControl]) -> list[PausedRun]:
+def list_paused_runs(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunControl]) -> list[PausedRun]:
     """Who waits, the longest first. A finished unit pauses `assisted` alone."""
     found = [
         PausedRun(principal, session, hold)
@@ -36,15 +36,15 @@ def paused(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunCo
     return sorted(found, key=lambda one: (one.hold.at, one.principal, one.session))
 
 
-def unanswered(approvals: Iterable[Approval], now: int) -> list[Approval]:
+def list_unanswered_approvals(approvals: Iterable[Approval], now: int) -> list[Approval]:
     """The questions that the person can still answer, the oldest first."""
     return sorted((one for one in approvals if one.waits(now)), key=lambda one: (one.asked, one.id))
 
 
-def in_words(runs: list[PausedRun], questions: list[Approval], now: int) -> Iterator[str]:
+def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int) -> Iterator[str]:
     """A line for each, for whoever has no table to put it into."""
     for one in runs[:MOST]:
-        yield f"Paused: {one.run}, {since(one.hold.at, now)}, because {one.hold.reason}."
+        yield f"Paused: {one.run}, {format_elapsed_time(one.hold.at, now)}, because {one.hold.reason}."
     if len(runs) > MOST:
         yield f"Paused: {len(runs) - MOST} more."
     if runs:
@@ -52,12 +52,13 @@ def in_words(runs: list[PausedRun], questions: list[Approval], now: int) -> Iter
     for asked in questions[:MOST]:
         first = f"`menugate approvals show {asked.id}` and then " if asked.unread else ""
         answers = f"{first}`menugate approve {asked.id}` or `menugate deny {asked.id}`"
-        yield f"Waits for the user's yes: `{asked.wanted.tool}`, {since(asked.asked, now)}; answered by {answers}."
+        since = format_elapsed_time(asked.asked, now)
+        yield f"Waits for the user's yes: `{asked.wanted.tool}`, {since}; answered by {answers}."
     if len(questions) > MOST:
         yield f"Waits for the user's yes: {len(questions) - MOST} more, which `menugate approvals` shows."
 
 
-def since(then: int, now: int) -> str:
+def format_elapsed_time(then: int, now: int) -> str:
     """In the roundest words that are true; for a moment to come, as good as now."""
     passed = now - then
     if passed < MINUTE_NS:

@@ -8,8 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcp_server.model.posture import AXES, ChangeScope, Posture, PostureChoice, Value, value_of, word_of, words_of
-from mcp_server.model.text import nearest, quoted
+from mcp_server.model.posture import (
+    AXES,
+    ChangeScope,
+    Posture,
+    PostureChoice,
+    Value,
+    find_axis_value,
+    format_value,
+    list_axis_words,
+)
+from mcp_server.model.text import find_nearest_name, quote_text
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "work_mode": ("mode", "work-mode"),
@@ -36,21 +45,21 @@ class Unclear(ValueError):
     """The words do not say one thing; the message says what was not understood and what there is."""
 
 
-def phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
+def parse_phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
     """`axis` is the one that the first word is a value of."""
     axes: dict[str, Value] = {}
     scope: ChangeScope | None = None
     rest = list(words)
     if axis is not None and rest:
-        axes[axis] = valued(axis, rest.pop(0))
+        axes[axis] = parse_axis_value(axis, rest.pop(0))
     while rest:
         word = rest.pop(0)
         if word == AUTONOMOUS:
-            found: tuple[str, Value] | ChangeScope = ("run_control", valued("run_control", "autonomous"))
+            found: tuple[str, Value] | ChangeScope = ("run_control", parse_axis_value("run_control", "autonomous"))
         elif word.startswith("--"):
-            found = flagged(word, rest)
+            found = parse_flag(word, rest)
         else:
-            found = alone(word)
+            found = parse_bare_value(word)
         if isinstance(found, ChangeScope):
             refuse_twice(scope, found)
             scope = found
@@ -69,7 +78,7 @@ class Narrowed:
     """What is typed, line by line, for what would hold otherwise."""
 
 
-def to_choose(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrowed | None:
+def find_narrowed_posture(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrowed | None:
     """Which axes a state that was lost, or is not this account's, holds down until they are chosen again."""
     axes = choice.narrowed(usual) if choice else []
     if not axes:
@@ -77,68 +86,70 @@ def to_choose(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrow
     names = ", ".join(axis.replace("_", " ") for axis in axes)
     why = "an earlier state was lost" if lost else "an earlier state is not sealed with this account's key"
     says = f"Because {why}, the posture is narrowed until you choose again: {names}."
-    return Narrowed(says, tuple(f"menugate {TYPED[axis]} {word_of(getattr(usual, axis))}" for axis in axes))
+    return Narrowed(says, tuple(f"menugate {TYPED[axis]} {format_value(getattr(usual, axis))}" for axis in axes))
 
 
-def axis_named(name: str) -> str:
+def find_axis(name: str) -> str:
     axis = BY_NAME.get(name.removeprefix("--"))
     if axis is None:
-        raise Unclear(not_one_of(name, [names[0] for names in NAMES.values()], "an axis"))
+        raise Unclear(describe_unknown_word(name, [names[0] for names in NAMES.values()], "an axis"))
     return axis
 
 
-def valued(axis: str, word: str) -> Value:
-    value = value_of(axis, word)
+def parse_axis_value(axis: str, word: str) -> Value:
+    value = find_axis_value(axis, word)
     if value is None:
-        raise Unclear(not_one_of(word, values(axis), NAMES[axis][0]))
+        raise Unclear(describe_unknown_word(word, list_axis_values(axis), NAMES[axis][0]))
     return value
 
 
-def values(axis: str) -> list[str]:
-    return [str(word) for word in words_of(AXES[axis])]
+def list_axis_values(axis: str) -> list[str]:
+    return [str(word) for word in list_axis_words(AXES[axis])]
 
 
-def flagged(flag: str, rest: list[str]) -> tuple[str, Value] | ChangeScope:
+def parse_flag(flag: str, rest: list[str]) -> tuple[str, Value] | ChangeScope:
     name, equals, word = flag.partition("=")
     if name != "--scope":
-        axis_named(name)
+        find_axis(name)
     if not equals:
         if not rest:
-            raise Unclear(f"{quoted(name)} needs a value.")
+            raise Unclear(f"{quote_text(name)} needs a value.")
         word = rest.pop(0)
     if name == "--scope":
-        return scoped(word)
-    axis = axis_named(name)
-    return axis, valued(axis, word)
+        return parse_scope(word)
+    axis = find_axis(name)
+    return axis, parse_axis_value(axis, word)
 
 
-def scoped(word: str) -> ChangeScope:
+def parse_scope(word: str) -> ChangeScope:
     if word not in list(ChangeScope):
-        raise Unclear(not_one_of(word, list(ChangeScope), "scope"))
+        raise Unclear(describe_unknown_word(word, list(ChangeScope), "scope"))
     return ChangeScope(word)
 
 
-def alone(word: str) -> tuple[str, Value] | ChangeScope:
+def parse_bare_value(word: str) -> tuple[str, Value] | ChangeScope:
     """A value by itself, where it can be of one axis alone."""
     if word in list(ChangeScope):
         return ChangeScope(word)
-    fitting = [(axis, value) for axis in AXES if (value := value_of(axis, word)) is not None]
+    fitting = [(axis, value) for axis in AXES if (value := find_axis_value(axis, word)) is not None]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         flags = " or ".join(f"`--{NAMES[axis][0]} {word}`" for axis, _ in fitting)
-        raise Unclear(f"{quoted(word)} may mean {flags}; write which.")
-    known = [str(one) for one in ChangeScope] + [one for axis in AXES for one in values(axis)]
-    raise Unclear(not_one_of(word, known, "a value or a scope"))
+        raise Unclear(f"{quote_text(word)} may mean {flags}; write which.")
+    known = [str(one) for one in ChangeScope] + [one for axis in AXES for one in list_axis_values(axis)]
+    raise Unclear(describe_unknown_word(word, known, "a value or a scope"))
 
 
 def refuse_twice(before: StrEnum | bool | None, now: StrEnum | bool) -> None:
     if before is not None and before != now:
-        raise Unclear(f"{quoted(word_of(before))} and {quoted(word_of(now))} cannot both hold; name one.")
+        raise Unclear(
+            f"{quote_text(format_value(before))} and {quote_text(format_value(now))} cannot both hold; name one."
+        )
 
 
-def not_one_of(word: str, known: Sequence[str], what: str) -> str:
-    near = nearest(word, known)
-    hint = f" Did you mean {quoted(near)}?" if near else ""
+def describe_unknown_word(word: str, known: Sequence[str], what: str) -> str:
+    near = find_nearest_name(word, known)
+    hint = f" Did you mean {quote_text(near)}?" if near else ""
     few = list(dict.fromkeys(map(str, known)))
-    return f"{quoted(word)} is not {what}: {', '.join(few)}.{hint}"
+    return f"{quote_text(word)} is not {what}: {', '.join(few)}.{hint}"

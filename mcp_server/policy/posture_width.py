@@ -16,7 +16,7 @@ from mcp_server.model.posture import (
     Value,
     WorkMode,
 )
-from mcp_server.policy.posture import stays
+from mcp_server.policy.posture import is_axis_kept
 
 WIDTHS: Mapping[str, Mapping[Value, int]] = {
     "work_mode": {
@@ -36,7 +36,7 @@ WIDTHS: Mapping[str, Mapping[Value, int]] = {
 """How much each value lets through: reading, asking first, acting. The duty to think first holds back as well."""
 
 
-def wider(axis: str, wished: Value, held: Value) -> bool:
+def is_wider(axis: str, wished: Value, held: Value) -> bool:
     """A value that nobody has weighed is wider than any other."""
     known = WIDTHS.get(axis, {})
     if wished == held:
@@ -44,24 +44,24 @@ def wider(axis: str, wished: Value, held: Value) -> bool:
     return wished not in known or held not in known or known[wished] > known[held]
 
 
-def widens(held: Posture, axes: Mapping[str, Value]) -> bool:
-    return any(wider(axis, wished, getattr(held, axis)) for axis, wished in axes.items())
+def is_widening(held: Posture, axes: Mapping[str, Value]) -> bool:
+    return any(is_wider(axis, wished, getattr(held, axis)) for axis, wished in axes.items())
 
 
-def narrower(one: Posture, other: Posture) -> Posture:
+def get_narrower_posture(one: Posture, other: Posture) -> Posture:
     """On each axis the one of the two that lets through less."""
-    less = {axis: value for axis in AXES if wider(axis, getattr(one, axis), value := getattr(other, axis))}
+    less = {axis: value for axis in AXES if is_wider(axis, getattr(one, axis), value := getattr(other, axis))}
     return replace(one, **less)
 
 
-def puts_off(choice: PostureChoice, now: Posture, change: PostureChange) -> bool:
+def is_delaying_narrowing(choice: PostureChoice, now: Posture, change: PostureChange) -> bool:
     """Would it take the place of something narrower that is to come, and not be in force at once itself?"""
     if change.scope is ChangeScope.NOW:
         return False
     return any(
-        wider(axis, getattr(now, axis), value)
+        is_wider(axis, getattr(now, axis), value)
         for one in choice.waiting
         if not one.unconfirmed and (one.scope, one.session) != (change.scope, change.session)
         for axis, value in one.axes.items()
-        if not stays(axis, value, change)
+        if not is_axis_kept(axis, value, change)
     )

@@ -31,50 +31,50 @@ class ReasoningOutcome:
     delivery_state: str = NOT_DONE
 
 
-def thought(text: str, duty: StageDuty) -> ReasoningOutcome | str:
+def parse_thought(text: str, duty: StageDuty) -> ReasoningOutcome | str:
     """What is kept of it, or what it lacks, in words for whoever thought it."""
     match duty:
         case StageDuty.MACRO:
-            return _opening(text)
+            return _parse_opening_thought(text)
         case StageDuty.MICRO:
-            return _between(text)
+            return _parse_step_thought(text)
         case StageDuty.NONE:
             return ReasoningOutcome()
 
 
-def _opening(text: str) -> ReasoningOutcome | str:
-    parts = sections(text)
+def _parse_opening_thought(text: str) -> ReasoningOutcome | str:
+    parts = split_sections(text)
     if missing := [name for name in HEADINGS if name not in parts]:
         return f"the headings {', '.join(missing)} are missing"
-    concrete = [name for name in HEADINGS if _concrete(parts[name])]
+    concrete = [name for name in HEADINGS if _is_concrete(parts[name])]
     if len(concrete) < FEWEST_CONCRETE:
         return f"only {len(concrete)} of the six parts say anything; at least {FEWEST_CONCRETE} have to"
     return ReasoningOutcome(
-        plan_delta=_short(parts["Plan"]),
-        next_action=_short(parts["Action"]),
-        known_risks=_short(parts["Reflect"]),
-        delivery_state=_delivery(parts["Delivery"]),
+        plan_delta=_shorten_line(parts["Plan"]),
+        next_action=_shorten_line(parts["Action"]),
+        known_risks=_shorten_line(parts["Reflect"]),
+        delivery_state=_parse_delivery_state(parts["Delivery"]),
     )
 
 
-def _between(text: str) -> ReasoningOutcome | str:
+def _parse_step_thought(text: str) -> ReasoningOutcome | str:
     points = [found[1].strip() for found in POINT.finditer(text)]
     if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
         wanted = f"{FEWEST_POINTS} to {MOST_POINTS} are asked for, each on a line beginning with `- `"
         return f"it has {len(points)} points, where {wanted}"
-    concrete = sum(map(_concrete, points))
+    concrete = sum(map(_is_concrete, points))
     if concrete < FEWEST_CONCRETE:
         return f"only {concrete} of its points say anything; at least {FEWEST_CONCRETE} have to"
     labelled = {found[1].lower().rstrip("s"): LABEL.sub("", point) for point in points if (found := LABEL.match(point))}
     return ReasoningOutcome(
-        plan_delta=_short(labelled.get("plan", "")),
-        next_action=_short(labelled.get("next", labelled.get("action", points[1]))),
-        known_risks=_short(labelled.get("risk", "")),
-        delivery_state=_delivery(labelled.get("delivery", "")),
+        plan_delta=_shorten_line(labelled.get("plan", "")),
+        next_action=_shorten_line(labelled.get("next", labelled.get("action", points[1]))),
+        known_risks=_shorten_line(labelled.get("risk", "")),
+        delivery_state=_parse_delivery_state(labelled.get("delivery", "")),
     )
 
 
-def sections(text: str) -> dict[str, str]:
+def split_sections(text: str) -> dict[str, str]:
     """What stands under each heading; a heading that comes again adds to the first."""
     found: dict[str, str] = {}
     marks = list(HEADING.finditer(text))
@@ -86,16 +86,16 @@ def sections(text: str) -> dict[str, str]:
     return found
 
 
-def _concrete(said: str) -> bool:
+def _is_concrete(said: str) -> bool:
     return len(said) >= SHORTEST and not HOLLOW.fullmatch(said)
 
 
-def _delivery(said: str) -> str:
+def _parse_delivery_state(said: str) -> str:
     """Needing work wins over being done, and so does saying neither."""
     words = said.upper().replace(" ", "_").replace("-", "_")
     return DONE if "DONE" in words and "NEEDS_WORK" not in words and "NOT_DONE" not in words else NOT_DONE
 
 
-def _short(said: str) -> str:
+def _shorten_line(said: str) -> str:
     line = "" if HOLLOW.fullmatch(said) else " ".join(said.split())
     return line if len(line) <= LONGEST_KEPT else line[: LONGEST_KEPT - 1] + "\u2026"

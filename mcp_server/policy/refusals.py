@@ -8,12 +8,12 @@ import json
 from dataclasses import replace
 
 from mcp_server.model.menus import Mode
-from mcp_server.model.phases import RETRIED, Step, step_of
+from mcp_server.model.phases import RETRIED, Step, find_step
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Session
-from mcp_server.model.text import listed, nearest, quoted
+from mcp_server.model.text import find_nearest_name, format_list, quote_text
 from mcp_server.model.tools import Demand, Effect, Tool
 from mcp_server.policy.reasoning import FEWEST_POINTS, HEADINGS, MOST_POINTS
 
@@ -38,71 +38,74 @@ FORWARD = "`get_phase_status` says what is missing; `advance_phase` goes on to t
 ASK_THE_PERSON = "Go on without it, or tell the person with `message_user` what you need it for."
 
 
-def refused(layer: Layer, code: Code, reason: str, way_out: str, rule: str | None = None) -> Decision:
+def make_refusal(layer: Layer, code: Code, reason: str, way_out: str, rule: str | None = None) -> Decision:
     return Decision(Verdict.DENY, layer, code, reason, way_out, rule)
 
 
-def unknown(name: str, policy: Policy) -> Decision:
-    near = nearest(name, policy.tools)
+def refuse_unknown_tool(name: str, policy: Policy) -> Decision:
+    near = find_nearest_name(name, policy.tools)
     way_out = "`menu_list` shows what there is."
     if near:
         modes = policy.menus.holding(near)
-        way_out = f"Did you mean {quoted(near)}{f' in mode {quoted(modes[0].name)}' if modes else ''}? {way_out}"
-    return refused(Layer.FIND, Code.UNKNOWN_TOOL, f"There is no tool {quoted(name)} here.", way_out)
+        way_out = (
+            f"Did you mean {quote_text(near)}{f' in mode {quote_text(modes[0].name)}' if modes else ''}? {way_out}"
+        )
+    return make_refusal(Layer.FIND, Code.UNKNOWN_TOOL, f"There is no tool {quote_text(name)} here.", way_out)
 
 
-def by_rule(tool: Tool, rule: Rule) -> Decision:
+def refuse_by_rule(tool: Tool, rule: Rule) -> Decision:
     if rule.kind is RuleKind.BLOCK:
-        reason = f"The blocklist forbids this call of `{tool.name}`: {written(rule)}"
+        reason = f"The blocklist forbids this call of `{tool.name}`: {describe_rule(rule)}"
         way_out = "No approval and no profile changes that; only whoever keeps the blocklist can. Find another way."
-        return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
-    reason = f"A rule denies this call of `{tool.name}`: {written(rule)}"
+        return make_refusal(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
+    reason = f"A rule denies this call of `{tool.name}`: {describe_rule(rule)}"
     way_out = f"Only the person can change the rule. {ASK_THE_PERSON}"
-    return refused(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
+    return make_refusal(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
 
 
-def beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | None:
+def refuse_path_beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | None:
     """Of what lies in the tree that a call takes whole."""
     if not call.beneath:
         return None
     found = next((one for one in call.beneath if one.rule and one.rule.kind is kind), None)
     if found is not None and found.rule is not None:
-        decision = by_rule(tool, found.rule)
-        said = f"It touches {quoted(found.path)}."
+        decision = refuse_by_rule(tool, found.rule)
+        said = f"It touches {quote_text(found.path)}."
         return replace(decision, reason=f"{decision.reason} {said}", way_out=f"Leave that out. {decision.way_out}")
     large = next((one for one in call.beneath if one.rule is None), None)
     if large is None or kind is not RuleKind.DENY:
         return None
     reason = (
-        f"{quoted(large.path)} holds too much, or something that cannot be looked into, to tell whether a rule about "
+        f"{quote_text(large.path)} holds too much, or something that cannot be looked into, to tell whether a rule "
+        "about "
         f"paths speaks about any of it, so `{tool.name}` does not take it whole."
     )
-    return refused(Layer.RULES, Code.RULE_DENIED, reason, "Take smaller parts of it, one at a time.")
+    return make_refusal(Layer.RULES, Code.RULE_DENIED, reason, "Take smaller parts of it, one at a time.")
 
 
-def asks_beneath(call: Call) -> list[str]:
+def describe_asks_beneath(call: Call) -> list[str]:
     found = ((one.rule, one.path) for one in call.beneath if one.rule and one.rule.kind is RuleKind.ASK)
-    return [f"{asks(rule)} (it touches {quoted(path)})" for rule, path in found if rule]
+    return [f"{describe_ask_rule(rule)} (it touches {quote_text(path)})" for rule, path in found if rule]
 
 
-def by_person(tool: Tool, command: str) -> Decision:
+def refuse_person_command(tool: Tool, command: str) -> Decision:
     reason = (
         f"`menugate {command}` is the user's to type: it answers or chooses for them, and no call of `{tool.name}` may."
     )
     way_out = "No approval and no profile changes that. Ask the user to type it in a terminal of their own."
-    return refused(Layer.BLOCK, Code.BLOCKED, reason, way_out)
+    return make_refusal(Layer.BLOCK, Code.BLOCKED, reason, way_out)
 
 
-def asks(rule: Rule) -> str:
-    return f"the rule {quoted(rule.text)} ({rule.source}) asks first{f': {rule.reason}' if rule.reason else ''}"
+def describe_ask_rule(rule: Rule) -> str:
+    return f"the rule {quote_text(rule.text)} ({rule.source}) asks first{f': {rule.reason}' if rule.reason else ''}"
 
 
-def written(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
     """The rule, where it stands, and what the operator wrote beside it for whoever it stops."""
-    return f"{quoted(rule.text)} ({rule.source}).{f' {rule.reason}' if rule.reason else ''}"
+    return f"{quote_text(rule.text)} ({rule.source}).{f' {rule.reason}' if rule.reason else ''}"
 
 
-def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:
+def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
     """The tool is not on the menu of this session's mode."""
     modes = policy.menus.holding(tool.name)
     here = policy.menus.get(session.mode)
@@ -110,62 +113,63 @@ def elsewhere(tool: Tool, session: Session, policy: Policy) -> Decision:
         reason = f"`{tool.name}` is in no mode of this server."
         way_out = "`menu_list` shows what there is. Whoever runs the server can put the tool into a mode."
     elif session.pinned:
-        only = f"only serves mode {quoted(session.mode)}" if session.mode else "serves no mode"
-        reason = f"`{tool.name}` is in mode {_names(modes)}, and this endpoint {only}."
+        only = f"only serves mode {quote_text(session.mode)}" if session.mode else "serves no mode"
+        reason = f"`{tool.name}` is in mode {_format_mode_names(modes)}, and this endpoint {only}."
         way_out = "It cannot be reached from here. Go on with the tools of this endpoint."
     else:
         standing = f"this session is in mode `{here.name}`" if here else "this session is at ROOT, in no mode"
-        reason = f"`{tool.name}` is in mode {_names(modes)}, and {standing}."
-        way_out = f"Call {entering(modes[0])}, then make this call again."
-    return refused(Layer.MODE, Code.WRONG_MODE, reason, way_out)
+        reason = f"`{tool.name}` is in mode {_format_mode_names(modes)}, and {standing}."
+        way_out = f"Call {format_enter_call(modes[0])}, then make this call again."
+    return make_refusal(Layer.MODE, Code.WRONG_MODE, reason, way_out)
 
 
-def astray(tool: Tool, mode: Mode, decision: Decision, policy: Policy) -> Decision:
+def explain_mode_not_entered(tool: Tool, mode: Mode, decision: Decision, policy: Policy) -> Decision:
     """The mode that a carrier was to enter does not have the tool, so that the session stays where it is."""
     modes = policy.menus.holding(tool.name)
     if decision.code is not Code.WRONG_MODE or not modes:
         return decision
-    reason = f"`{tool.name}` is in mode {_names(modes)} and not in `{mode.name}`, which was therefore not entered."
+    there = _format_mode_names(modes)
+    reason = f"`{tool.name}` is in mode {there} and not in `{mode.name}`, which was therefore not entered."
     return replace(decision, reason=reason)
 
 
-def _names(modes: tuple[Mode, ...]) -> str:
-    return listed(mode.name for mode in modes)
+def _format_mode_names(modes: tuple[Mode, ...]) -> str:
+    return format_list(mode.name for mode in modes)
 
 
-def wrong_stage(tool: Tool, stage: Stage | None) -> Decision:
+def refuse_wrong_stage(tool: Tool, stage: Stage | None) -> Decision:
     if stage is None:
         reason = f"The stage of this run is not known, so only reading is allowed, and `{tool.name}` does more."
         way_out = "Finish with `complete`; the next run begins at a known stage."
     else:
         reason = f"The stage `{stage}` of this run does not include what `{tool.name}` would do."
         way_out = STAGES.get(stage, "Go on with a tool that fits the stage; `menu_list` shows them.")
-    return refused(Layer.STAGE, Code.WRONG_STAGE, reason, way_out)
+    return make_refusal(Layer.STAGE, Code.WRONG_STAGE, reason, way_out)
 
 
-def wrong_phase(tool: Tool, phase: str) -> Decision:
-    step = step_of(phase)
+def refuse_wrong_phase(tool: Tool, phase: str) -> Decision:
+    step = find_step(phase)
     reason = f"This run is in the phase `{phase}`, which does not include `{tool.name}`."
     way_out = f"{FORWARD} `complete` ends the run and its phases."
     if step is not None:
-        way_out = f"It has {listed(sorted(step.tools))}. {way_out}"
-    return refused(Layer.STAGE, Code.WRONG_PHASE, reason, way_out)
+        way_out = f"It has {format_list(sorted(step.tools))}. {way_out}"
+    return make_refusal(Layer.STAGE, Code.WRONG_PHASE, reason, way_out)
 
 
-def phase_spent(step: Step) -> Decision:
+def refuse_spent_phase(step: Step) -> Decision:
     reason = f"The phase `{step.phase}` has used up its {step.budget} calls."
     way_out = FORWARD if step not in RETRIED else f"{FORWARD} `return_to_fix_phase` gives all of them back."
-    return refused(Layer.BUDGET, Code.PHASE_SPENT, reason, way_out)
+    return make_refusal(Layer.BUDGET, Code.PHASE_SPENT, reason, way_out)
 
 
-def read_only(tool: Tool, posture: Posture) -> Decision:
+def refuse_read_only_work(tool: Tool, posture: Posture) -> Decision:
     holds = "ai mode `chat`" if posture.ai_mode is AiMode.CHAT else f"work mode `{posture.work_mode}`"
     reason = f"The {holds} only reads, and `{tool.name}` would do more than read."
     way_out = "Describe what you would do instead of doing it. Only the user can choose another kind of work."
-    return refused(Layer.STAGE, Code.READ_ONLY_WORK, reason, way_out)
+    return make_refusal(Layer.STAGE, Code.READ_ONLY_WORK, reason, way_out)
 
 
-def profile_too_low(
+def refuse_low_profile(
     tool: Tool, needed: Profile, posture: Posture, policy: Policy, *, these_arguments: bool = False
 ) -> Decision:
     what = f"`{tool.name}` with these arguments" if these_arguments else f"`{tool.name}`"
@@ -176,29 +180,31 @@ def profile_too_low(
         who = f"Only the person can raise the profile, with `menugate profile {needed}` at a terminal."
     else:
         who = "Only the operator can allow more than that."
-    return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
+    return make_refusal(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
 
 
-def in_vain(tool: Tool, demand: Demand, session: Session, posture: Posture, policy: Policy) -> Decision:
+def refuse_useless_question(tool: Tool, demand: Demand, session: Session, posture: Posture, policy: Policy) -> Decision:
     """Nobody is asked about what would fail with a yes as well."""
-    low = profile_too_low(tool, demand.takes or demand.profile, posture, policy, these_arguments=True)
+    low = refuse_low_profile(tool, demand.takes or demand.profile, posture, policy, these_arguments=True)
     instead = demand.instead
-    mode = mode_with(instead, session, policy)
+    mode = find_mode_with(instead, session, policy)
     if mode is None:
         return low
-    first = "" if session.flat or mode.name == session.mode else f"{entering(mode)}, then "
+    first = "" if session.flat or mode.name == session.mode else f"{format_enter_call(mode)}, then "
     asks = "it asks the user where it has to" if len(instead) == 1 else "they ask the user where they have to"
-    return replace(low, way_out=f"Nothing ran. Call {first}{listed(instead, 'and')} for that: {asks}.", instead=instead)
+    return replace(
+        low, way_out=f"Nothing ran. Call {first}{format_list(instead, 'and')} for that: {asks}.", instead=instead
+    )
 
 
-def mode_with(tools: tuple[str, ...], session: Session, policy: Policy) -> Mode | None:
+def find_mode_with(tools: tuple[str, ...], session: Session, policy: Policy) -> Mode | None:
     """The mode in which a session can call all of these, the one it is in before any other."""
     found = [mode for mode in policy.menus.modes if tools and set(tools) <= set(mode.tools)]
     here = next((mode for mode in found if mode.name == session.mode), None)
     return here or (found[0] if found and (session.flat or not session.pinned) else None)
 
 
-def entering(mode: Mode, handle: str | None = None) -> str:
+def format_enter_call(mode: Mode, handle: str | None = None) -> str:
     call = {"mode": mode.name} | ({"menu": handle} if handle else {})
     return f"`menu_enter` with {json.dumps(call, ensure_ascii=False)}"
 
@@ -207,44 +213,44 @@ NO_SANDBOX = "this machine has no sandbox that holds"
 INSTALL_ONE = "Have the person install bubblewrap; `menugate status` says what was tried."
 
 
-def unsheltered(tool: Tool) -> Decision:
+def refuse_without_sandbox(tool: Tool) -> Decision:
     reason = f"`{tool.name}` runs only shut in, and {NO_SANDBOX}."
-    return refused(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, INSTALL_ONE)
+    return make_refusal(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, INSTALL_ONE)
 
 
-def because_unsheltered(low: Decision) -> Decision:
+def explain_missing_sandbox(low: Decision) -> Decision:
     return replace(low, reason=f"{low.reason} It needs one profile more than elsewhere, because {NO_SANDBOX}.")
 
 
-def unfit(tool: Tool, fault: str) -> Decision:
+def refuse_unfit_arguments(tool: Tool, fault: str) -> Decision:
     reason = f"The arguments do not fit `{tool.name}`: {fault}"
     way_out = "Nothing ran. Correct the arguments and call again."
-    return refused(Layer.ARGUMENTS, Code.INVALID_ARGUMENTS, reason, way_out)
+    return make_refusal(Layer.ARGUMENTS, Code.INVALID_ARGUMENTS, reason, way_out)
 
 
-def unclear(tool: Tool) -> Decision:
+def refuse_unclear_demand(tool: Tool) -> Decision:
     reason = f"It cannot be told what `{tool.name}` would do with these arguments, so it does not run."
-    return refused(Layer.ARGUMENTS, Code.INTERNAL, reason, "Use other arguments or another tool.")
+    return make_refusal(Layer.ARGUMENTS, Code.INTERNAL, reason, "Use other arguments or another tool.")
 
 
-def spent(limit: str) -> Decision:
+def refuse_spent_budget(limit: str) -> Decision:
     reason = f"This run has used up its budget of {limit}."
     way_out = (
         "Finish with `complete` and say what is left to do, or tell the person with `message_user`; "
         "they can let it go on with `menugate next`."
     )
-    return refused(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
+    return make_refusal(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
 
 
-def paused(held: Hold) -> Decision:
+def refuse_paused_run(held: Hold) -> Decision:
     way_out = (
         "Only the person lets it go on, with `menugate next` at a terminal. Until then end the turn, tell the person "
         "with `message_user` what you would do next, or finish with `complete`."
     )
-    return refused(Layer.BUDGET, Code.RUN_PAUSED, f"This run is paused: {held.reason.rstrip('.')}.", way_out)
+    return make_refusal(Layer.BUDGET, Code.RUN_PAUSED, f"This run is paused: {held.reason.rstrip('.')}.", way_out)
 
 
-def ask(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
+def make_ask_decision(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
     reason = f"`{tool.name}` waits for the person's yes: {'; '.join(one.rstrip('.') for one in reasons)}."
     way_out = "Nothing ran. Once the person has said yes, make the same call again."
     text = rule.text if rule else None

@@ -49,25 +49,25 @@ class NoRoute:
 
 
 def route(text: str, menus: Menus) -> Route | RouteChoice | NoRoute:
-    wish = _wish(text)
+    wish = _read_wish(text)
     if not wish or not menus.modes:
         return NoRoute()
-    return _by_number(wish, menus) or _exactly(wish, menus) or _roughly(wish, menus)
+    return _route_by_number(wish, menus) or _route_exactly(wish, menus) or _route_by_score(wish, menus)
 
 
-def normal(text: str) -> str:
+def normalize_text(text: str) -> str:
     """One spelling for all: compatibility forms unified, case folded, runs of whitespace one space."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.split())
 
 
-def _wish(text: str) -> str:
+def _read_wish(text: str) -> str:
     """The first line alone counts; what follows it is somebody's explanation."""
     lines = text.strip().splitlines()
-    return normal(re.sub(r"^[*/]", "", lines[0])) if lines else ""
+    return normalize_text(re.sub(r"^[*/]", "", lines[0])) if lines else ""
 
 
-def _by_number(wish: str, menus: Menus) -> Route | RouteChoice | None:
+def _route_by_number(wish: str, menus: Menus) -> Route | RouteChoice | None:
     if not wish.isdecimal():
         return None
     digits = "".join(str(unicodedata.decimal(char)) for char in wish).lstrip("0")
@@ -75,53 +75,53 @@ def _by_number(wish: str, menus: Menus) -> Route | RouteChoice | None:
     # Compared by length first: a number of a million digits is out of range, not a sum to be done.
     if digits and len(digits) <= len(str(count)) and int(digits) <= count:
         return Route(menus.modes[int(digits) - 1].name, Confidence.EXACT)
-    return _choice(list(range(1, count + 1)), menus, f"numbers go from 1 to {count}")
+    return _make_choice(list(range(1, count + 1)), menus, f"numbers go from 1 to {count}")
 
 
-def _exactly(wish: str, menus: Menus) -> Route | RouteChoice | None:
+def _route_exactly(wish: str, menus: Menus) -> Route | RouteChoice | None:
     # A name is unique and what the schema offers, so it wins over another mode's trigger of the same text.
-    named = [number for number, mode in enumerate(menus, 1) if normal(mode.name) == wish]
+    named = [number for number, mode in enumerate(menus, 1) if normalize_text(mode.name) == wish]
     found = named or [
         number
         for number, mode in enumerate(menus, 1)
-        if wish in {normal(mode.title), *(normal(trigger) for trigger in mode.triggers)}
+        if wish in {normalize_text(mode.title), *(normalize_text(trigger) for trigger in mode.triggers)}
     ]
     if len(found) == 1:
         return Route(menus.modes[found[0] - 1].name, Confidence.EXACT)
-    return _choice(found, menus, "several modes have that name") if found else None
+    return _make_choice(found, menus, "several modes have that name") if found else None
 
 
-def _roughly(wish: str, menus: Menus) -> Route | RouteChoice | NoRoute:
+def _route_by_score(wish: str, menus: Menus) -> Route | RouteChoice | NoRoute:
     points = {number: _score(wish, mode) for number, mode in enumerate(menus, 1)}
     top = max(points.values())
     if top < THRESHOLD:
         return NoRoute()
     found = [number for number, got in points.items() if got >= max(THRESHOLD, top - SIMILAR)]
     if len(found) > 1:
-        return _choice(found, menus, "several modes fit about equally well")
-    return Route(menus.modes[found[0] - 1].name, confidence(top))
+        return _make_choice(found, menus, "several modes fit about equally well")
+    return Route(menus.modes[found[0] - 1].name, grade_confidence(top))
 
 
-def confidence(points: int) -> Confidence:
+def grade_confidence(points: int) -> Confidence:
     return Confidence.HIGH if points >= HIGH else Confidence.MEDIUM if points >= MEDIUM else Confidence.LOW
 
 
 def _score(wish: str, mode: Mode) -> int:
     points = 0
-    for field, text in _texts(mode):
-        shape = _shape(wish, normal(text)) if len(wish) >= SHORTEST[field] else None
+    for field, text in _list_texts(mode):
+        shape = _score_shape(wish, normalize_text(text)) if len(wish) >= SHORTEST[field] else None
         points = max(points, 0 if shape is None else FIELD[field] + shape)
     return points
 
 
-def _texts(mode: Mode) -> Iterator[tuple[str, str]]:
+def _list_texts(mode: Mode) -> Iterator[tuple[str, str]]:
     yield "name", mode.name
     yield "title", mode.title
     yield from (("trigger", trigger) for trigger in mode.triggers)
     yield "description", mode.description
 
 
-def _shape(wish: str, text: str) -> int | None:
+def _score_shape(wish: str, text: str) -> int | None:
     """How the wish sits in a text; None where it does not."""
     if wish not in text:
         return None
@@ -133,15 +133,15 @@ def _shape(wish: str, text: str) -> int | None:
     return SHAPE["the beginning of a word" if re.search(rf"(?<!\w){here}", text) else "inside a word"]
 
 
-def _choice(numbers: list[int], menus: Menus, note: str) -> RouteChoice:
-    return RouteChoice(tuple((number, _label(menus.modes[number - 1])) for number in numbers), note)
+def _make_choice(numbers: list[int], menus: Menus, note: str) -> RouteChoice:
+    return RouteChoice(tuple((number, _format_label(menus.modes[number - 1])) for number in numbers), note)
 
 
-def _label(mode: Mode) -> str:
+def _format_label(mode: Mode) -> str:
     return f"{mode.title} (`{mode.name}`)"
 
 
-def table() -> str:
+def render_points_table() -> str:
     """The points, as a page of the documentation shows them."""
     rows = [["what matches", *SHAPE, "shortest input"], ["---"] * (len(SHAPE) + 2)]
     rows += [

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
-from mcp_server.policy.globs import LONGEST, Path, Text, lexical, paths, texts
-from mcp_server.policy.paths import Test, place_test
+from mcp_server.policy.globs import LONGEST, Path, Text, compile_path_glob, compile_text_glob, split_path
+from mcp_server.policy.paths import Test, build_place_test
 from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
-from mcp_server.policy.shell import lines
-from mcp_server.policy.shell_reader import read
+from mcp_server.policy.shell import compile_command_pattern
+from mcp_server.policy.shell_reader import read_shell_line
 
 # By which word is a rule found among a thousand about the same tool?
 #
@@ -32,47 +32,47 @@ from mcp_server.policy.shell_reader import read
 WILD = frozenset("$*?[{")
 
 
-def plain(word: str) -> str:
+def normalize_word(word: str) -> str:
     return unicodedata.normalize("NFC", word.casefold())
 
 
-def word_of(specifier: str, kind: RuleSubject, roots: Sequence[str] = ()) -> str | None:
+def find_rule_word(specifier: str, kind: RuleSubject, roots: Sequence[str] = ()) -> str | None:
     """The name a call has to hold for the specifier to fit it; None where there is none to be named."""
     if kind is RuleSubject.PATH and "{" not in specifier:
-        parts = lexical(specifier, roots)
-        return next((plain(part) for part in parts if part not in ("/", "..") and not WILD & set(part)), None)
+        parts = split_path(specifier, roots)
+        return next((normalize_word(part) for part in parts if part not in ("/", "..") and not WILD & set(part)), None)
     if kind is RuleSubject.COMMAND:
-        line = read(specifier.removesuffix(":*"))
+        line = read_shell_line(specifier.removesuffix(":*"))
         first = line.commands[0][0] if line and line.plain else "*"
-        return None if WILD & set(first) else plain(first.rsplit("/", 1)[-1])
+        return None if WILD & set(first) else normalize_word(first.rsplit("/", 1)[-1])
     return None
 
 
-def words_of(values: Iterable[object], kind: RuleSubject) -> frozenset[str] | None:
+def find_subject_words(values: Iterable[object], kind: RuleSubject) -> frozenset[str] | None:
     """The names that a call holds; None where that cannot be told, and every rule has to be asked."""
     words: set[str] = set()
     for value in values:
         if not isinstance(value, str) or len(value) > LONGEST or kind is RuleSubject.TEXT:
             return None
-        found = _in_path(value) if kind is RuleSubject.PATH else _in_command(value)
+        found = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value)
         if found is None:
             return None
         words |= found
     return frozenset(words)
 
 
-def _in_path(path: str) -> set[str] | None:
-    return None if "\0" in path else set(plain(path).split("/"))
+def _find_path_words(path: str) -> set[str] | None:
+    return None if "\0" in path else set(normalize_word(path).split("/"))
 
 
-def _in_command(text: str) -> set[str] | None:
-    line = read(text)
+def _find_command_words(text: str) -> set[str] | None:
+    line = read_shell_line(text)
     if line is None:
         return None
     names = [command[0] for command in line.commands if command]
     if any(WILD & set(name) for name in names):
         return None
-    return {plain(name.rsplit("/", 1)[-1]) for name in names}
+    return {normalize_word(name.rsplit("/", 1)[-1]) for name in names}
 
 
 Condition: TypeAlias = Callable[[Tool, Arguments], bool]
@@ -83,55 +83,61 @@ ODD = object()
 """Something is there, but not of a kind that the path could lead through."""
 
 
-def condition(
+def build_condition(
     written: ParsedRule, cautious: bool, kinds: Iterable[RuleSubject] = (), roots: Sequence[str] = ()
 ) -> Condition | None:
     """The test that a rule puts to a call, None where it is true of every call. `kinds`: of its tools' subjects."""
-    if written.specifier is not None and not everything(written.specifier):
-        tests: dict[RuleSubject, Test] = {kind: _test(written.specifier, kind, cautious, roots) for kind in kinds}
-        return lambda tool, arguments: _specified(tool, arguments, tests, cautious)
-    predicates = [(one, *_tests(one, cautious, roots)) for one in written.predicates]
+    if written.specifier is not None and not is_match_all(written.specifier):
+        tests: dict[RuleSubject, Test] = {
+            kind: _build_specifier_test(written.specifier, kind, cautious, roots) for kind in kinds
+        }
+        return lambda tool, arguments: _is_specifier_met(tool, arguments, tests, cautious)
+    predicates = [(one, *_build_predicate_tests(one, cautious, roots)) for one in written.predicates]
     if not predicates:
         return None
 
     def holds(tool: Tool, arguments: Arguments) -> bool:
         places = tool.places
         return all(
-            _holds_of_place(tool, arguments, one, place, cautious)
+            _is_place_predicate_met(tool, arguments, one, place, cautious)
             if one.path[0] in places
-            else _holds(tool, arguments, one, test, cautious)
+            else _is_predicate_met(tool, arguments, one, test, cautious)
             for one, test, place in predicates
         )
 
     return holds
 
 
-def _tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
+def _build_predicate_tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
     """Of any argument, and of one that names places."""
 
     def of(one: Predicate) -> Test:
-        return predicate_test(one, cautious, roots)
+        return build_predicate_test(one, cautious, roots)
 
-    return of(predicate), place_test(predicate, cautious, roots, of)
+    return of(predicate), build_place_test(predicate, cautious, roots, of)
 
 
-def everything(specifier: str) -> bool:
+def is_match_all(specifier: str) -> bool:
     """Is the specifier one that leaves nothing out?"""
     return specifier in ("*", "**", ":*", "**/*")
 
 
-def _test(specifier: str, kind: RuleSubject, cautious: bool, roots: Sequence[str]) -> Test:
+def _build_specifier_test(specifier: str, kind: RuleSubject, cautious: bool, roots: Sequence[str]) -> Test:
     if kind is RuleSubject.PATH:
-        return _on_path(paths(specifier, cautious, roots))
-    return _on_text(lines(specifier, cautious) if kind is RuleSubject.COMMAND else texts(specifier, cautious))
+        return _build_path_test(compile_path_glob(specifier, cautious, roots))
+    return _build_text_test(
+        compile_command_pattern(specifier, cautious)
+        if kind is RuleSubject.COMMAND
+        else compile_text_glob(specifier, cautious)
+    )
 
 
-def _specified(tool: Tool, arguments: Arguments, tests: Mapping[RuleSubject, Test], cautious: bool) -> bool:
+def _is_specifier_met(tool: Tool, arguments: Arguments, tests: Mapping[RuleSubject, Test], cautious: bool) -> bool:
     test = tests.get(tool.subject[1]) if tool.subject else None
-    return test is not None and _verdict(subjects(tool, arguments), test, cautious)
+    return test is not None and _is_test_met(get_subjects(tool, arguments), test, cautious)
 
 
-def subjects(tool: Tool, arguments: Arguments) -> list[Any]:
+def get_subjects(tool: Tool, arguments: Arguments) -> list[Any]:
     """What the specifiers of rules are matched against, in this call."""
     if tool.subject is None:
         return []
@@ -139,66 +145,72 @@ def subjects(tool: Tool, arguments: Arguments) -> list[Any]:
     given = arguments.get(argument)
     if isinstance(given, str):
         return [tool.joined(argument, given, arguments) if kind is RuleSubject.PATH else given]
-    found = _leaves(values(arguments, (argument,), tool.arguments))
-    return [_placed(tool, argument, value, arguments) for value in found] if kind is RuleSubject.PATH else list(found)
+    found = _list_leaves(find_values(arguments, (argument,), tool.arguments))
+    return (
+        [_locate_from_workspace(tool, argument, value, arguments) for value in found]
+        if kind is RuleSubject.PATH
+        else list(found)
+    )
 
 
-def _placed(tool: Tool, argument: str, value: Any, arguments: Arguments) -> Any:
+def _locate_from_workspace(tool: Tool, argument: str, value: Any, arguments: Arguments) -> Any:
     """A place as from the workspace, and the workspace itself where none is named."""
     if value is MISSING:
         return ""
     if isinstance(value, list | tuple):
-        return [_placed(tool, argument, one, arguments) for one in cast(Sequence[Any], value)]
+        return [_locate_from_workspace(tool, argument, one, arguments) for one in cast(Sequence[Any], value)]
     return tool.joined(argument, value, arguments) if isinstance(value, str) else value
 
 
-def words(tool: Tool, arguments: Arguments) -> frozenset[str] | None:
+def find_call_words(tool: Tool, arguments: Arguments) -> frozenset[str] | None:
     """The words that a rule about this call can be found by."""
     if tool.subject is None:
         return None
-    found = [value for value in subjects(tool, arguments) if value is not MISSING]
-    return words_of(found, tool.subject[1])
+    found = [value for value in get_subjects(tool, arguments) if value is not MISSING]
+    return find_subject_words(found, tool.subject[1])
 
 
-def _verdict(found: Sequence[Any], test: Test, cautious: bool) -> bool:
+def _is_test_met(found: Sequence[Any], test: Test, cautious: bool) -> bool:
     answers = [None if value is ODD else test(value) for value in found]
     return any(answer is not False for answer in answers) if cautious else all(answer is True for answer in answers)
 
 
-def _holds(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
-    return _verdict(_asked(tool, arguments, predicate), test, cautious)
+def _is_predicate_met(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
+    return _is_test_met(_get_asked_values(tool, arguments, predicate), test, cautious)
 
 
-def _holds_of_place(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
-    found = _asked(tool, arguments, predicate)
+def _is_place_predicate_met(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
+    found = _get_asked_values(tool, arguments, predicate)
     if predicate.op is not PredicateOperator.EXISTS:
         found = [
-            value if value is MISSING and not cautious else _placed(tool, predicate.path[0], value, arguments)
+            value
+            if value is MISSING and not cautious
+            else _locate_from_workspace(tool, predicate.path[0], value, arguments)
             for value in found
         ]
-    return _verdict(found, test, cautious)
+    return _is_test_met(found, test, cautious)
 
 
-def _asked(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
+def _get_asked_values(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
     """What the predicate is asked of: lists as they are where it is about lists, else their elements."""
-    found = list(values(arguments, predicate.path, tool.arguments))
+    found = list(find_values(arguments, predicate.path, tool.arguments))
     whole = predicate.op in (PredicateOperator.CONTAINS, PredicateOperator.EXISTS) or (
         isinstance(predicate.value, list) and predicate.op is PredicateOperator.EQ
     )
-    return found if whole else list(_leaves(found))
+    return found if whole else list(_list_leaves(found))
 
 
-def values(arguments: Arguments, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:
+def find_values(arguments: Arguments, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:
     """What the path leads to, element by element where it leads through lists."""
     level: list[Any] = [arguments]
     for key in path:
-        level = [value for item in level for value in _step(item, key)]
-    default = _default(schema, path)
+        level = [value for item in level for value in _find_next_values(item, key)]
+    default = _find_default(schema, path)
     return (default if value is MISSING else value for value in level)
 
 
-def _step(item: Any, key: str) -> Iterator[Any]:
-    for value in _leaves([item]):
+def _find_next_values(item: Any, key: str) -> Iterator[Any]:
+    for value in _list_leaves([item]):
         if isinstance(value, Mapping):
             entries = cast(Mapping[str, Any], value)
             yield from entries.values() if key == "*" and entries else (entries.get(key, MISSING),)
@@ -206,7 +218,7 @@ def _step(item: Any, key: str) -> Iterator[Any]:
             yield MISSING if value is None or value is MISSING else ODD
 
 
-def _leaves(found: Any) -> Iterator[Any]:
+def _list_leaves(found: Any) -> Iterator[Any]:
     """The elements, of lists in lists as well; an empty list holds nothing."""
     waiting = [iter(found)]
     while waiting:
@@ -219,74 +231,76 @@ def _leaves(found: Any) -> Iterator[Any]:
             yield value
 
 
-def _default(schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _find_default(schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     node: Any = schema
     for key in path:
         node = node.get("properties", {}).get(key, {}) if isinstance(node, Mapping) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # any JSON
     return cast(Mapping[str, Any], node).get("default", MISSING) if isinstance(node, Mapping) else MISSING
 
 
-def predicate_test(predicate: Predicate, cautious: bool, roots: Sequence[str] = ()) -> Test:
+def build_predicate_test(predicate: Predicate, cautious: bool, roots: Sequence[str] = ()) -> Test:
     """The predicate as a test of one value."""
     value = predicate.value
     if predicate.op is PredicateOperator.EXISTS:
         return lambda found: (found is not MISSING) is value
     if predicate.op is PredicateOperator.GLOB:
-        return _glob(value, cautious, roots)
+        return _build_glob_test(value, cautious, roots)
     if predicate.op is PredicateOperator.REGEX:
-        return _regex(value, cautious)
+        return _build_regex_test(value, cautious)
     tests: dict[PredicateOperator, Test] = {
-        PredicateOperator.EQ: lambda found: _same(found, value),
-        PredicateOperator.IN: lambda found: any(_same(found, one) for one in value),
-        PredicateOperator.NEQ: lambda found: cautious if found is MISSING else not _same(found, value),
+        PredicateOperator.EQ: lambda found: _is_same_json(found, value),
+        PredicateOperator.IN: lambda found: any(_is_same_json(found, one) for one in value),
+        PredicateOperator.NEQ: lambda found: cautious if found is MISSING else not _is_same_json(found, value),
         PredicateOperator.NOT_IN: lambda found: (
-            cautious if found is MISSING else not any(_same(found, one) for one in value)
+            cautious if found is MISSING else not any(_is_same_json(found, one) for one in value)
         ),
-        PredicateOperator.CONTAINS: lambda found: _contains(found, value),
-        PredicateOperator.GT: lambda found: _number(found, lambda number: number > value),
-        PredicateOperator.LT: lambda found: _number(found, lambda number: number < value),
+        PredicateOperator.CONTAINS: lambda found: _has_value(found, value),
+        PredicateOperator.GT: lambda found: _compare_number(found, lambda number: number > value),
+        PredicateOperator.LT: lambda found: _compare_number(found, lambda number: number < value),
     }
     return tests[predicate.op]
 
 
-def _same(found: Any, value: Any) -> bool:
+def _is_same_json(found: Any, value: Any) -> bool:
     """Equal as JSON: `true` is not 1, and 1.0 is 1."""
     if isinstance(found, bool) or isinstance(value, bool):
         return found is value
     if isinstance(found, list | tuple) and isinstance(value, list):
         left, right = cast(Sequence[Any], found), cast(list[Any], value)
-        return len(left) == len(right) and all(_same(one, other) for one, other in zip(left, right, strict=True))
+        return len(left) == len(right) and all(
+            _is_same_json(one, other) for one, other in zip(left, right, strict=True)
+        )
     return bool(found == value)
 
 
-def _contains(found: Any, value: Any) -> bool | None:
+def _has_value(found: Any, value: Any) -> bool | None:
     if isinstance(found, str):
         return value in found if isinstance(value, str) else None
     if isinstance(found, list | tuple):
-        return any(_same(one, value) for one in cast(Sequence[Any], found))
+        return any(_is_same_json(one, value) for one in cast(Sequence[Any], found))
     return False if found is MISSING else None
 
 
-def _number(found: Any, test: Callable[[float], bool]) -> bool | None:
+def _compare_number(found: Any, test: Callable[[float], bool]) -> bool | None:
     if isinstance(found, bool) or not isinstance(found, int | float):
         return False if found is MISSING else None
     return None if found != found else test(found)
 
 
-def _on_text(fits: Text) -> Test:
+def _build_text_test(fits: Text) -> Test:
     return lambda found: fits(found) if isinstance(found, str) else False if found is MISSING else None
 
 
-def _on_path(fits: Path) -> Test:
+def _build_path_test(fits: Path) -> Test:
     return lambda found: fits(found) if isinstance(found, str) else None
 
 
-def _glob(pattern: str, cautious: bool, roots: Sequence[str]) -> Test:
+def _build_glob_test(pattern: str, cautious: bool, roots: Sequence[str]) -> Test:
     """As text; where the pattern could be a path, `./secrets//x` must not slip past `secrets/**` either."""
-    plain = _on_text(texts(pattern, cautious))
+    plain = _build_text_test(compile_text_glob(pattern, cautious))
     if not cautious or "/" not in pattern:
         return plain
-    path = _on_text(paths(pattern, cautious, roots))
+    path = _build_text_test(compile_path_glob(pattern, cautious, roots))
 
     def test(found: Any) -> bool | None:
         first, second = plain(found), path(found)
@@ -295,7 +309,7 @@ def _glob(pattern: str, cautious: bool, roots: Sequence[str]) -> Test:
     return test
 
 
-def _regex(pattern: str, cautious: bool) -> Test:
+def _build_regex_test(pattern: str, cautious: bool) -> Test:
     import regex  # here, because few rules need it and every start would pay for it
 
     compiled = regex.compile(pattern, regex.IGNORECASE if cautious else 0)
@@ -306,4 +320,4 @@ def _regex(pattern: str, cautious: bool) -> Test:
         except TimeoutError:
             return None
 
-    return _on_text(search)
+    return _build_text_test(search)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
 
-from mcp_server.model.text import nearest, quoted
+from mcp_server.model.text import find_nearest_name, quote_text
 
 # Is there something too much or too little in this bracket? It would be a text that no call has.
 #
@@ -24,27 +24,27 @@ VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?(?=/|$)|%[A-Za-z_]\w*%")
 ALIKE = 0.9
 
 
-def stray(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
+def describe_stray_part(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
     """What is wrong with a bracket that was taken for a text to match; None where it can be meant so."""
     about = text.strip(), arguments, ops, command
-    looks = (_led, _phrased, _negated, _bracketed, _placed, _cut)
+    looks = (_find_leading_word, _find_phrase, _find_negation, _find_extra_bracket, _find_foreign_path, _find_cut_text)
     return next((wrong for look in looks for wrong in look(*about)), None)
 
 
-def _led(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_leading_word(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     found = LED.fullmatch(text)
     if found and found["name"].partition(".")[0] in arguments and found["op"] in ops:
-        yield f"{quoted(text)} is no predicate; did you mean {quoted(found['rest'])}?"
+        yield f"{quote_text(text)} is no predicate; did you mean {quote_text(found['rest'])}?"
 
 
-def _phrased(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_phrase(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     found = PHRASE.fullmatch(text)
     if found is None:
         return
     name, word, value = found["name"], found["word"].lower(), found["value"][1:-1]
     first = name.partition(".")[0]
     if first not in arguments:
-        near = None if command else nearest(first, arguments)
+        near = None if command else find_nearest_name(first, arguments)
         if near is None:
             return
         name = near + name[len(first) :]
@@ -59,26 +59,27 @@ def _phrased(text: str, arguments: Collection[str], ops: Collection[str], comman
         meant = f'{name} in ["{value}"]'
     else:
         meant = f'{name} glob "{value.rstrip("/")}/**"'
-    yield f"{quoted(text)} is no predicate; did you mean {quoted(meant)}?"
+    yield f"{quote_text(text)} is no predicate; did you mean {quote_text(meant)}?"
 
 
-def _negated(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_negation(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     found = NEGATED.fullmatch(text)
     if found and found["name"].partition(".")[0] in arguments and (meant := OPPOSITES.get(found["op"].lower())):
-        yield f"{quoted(text)} is no predicate; did you mean {quoted(found['name'] + ' ' + meant + found['rest'])}?"
+        better = quote_text(found["name"] + " " + meant + found["rest"])
+        yield f"{quote_text(text)} is no predicate; did you mean {better}?"
 
 
-def _bracketed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_extra_bracket(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """Brackets inside are a folder's, as in `src/(group)/**`, and a subshell's."""
     if any(mark in text for mark in "\"'\\"):
         return
     if text.endswith(")") and text.count(")") > text.count("("):
-        yield f"there is a bracket too many; did you mean {quoted(text[:-1])}?"
-    elif not command and text.startswith("(") and text.endswith(")") and _wrapped(text):
-        yield f"there is a bracket too many around it; did you mean {quoted(text[1:-1])}?"
+        yield f"there is a bracket too many; did you mean {quote_text(text[:-1])}?"
+    elif not command and text.startswith("(") and text.endswith(")") and _is_wrapped(text):
+        yield f"there is a bracket too many around it; did you mean {quote_text(text[1:-1])}?"
 
 
-def _wrapped(text: str) -> bool:
+def _is_wrapped(text: str) -> bool:
     depth = 0
     for place, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")
@@ -87,25 +88,25 @@ def _wrapped(text: str) -> bool:
     return False
 
 
-def _placed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_foreign_path(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     if command:
         return
     if re.match(r"[A-Za-z]:[\\/]", text):
-        yield f"{quoted(text)} is a path of Windows; write it from the workspace, with `/`, such as `src/**`"
+        yield f"{quote_text(text)} is a path of Windows; write it from the workspace, with `/`, such as `src/**`"
     elif found := re.search(r"\\(?:\w|\*\*)", text):
         said = text.replace("\\", "/")
-        yield f"a backslash before {quoted(found[0][1:])} is no separator; did you mean {quoted(said)}?"
+        yield f"a backslash before {quote_text(found[0][1:])} is no separator; did you mean {quote_text(said)}?"
     elif found := VARIABLE.match(text):
-        yield f"a rule does not read variables such as {quoted(found[0])}; write the path itself"
+        yield f"a rule does not read variables such as {quote_text(found[0])}; write the path itself"
 
 
-def _cut(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
+def _find_cut_text(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     if command and re.search(r"\w:$", text):
-        yield f"what follows {quoted(text)} is missing; did you mean {quoted(f'{text}*')}?"
+        yield f"what follows {quote_text(text)} is missing; did you mean {quote_text(f'{text}*')}?"
     elif not command and re.fullmatch(r"-?\w+", text) and "_" in text and text not in arguments:
-        near = nearest(text, arguments)
+        near = find_nearest_name(text, arguments)
         if near and SequenceMatcher(None, text.casefold(), near.casefold()).ratio() >= ALIKE:
-            yield f"there is no argument {quoted(text)}; did you mean {quoted(f'{near} exists')}?"
+            yield f"there is no argument {quote_text(text)}; did you mean {quote_text(f'{near} exists')}?"
 
 
 # Was this meant as a predicate? What looks like one and is none would be a rule that never speaks.
@@ -137,7 +138,7 @@ OPPOSITE = re.compile(r"(?:not\b|!|\()\s*(?P<path>-?[A-Za-z_][\w.$*-]*)\s+(?P<op
 WORD = re.compile(r"[\w-]+|[^\w\s\"'\[]+")
 
 
-def operator(word: str, ops: Collection[str]) -> str | None:
+def describe_wrong_operator(word: str, ops: Collection[str]) -> str | None:
     """What is wrong with this operator, and which one was meant; None where it may be no operator at all."""
     low = word.lower()
     if low in ops:
@@ -145,61 +146,69 @@ def operator(word: str, ops: Collection[str]) -> str | None:
     if low in INSTEAD_OF:
         instead = INSTEAD_OF[low]
         there = f"write {instead}" if instead else "say which calls the rule is about, or use another of the four lists"
-        return f"there is no operator {quoted(word)}: {there}"
-    near = MEANT.get(low) or nearest(low, ops)
+        return f"there is no operator {quote_text(word)}: {there}"
+    near = MEANT.get(low) or find_nearest_name(low, ops)
     if near is None:
         return None
     off = " with the next lower number" if low in ("≥", ">=", "=>", "ge", "gte") else ""
     off = " with the next higher number" if low in ("≤", "<=", "=<", "le", "lte") else off
-    return f"there is no operator {quoted(word)}; did you mean `{near}`{off}?"
+    return f"there is no operator {quote_text(word)}; did you mean `{near}`{off}?"
 
 
-def slip(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
+def describe_predicate_slip(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
     """What is wrong with a bracket that was taken for a text to match; None where it can be meant so.
 
     `command`: the text is a line of shell, in which many a word may come second.
     """
     mixed = re.search(rf"\sand\s+-?[A-Za-z_][\w.$*-]*\s+(?:{'|'.join(ops)})(?:\s|$)", text)
     if mixed:
-        return f"{quoted(text[: mixed.start()].strip())} is no predicate, and `and` joins predicates"
+        return f"{quote_text(text[: mixed.start()].strip())} is no predicate, and `and` joins predicates"
     opposite = OPPOSITE.match(text)
-    if opposite and _named(opposite["path"], arguments) and (opposite["op"] in ops or operator(opposite["op"], ops)):
+    if (
+        opposite
+        and _is_argument_named(opposite["path"], arguments)
+        and (opposite["op"] in ops or describe_wrong_operator(opposite["op"], ops))
+    ):
         return "a predicate has no `not` and no brackets: `neq`, `not_in` and `exists false` say the opposite"
-    if found := _signed(text, arguments, ops, command):
+    if found := _describe_sign_slip(text, arguments, ops, command):
         return found
     words = text.split()
     name, known = words[0], words[0].partition(".")[0] in arguments
     if len(words) == 1:
         alone = known and not command
-        return f"{quoted(name)} is an argument's name; write {quoted(f'{name} exists')}" if alone else None
-    if not known and not _named(name, arguments):
+        return f"{quote_text(name)} is an argument's name; write {quote_text(f'{name} exists')}" if alone else None
+    if not known and not _is_argument_named(name, arguments):
         return None
     second = WORD.match(words[1])
-    wrong = operator(second[0], ops) if second else None
+    wrong = describe_wrong_operator(second[0], ops) if second else None
     if wrong is None and second and second[0] in ops and not text[len(name) :].lstrip()[len(second[0]) :][:1].isspace():
         wrong = f"a blank is missing behind `{second[0]}`"
     if wrong is None:
-        return f"there is no operator {quoted(words[1])}; there are {', '.join(ops)}" if known and not command else None
-    return f"{wrong}{missing(name, arguments)}"
+        return (
+            f"there is no operator {quote_text(words[1])}; there are {', '.join(ops)}"
+            if known and not command
+            else None
+        )
+    return f"{wrong}{describe_missing_argument(name, arguments)}"
 
 
-def _signed(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
+def _describe_sign_slip(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> str | None:
     found = SIGN.match(text)
-    if found is None or not (_named(found["path"], arguments) or (found["gap"] and not command)):
+    if found is None or not (_is_argument_named(found["path"], arguments) or (found["gap"] and not command)):
         return None
-    wrong = operator(found["sign"], ops) or f"there is no operator {quoted(found['sign'])}"
-    return wrong + missing(found["path"], arguments)
+    wrong = describe_wrong_operator(found["sign"], ops) or f"there is no operator {quote_text(found['sign'])}"
+    return wrong + describe_missing_argument(found["path"], arguments)
 
 
-def _named(name: str, arguments: Collection[str]) -> bool:
+def _is_argument_named(name: str, arguments: Collection[str]) -> bool:
     first = name.partition(".")[0]
-    return first in arguments or nearest(first, arguments) is not None
+    return first in arguments or find_nearest_name(first, arguments) is not None
 
 
-def missing(name: str, arguments: Collection[str]) -> str:
+def describe_missing_argument(name: str, arguments: Collection[str]) -> str:
     """What else is wrong, where no argument is called like this."""
     first = name.partition(".")[0]
-    near = nearest(first, arguments) if first not in arguments else None
+    near = find_nearest_name(first, arguments) if first not in arguments else None
     if first in arguments:
         return ""
-    return f" There is no argument {quoted(first)} either{f'; did you mean {quoted(near)}?' if near else ''}"
+    return f" There is no argument {quote_text(first)} either{f'; did you mean {quote_text(near)}?' if near else ''}"

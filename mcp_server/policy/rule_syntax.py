@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, cast
 
-from mcp_server.model.text import nearest, quoted, uncurled
+from mcp_server.model.text import find_nearest_name, quote_text, strip_curly_quotes
 
 
 class PredicateOperator(StrEnum):
@@ -79,23 +79,23 @@ ALIKE = 0.75
 """So much like `true` or `false`, a word may have been meant as that."""
 
 
-def parse(text: str) -> ParsedRule:
+def parse_rule(text: str) -> ParsedRule:
     whole = WHOLE.fullmatch(text)
     if whole is None:
         raise MalformedRule("it is neither `tool` nor `tool(...)`.")
-    tool, inside = address(whole["tool"]), whole["inside"]
+    tool, inside = normalize_tool_name(whole["tool"]), whole["inside"]
     if inside is None:
         return ParsedRule(tool)
     if not inside.strip():
-        raise MalformedRule(f"there is nothing in the brackets; write {quoted(tool)} for every call.")
+        raise MalformedRule(f"there is nothing in the brackets; write {quote_text(tool)} for every call.")
     if STRING.fullmatch(inside.strip()):
-        return ParsedRule(tool, _string(inside.strip()), literal=True)
+        return ParsedRule(tool, _parse_string(inside.strip()), literal=True)
     if LOOKS.match(inside):
-        return ParsedRule(tool, predicates=_predicates(inside))
+        return ParsedRule(tool, predicates=_parse_predicates(inside))
     return ParsedRule(tool, inside.strip())
 
 
-def address(name: str) -> str:
+def normalize_tool_name(name: str) -> str:
     """`mcp__server__tool` is what some hosts call `server:tool`, and what is ours needs no server."""
     if name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
@@ -103,50 +103,50 @@ def address(name: str) -> str:
     return name.removeprefix(f"{OWN}:")
 
 
-def _predicates(text: str) -> tuple[Predicate, ...]:
+def _parse_predicates(text: str) -> tuple[Predicate, ...]:
     found: list[Predicate] = []
     at = 0
     while True:
         head = HEAD.match(text, at)
         if head is None:
-            raise MalformedRule(_no_predicate(text[at:].strip()))
+            raise MalformedRule(_describe_no_predicate(text[at:].strip()))
         op = PredicateOperator(head["op"])
-        value, at = _value(text, head.end(), op)
+        value, at = _parse_value(text, head.end(), op)
         found.append(Predicate(tuple(head["path"].split(".")), op, value))
         if not text[at:].strip():
             return tuple(found)
         joined = AND.match(text, at)
         if joined is None:
-            raise MalformedRule(_left_over(text[at:].strip()))
+            raise MalformedRule(_describe_left_over(text[at:].strip()))
         at = joined.end()
 
 
-def _left_over(text: str) -> str:
+def _describe_left_over(text: str) -> str:
     found = JOINED.match(text)
     if found and found["word"].lower() in ("or", "|", "||"):
-        return f"there is no {quoted(found['word'])}: write a rule for each of the two."
+        return f"there is no {quote_text(found['word'])}: write a rule for each of the two."
     if found:
         rest = text[found.end() :].strip()
-        return f"predicates are joined with `and`; did you mean {quoted(f'and {rest}')} for {quoted(text)}?"
-    return f"{quoted(text)} is left over; join predicates with `and`, quote text with spaces."
+        return f"predicates are joined with `and`; did you mean {quote_text(f'and {rest}')} for {quote_text(text)}?"
+    return f"{quote_text(text)} is left over; join predicates with `and`, quote text with spaces."
 
 
-def _no_predicate(text: str) -> str:
-    from mcp_server.policy.rule_slips import operator  # only for who made a fault
+def _describe_no_predicate(text: str) -> str:
+    from mcp_server.policy.rule_slips import describe_wrong_operator  # only for who made a fault
 
     words = text.split()
-    wrong = operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None
+    wrong = describe_wrong_operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None
     if wrong:
-        return f"{quoted(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
-    return f"{quoted(text)} is no predicate; write `path op value`, with op one of {', '.join(PredicateOperator)}."
+        return f"{quote_text(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
+    return f"{quote_text(text)} is no predicate; write `path op value`, with op one of {', '.join(PredicateOperator)}."
 
 
-def _value(text: str, at: int, op: PredicateOperator) -> tuple[Any, int]:
+def _parse_value(text: str, at: int, op: PredicateOperator) -> tuple[Any, int]:
     at += len(text[at:]) - len(text[at:].lstrip())
     if op is PredicateOperator.EXISTS and (at == len(text) or text.startswith("and ", at)):
         return True, at - 1 if at < len(text) else at
-    value, at = _list(text, at + 1) if text.startswith("[", at) else _one(text, at)
-    _fits(op, value)
+    value, at = _parse_list(text, at + 1) if text.startswith("[", at) else _parse_one_value(text, at)
+    _check_value(op, value)
     _refuse_bare(value)
     return value, at
 
@@ -154,41 +154,41 @@ def _value(text: str, at: int, op: PredicateOperator) -> tuple[Any, int]:
 def _refuse_bare(value: Any) -> None:
     for one in cast(list[Any], value if isinstance(value, list) else [value]):
         if isinstance(one, BareWord):
-            raise MalformedRule(_in_quotes(one))
+            raise MalformedRule(_describe_missing_quotes(one))
 
 
-def _one(text: str, at: int) -> tuple[Any, int]:
+def _parse_one_value(text: str, at: int) -> tuple[Any, int]:
     if found := STRING.match(text, at):
-        return _string(found[0]), found.end()
+        return _parse_string(found[0]), found.end()
     if found := BARE.match(text, at):
-        return _bare(found[0]), found.end()
+        return _parse_bare_word(found[0]), found.end()
     raise MalformedRule(
-        f"a value is missing before {quoted(text[at:])}." if text[at:] else "a value is missing at the end."
+        f"a value is missing before {quote_text(text[at:])}." if text[at:] else "a value is missing at the end."
     )
 
 
-def _list(text: str, at: int) -> tuple[list[Any], int]:
+def _parse_list(text: str, at: int) -> tuple[list[Any], int]:
     values: list[Any] = []
     while True:
         at += len(text[at:]) - len(text[at:].lstrip(" \t\n,"))
         if text.startswith("]", at):
             return values, at + 1
-        value, at = _one(text, at)
+        value, at = _parse_one_value(text, at)
         values.append(value)
 
 
-def _string(text: str) -> str:
+def _parse_string(text: str) -> str:
     if text.startswith("'"):
         return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
     try:
         return json.loads(text, strict=False)
     except ValueError:
         raise MalformedRule(
-            f"{quoted(text)} is not a JSON string; in single quotes a backslash only escapes."
+            f"{quote_text(text)} is not a JSON string; in single quotes a backslash only escapes."
         ) from None
 
 
-def _bare(text: str) -> Any:
+def _parse_bare_word(text: str) -> Any:
     """A number, `true`, `false` or `null`, and otherwise the word itself."""
     if re.fullmatch(r"-?\d{1,18}", text):
         return int(text)
@@ -198,24 +198,24 @@ def _bare(text: str) -> Any:
     return words.get(text, BareWord(text))
 
 
-def _in_quotes(word: str) -> str:
+def _describe_missing_quotes(word: str) -> str:
     """What to write for a bare word; it may have been meant as one of the few that there are."""
     low = word.lower()
     said = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
-    near = nearest(low, ("true", "false"))
+    near = find_nearest_name(low, ("true", "false"))
     if said == low and near and SequenceMatcher(None, low, near).ratio() >= ALIKE:
         said = near
     also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
     number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
-    text = quoted(json.dumps(uncurled(str(word)), ensure_ascii=False))
-    return f"{quoted(word)} is no value: put a text in quotes, {text}{also}{number}."
+    text = quote_text(json.dumps(strip_curly_quotes(str(word)), ensure_ascii=False))
+    return f"{quote_text(word)} is no value: put a text in quotes, {text}{also}{number}."
 
 
-def _fits(op: PredicateOperator, value: Any) -> None:
+def _check_value(op: PredicateOperator, value: Any) -> None:
     """Is this a value that the operator can be asked with?"""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if op in (PredicateOperator.GT, PredicateOperator.LT) and not number:
-        raise MalformedRule(f"`{op}` compares numbers, and {quoted(str(value))} is none.")
+        raise MalformedRule(f"`{op}` compares numbers, and {quote_text(str(value))} is none.")
     if op in (PredicateOperator.IN, PredicateOperator.NOT_IN) and not (isinstance(value, list) and value):
         raise MalformedRule(f"`{op}` needs a list: `{op} [a, b]`.")
     if op in (PredicateOperator.GLOB, PredicateOperator.REGEX) and not isinstance(value, str):

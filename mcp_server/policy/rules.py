@@ -12,13 +12,18 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from mcp_server.model.policy import Rule, RuleKind, Rules, RuleText
-from mcp_server.model.text import nearest, quoted
+from mcp_server.model.text import find_nearest_name, quote_text
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import Impossible
 from mcp_server.policy.paths import OPPOSITE
-from mcp_server.policy.rule_match import Condition, condition, everything, word_of
-from mcp_server.policy.rule_reach import names_at, never, no_such_value, schemas_at
-from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse
+from mcp_server.policy.rule_match import Condition, build_condition, find_rule_word, is_match_all
+from mcp_server.policy.rule_reach import (
+    describe_impossible_predicates,
+    describe_unknown_value,
+    find_names_at,
+    find_schemas_at,
+)
+from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse_rule
 
 STRENGTH = {kind: place for place, kind in enumerate(RuleKind)}
 
@@ -59,60 +64,69 @@ def compile_rules(
     faults: list[RuleFault] = []
     for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
         try:
-            drafts.append(_draft(text, tools, roots))
+            drafts.append(_make_draft(text, tools, roots))
         except (MalformedRule, Impossible) as reason:
-            faults.append(_fault(text, str(reason)))
-    faults += [_fault(draft.text, reason) for draft, reason in _shadowed(drafts)]
-    faults += [_fault(draft.text, reason) for draft in drafts for reason in _unmet(draft, tools)]
+            faults.append(_make_fault(text, str(reason)))
+    faults += [_make_fault(draft.text, reason) for draft, reason in _find_shadowed_rules(drafts)]
+    faults += [_make_fault(draft.text, reason) for draft in drafts for reason in _find_unmet_examples(draft, tools)]
     return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
 
 
-def _fault(text: RuleText, reason: str) -> RuleFault:
-    return RuleFault(text.source, f"{text.kind} rule {quoted(text.text)}: {reason}")
+def _make_fault(text: RuleText, reason: str) -> RuleFault:
+    return RuleFault(text.source, f"{text.kind} rule {quote_text(text.text)}: {reason}")
 
 
-def _draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> RuleDraft:
-    written = parse(text.text)
-    named = _named(written.tool, text.kind, tools)
+def _make_draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> RuleDraft:
+    written = parse_rule(text.text)
+    named = _find_named_tools(written.tool, text.kind, tools)
     _check_bracket(written, named)
-    speaking = _able(written, named)
+    speaking = _find_able_tools(written, named)
     for predicate in written.predicates:
         _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
-    strange = [no_such_value(tool.arguments, written.predicates) for tool in speaking]
+    strange = [describe_unknown_value(tool.arguments, written.predicates) for tool in speaking]
     if strange and all(strange):
         raise MalformedRule(str(strange[0]))
-    reasons = [never(tool.arguments, written.predicates) for tool in speaking]
+    reasons = [describe_impossible_predicates(tool.arguments, written.predicates) for tool in speaking]
     if reasons and all(reasons):
         raise MalformedRule(f"it can never match: {reasons[0]}")
     kinds = {tool.subject[1] for tool in speaking if tool.subject}
-    reaches = _reaches(written, speaking, RuleSubject.PATH in kinds)
-    applies = condition(written, text.kind is not RuleKind.ALLOW, kinds, roots)
+    reaches = _is_about_paths(written, speaking, RuleSubject.PATH in kinds)
+    applies = build_condition(written, text.kind is not RuleKind.ALLOW, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
-    word = word_of(written.specifier, kinds.pop(), roots) if applies and written.specifier and len(kinds) == 1 else None
+    word = (
+        find_rule_word(written.specifier, kinds.pop(), roots)
+        if applies and written.specifier and len(kinds) == 1
+        else None
+    )
     return RuleDraft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
 
 
-def _reaches(written: ParsedRule, tools: Sequence[Tool], path: bool) -> bool:
+def _is_about_paths(written: ParsedRule, tools: Sequence[Tool], path: bool) -> bool:
     """Does it name paths? One that says which path alone is right says nothing of what lies there."""
     if written.specifier is not None:
-        return path and not everything(written.specifier)
+        return path and not is_match_all(written.specifier)
     about = [one for one in written.predicates if any(one.path[0] in tool.places for tool in tools)]
     return bool(about) and not any(one.op in (*OPPOSITE, PredicateOperator.EXISTS) for one in about)
 
 
 def _check_bracket(written: ParsedRule, tools: Sequence[Tool]) -> None:
     """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
-    if written.specifier is None or written.literal or everything(written.specifier):
+    if written.specifier is None or written.literal or is_match_all(written.specifier):
         return
     # A server without such a rule does without what follows.
-    from mcp_server.policy.foreign_syntax import turned
-    from mcp_server.policy.rule_slips import slip, stray
-    from mcp_server.policy.rule_spellings import misspelled
+    from mcp_server.policy.foreign_syntax import describe_foreign_predicate
+    from mcp_server.policy.rule_slips import describe_predicate_slip, describe_stray_part
+    from mcp_server.policy.rule_spellings import describe_misspelling
 
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
     command = any(tool.subject and tool.subject[1] is RuleSubject.COMMAND for tool in tools)
     about = written.specifier, arguments, tuple(PredicateOperator), command
-    if wrong := stray(*about) or turned(*about) or misspelled(written.specifier, command) or slip(*about):
+    if (
+        wrong := describe_stray_part(*about)
+        or describe_foreign_predicate(*about)
+        or describe_misspelling(written.specifier, command)
+        or describe_predicate_slip(*about)
+    ):
         end = "" if wrong.endswith("?") else "."
         raise MalformedRule(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
 
@@ -130,10 +144,10 @@ def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> N
     try:
         regex.compile(predicate.value)
     except regex.error as fault:
-        raise MalformedRule(f"{quoted(predicate.value)} is no regular expression: {fault}.") from None
+        raise MalformedRule(f"{quote_text(predicate.value)} is no regular expression: {fault}.") from None
 
 
-def _named(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool]:
+def _find_named_tools(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool]:
     wild = any(mark in pattern for mark in "*?[")
     fitting = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
     found = [tool for tool in fitting if not (wild and tool.meta) or kind is RuleKind.BLOCK]
@@ -141,8 +155,10 @@ def _named(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool
         return found
     if fitting:
         raise MalformedRule("only meta-tools have such a name, and they have to be named exactly.")
-    near = nearest(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
-    raise MalformedRule(f"no tool is called {quoted(pattern)}.{f' Did you mean {quoted(near)}?' if near else ''}")
+    near = find_nearest_name(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
+    raise MalformedRule(
+        f"no tool is called {quote_text(pattern)}.{f' Did you mean {quote_text(near)}?' if near else ''}"
+    )
 
 
 def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
@@ -150,43 +166,45 @@ def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
     return any(fnmatchcase(name, pattern) for name in names) if wild else pattern in names
 
 
-def _able(written: ParsedRule, tools: list[Tool]) -> list[Tool]:
+def _find_able_tools(written: ParsedRule, tools: list[Tool]) -> list[Tool]:
     """Those among them that have what the condition asks about."""
-    if written.specifier is not None and not everything(written.specifier):
+    if written.specifier is not None and not is_match_all(written.specifier):
         found = [tool for tool in tools if tool.subject]
         if not found:
-            name = quoted(tools[0].name)
+            name = quote_text(tools[0].name)
             raise MalformedRule(
                 f"{name} has no argument that brackets like these speak about; write `path op value` in them."
             )
         return found
-    missing = [(tool, one) for tool in tools for one in written.predicates if not schemas_at(tool.arguments, one.path)]
+    missing = [
+        (tool, one) for tool in tools for one in written.predicates if not find_schemas_at(tool.arguments, one.path)
+    ]
     lacking = {tool.name for tool, _ in missing}
     found = [tool for tool in tools if tool.name not in lacking]
     if not found:
-        guessed = (pair for pair in missing if _nearest_path(pair[0], pair[1].path))
-        raise MalformedRule(_no_such_argument(*next(guessed, missing[0])))
+        guessed = (pair for pair in missing if _find_nearest_path(pair[0], pair[1].path))
+        raise MalformedRule(_describe_missing_argument(*next(guessed, missing[0])))
     return found
 
 
-def _no_such_argument(tool: Tool, predicate: Predicate) -> str:
-    near = _nearest_path(tool, predicate.path)
-    meant = f" Did you mean {quoted(near)}?" if near else ""
+def _describe_missing_argument(tool: Tool, predicate: Predicate) -> str:
+    near = _find_nearest_path(tool, predicate.path)
+    meant = f" Did you mean {quote_text(near)}?" if near else ""
     text = " If this is the text to match and no predicate, put it in quotes." if tool.subject else ""
-    return f"{quoted(tool.name)} takes no argument {quoted(predicate.where)}.{meant}{text}"
+    return f"{quote_text(tool.name)} takes no argument {quote_text(predicate.where)}.{meant}{text}"
 
 
-def _nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
+def _find_nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
     """The path with its first wrong name put right, as far as the schema knows names there."""
     for depth, name in enumerate(path):
-        known = names_at(tool.arguments, path[:depth])
+        known = find_names_at(tool.arguments, path[:depth])
         if name not in known:
-            near = nearest(name, known)
+            near = find_nearest_name(name, known)
             return ".".join((*path[:depth], near, *path[depth + 1 :])) if near else None
     return None
 
 
-def _shadowed(drafts: Sequence[RuleDraft]) -> Iterator[tuple[RuleDraft, str]]:
+def _find_shadowed_rules(drafts: Sequence[RuleDraft]) -> Iterator[tuple[RuleDraft, str]]:
     """Rules that change nothing, because a stronger or equal one always speaks first. Drafts come strongest first."""
     alike: dict[Key, list[tuple[int, RuleDraft]]] = {}
     for place, draft in enumerate(drafts):
@@ -194,28 +212,35 @@ def _shadowed(drafts: Sequence[RuleDraft]) -> Iterator[tuple[RuleDraft, str]]:
     for place, draft in enumerate(drafts):
         rivals = alike[draft.key] + (alike.get(None, []) if draft.key else [])
         for other_place, other in rivals:
-            if other is not draft and _covers(other, draft) and not (_covers(draft, other) and place < other_place):
+            if (
+                other is not draft
+                and _is_shadowing(other, draft)
+                and not (_is_shadowing(draft, other) and place < other_place)
+            ):
                 rival = other.text
-                yield draft, f"it changes nothing beside the {rival.kind} rule {quoted(rival.text)} ({rival.source})."
+                yield (
+                    draft,
+                    f"it changes nothing beside the {rival.kind} rule {quote_text(rival.text)} ({rival.source}).",
+                )
                 break
 
 
-def _covers(stronger: RuleDraft, weaker: RuleDraft) -> bool:
+def _is_shadowing(stronger: RuleDraft, weaker: RuleDraft) -> bool:
     """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
     same = stronger.key is None or stronger.key == weaker.key
     return same and STRENGTH[stronger.text.kind] <= STRENGTH[weaker.text.kind] and stronger.tools >= weaker.tools
 
 
-def _unmet(draft: RuleDraft, tools: Mapping[str, Tool]) -> Iterator[str]:
+def _find_unmet_examples(draft: RuleDraft, tools: Mapping[str, Tool]) -> Iterator[str]:
     for example in draft.text.match:
-        if not _matches(draft, example, tools):
-            yield f"its example {quoted(str(example))} does not match."
+        if not _is_example_matched(draft, example, tools):
+            yield f"its example {quote_text(str(example))} does not match."
     for example in draft.text.not_match:
-        if _matches(draft, example, tools):
-            yield f"its example {quoted(str(example))} matches, and should not."
+        if _is_example_matched(draft, example, tools):
+            yield f"its example {quote_text(str(example))} matches, and should not."
 
 
-def _matches(draft: RuleDraft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
+def _is_example_matched(draft: RuleDraft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:
     if draft.applies is None and isinstance(example, str):
         return example in draft.tools or any(tools[name].written == example for name in draft.tools)
     for name in sorted(draft.tools):

@@ -7,22 +7,22 @@ that the shell would compute could be any word. For a rule that allows, only the
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from mcp_server.policy.globs import Impossible, Text, texts
-from mcp_server.policy.shell_reader import plain_words, read
+from mcp_server.policy.globs import Impossible, Text, compile_text_glob
+from mcp_server.policy.shell_reader import read_plain_words, read_shell_line
 
 Command: TypeAlias = tuple[str, ...]
 COMPUTED = frozenset("$*?[{")
 
 
-def lines(pattern: str, cautious: bool) -> Text:
+def compile_command_pattern(pattern: str, cautious: bool) -> Text:
     begins = pattern.endswith(":*")
-    words = plain_words(pattern.removesuffix(":*"))
+    words = read_plain_words(pattern.removesuffix(":*"))
     if not words:
         raise Impossible("it is not one plain command; write a rule for each command.")
-    one = _test(words, begins, cautious)
+    one = _build_command_test(words, begins, cautious)
 
     def fits(text: str) -> bool | None:
-        line = read(text)
+        line = read_shell_line(text)
         if line is None:
             return None
         if not cautious:
@@ -32,60 +32,63 @@ def lines(pattern: str, cautious: bool) -> Text:
     return fits
 
 
-def _test(words: Command, begins: bool, cautious: bool) -> Callable[[Command], bool | None]:
+def _build_command_test(words: Command, begins: bool, cautious: bool) -> Callable[[Command], bool | None]:
     if not begins and any("*" in word for word in words):
-        whole, each = _starred(" ".join(words), cautious), [_starred(word, cautious) for word in words]
+        whole, each = (
+            _compile_starred_text(" ".join(words), cautious),
+            [_compile_starred_text(word, cautious) for word in words],
+        )
         if not cautious:
             return lambda command: whole(" ".join(command))
-        return lambda command: _holds(command, words, each) or bool(whole(" ".join(command)))
+        return lambda command: _has_starred_words(command, words, each) or bool(whole(" ".join(command)))
     if not cautious:
         return lambda command: command[: len(words)] == words and (begins or len(command) == len(words))
-    return lambda command: _leads(command, words, begins)
+    return lambda command: _has_leading_words(command, words, begins)
 
 
-def _starred(text: str, cautious: bool) -> Text:
+def _compile_starred_text(text: str, cautious: bool) -> Text:
     """Of the signs that a pattern could give a meaning to, only `*` has one in a command."""
-    return texts(text.replace("[", "[[]").replace("?", "[?]").replace("{", "[{]"), cautious)
+    return compile_text_glob(text.replace("[", "[[]").replace("?", "[?]").replace("{", "[{]"), cautious)
 
 
-def _leads(command: Command, words: Command, begins: bool) -> bool | None:
+def _has_leading_words(command: Command, words: Command, begins: bool) -> bool | None:
     """Does the command begin with these words, its options and what may belong to them left out of the count?"""
     if not command:
         return False
     if COMPUTED & set(command[0]):
         return None
-    if not _same(program(command[0]), program(words[0])):
+    if not _is_same_word(get_program_name(command[0]), get_program_name(words[0])):
         return False
     at = {1}
     for word in words[1:]:
-        at = {here + 1 for here in _past_options(command, at) if _could_be(command[here], word)}
+        at = {here + 1 for here in _skip_options(command, at) if _may_be_word(command[here], word)}
     return bool(at) if begins else any(here == len(command) for here in at)
 
 
-def _holds(command: Command, words: Command, each: Sequence[Text]) -> bool:
+def _has_starred_words(command: Command, words: Command, each: Sequence[Text]) -> bool:
     """The same for words among which there are stars: one that stands alone is for one word or more."""
     if not command:
         return False
     if COMPUTED & set(command[0]) and "*" not in words[0]:
         return True
-    named = (program(command[0]), *command[1:])
-    wanted = (program(words[0]), *words[1:])
+    named = (get_program_name(command[0]), *command[1:])
+    wanted = (get_program_name(words[0]), *words[1:])
     at = {0}
     for word, fits in zip(wanted, each, strict=True):
         if word == "*":
             at = set(range(min(at, default=len(named)) + 1, len(named) + 1))
         elif "*" in word:
-            at = {here + 1 for here in _past_options(named, at) if fits(named[here]) or COMPUTED & set(named[here])}
+            at = {here + 1 for here in _skip_options(named, at) if fits(named[here]) or COMPUTED & set(named[here])}
         else:
-            at = {here + 1 for here in _past_options(named, at) if _could_be(named[here], word)}
+            at = {here + 1 for here in _skip_options(named, at) if _may_be_word(named[here], word)}
     return bool(at) if words[-1].endswith("*") else len(named) in at
 
 
-def program(word: str) -> str:
+def get_program_name(word: str) -> str:
     return word.rsplit("/", 1)[-1]
 
 
-def _past_options(command: Command, starts: set[int]) -> set[int]:
+def _skip_options(command: Command, starts: set[int]) -> set[int]:
     reached: set[int] = set()
     waiting = list(starts)
     while waiting:
@@ -98,9 +101,9 @@ def _past_options(command: Command, starts: set[int]) -> set[int]:
     return reached
 
 
-def _could_be(word: str, wanted: str) -> bool:
-    return _same(word, wanted) or bool(COMPUTED & set(word))
+def _may_be_word(word: str, wanted: str) -> bool:
+    return _is_same_word(word, wanted) or bool(COMPUTED & set(word))
 
 
-def _same(word: str, wanted: str) -> bool:
+def _is_same_word(word: str, wanted: str) -> bool:
     return word.casefold() == wanted.casefold()

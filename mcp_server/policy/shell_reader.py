@@ -49,9 +49,9 @@ class ShellLine:
     """One command and nothing around it: no substitution, no redirection, no second command."""
 
 
-def plain_words(text: str) -> tuple[str, ...] | None:
+def read_plain_words(text: str) -> tuple[str, ...] | None:
     """The words of one plain command; None where the text is anything else."""
-    line = read(text)
+    line = read_shell_line(text)
     return line.commands[0] if line and line.plain else None
 
 
@@ -60,13 +60,13 @@ class UnreadableLine(Exception):
 
 
 @lru_cache(maxsize=4)
-def read(text: str) -> ShellLine | None:
+def read_shell_line(text: str) -> ShellLine | None:
     """None where the line cannot be read. The last few are remembered, because every rule asks about the same one."""
     if len(text) > LONGEST:
         return None
     try:
-        reader = _read(text, 0)
-        every = [command for words in reader.commands for command in _behind(words, 0)]
+        reader = _scan_text(text, 0)
+        every = [command for words in reader.commands for command in _list_started_commands(words, 0)]
     except (UnreadableLine, RecursionError):
         return None
     return ShellLine(tuple(every), reader.plain and len(reader.commands) == 1)
@@ -134,32 +134,32 @@ class _Reader:
 
     def substitution(self, body: str) -> None:
         """A command inside a command: it runs too, and its output is part of the word."""
-        self.commands += _read(body, self.depth + 1).commands
+        self.commands += _scan_text(body, self.depth + 1).commands
         self.add("$()")
         self.plain = False
 
 
-def _read(text: str, depth: int) -> _Reader:
+def _scan_text(text: str, depth: int) -> _Reader:
     if depth > DEEPEST:
         raise UnreadableLine
     reader = _Reader(text.replace("\\\n", ""), depth)
     while reader.at < len(reader.text):
         char = reader.text[reader.at]
         reader.at += 1
-        _step(reader, char)
+        _read_character(reader, char)
     reader.end_command()
     return reader
 
 
-def _step(reader: _Reader, char: str) -> None:
+def _read_character(reader: _Reader, char: str) -> None:
     if char == "'":
         reader.add(reader.until("'"))
     elif char == '"':
-        _double(reader)
+        _read_double_quotes(reader)
     elif char == "\\":
         reader.add(reader.text[reader.at : reader.at + 1])
         reader.at += 1
-    elif _substitutes(reader, char):
+    elif _read_substitution(reader, char):
         pass
     elif char in " \t\r":
         reader.end_word()
@@ -176,7 +176,7 @@ def _step(reader: _Reader, char: str) -> None:
         reader.add(char)
 
 
-def _substitutes(reader: _Reader, char: str) -> bool:
+def _read_substitution(reader: _Reader, char: str) -> bool:
     if char == "`":
         reader.substitution(reader.until("`"))
     elif char in "$<>" and reader.text.startswith("(", reader.at):
@@ -193,7 +193,7 @@ def _substitutes(reader: _Reader, char: str) -> bool:
     return True
 
 
-def _double(reader: _Reader) -> None:
+def _read_double_quotes(reader: _Reader) -> None:
     reader.add("")
     while True:
         if reader.at >= len(reader.text):
@@ -209,12 +209,12 @@ def _double(reader: _Reader) -> None:
             reader.add(following)
             reader.at += 1
         elif char == "`" or (char == "$" and following == "("):
-            _substitutes(reader, char)
+            _read_substitution(reader, char)
         else:
             reader.add(char)
 
 
-def _behind(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
+def _list_started_commands(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
     """The command itself, and those it would start: behind `then`, `A=b`, `sudo`, `sh -c`."""
     if depth > DEEPEST:
         raise UnreadableLine
@@ -223,18 +223,22 @@ def _behind(words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
         return
     name, rest = words[0].rsplit("/", 1)[-1], words[1:]
     if words[0] in KEYWORDS or ("=" in words[0] and words[0].split("=")[0].removesuffix("+").isidentifier()):
-        yield from _behind(rest, depth)
+        yield from _list_started_commands(rest, depth)
     elif name in WRAPPERS:
         for start, word in enumerate(rest[:64]):
             if not word.startswith("-"):
-                yield from _behind(rest[start:], depth + 1) if word.rsplit("/", 1)[-1] in SHELLS else (rest[start:],)
-        yield from _within(_lines(name, rest), depth)
+                yield from (
+                    _list_started_commands(rest[start:], depth + 1)
+                    if word.rsplit("/", 1)[-1] in SHELLS
+                    else (rest[start:],)
+                )
+        yield from _list_line_commands(_find_inner_lines(name, rest), depth)
     elif name in SHELLS:
         lines = [" ".join(rest)] if name == "eval" else [word for word in rest if not word.startswith("-")]
-        yield from _within(lines, depth)
+        yield from _list_line_commands(lines, depth)
 
 
-def _lines(name: str, rest: tuple[str, ...]) -> list[str]:
+def _find_inner_lines(name: str, rest: tuple[str, ...]) -> list[str]:
     """What a wrapper takes as a line and not as words. Behind a shell among them its own options are looked at."""
     if any(word.rsplit("/", 1)[-1] in SHELLS for word in rest):
         return []
@@ -243,7 +247,7 @@ def _lines(name: str, rest: tuple[str, ...]) -> list[str]:
     return [*found, first] if first is not None and name in LINE_TAKERS else found
 
 
-def _within(lines: Iterable[str], depth: int) -> Iterator[tuple[str, ...]]:
+def _list_line_commands(lines: Iterable[str], depth: int) -> Iterator[tuple[str, ...]]:
     for line in lines:
-        for command in _read(line, depth + 1).commands:
-            yield from _behind(command, depth + 1)
+        for command in _scan_text(line, depth + 1).commands:
+            yield from _list_started_commands(command, depth + 1)

@@ -56,7 +56,7 @@ REASONING = {
 REVIEWING = ("qa/review_micro_reasoning",)
 
 
-def stage_policy(
+def build_stage_policy(
     stage: Stage | None, ai_mode: AiMode, reasoning: bool, table: Mapping[Stage, frozenset[Effect]]
 ) -> StagePolicy:
     """A stage nobody knows only reads; ai mode `chat` only reads in every stage and is asked for no thoughts."""
@@ -70,22 +70,22 @@ def stage_policy(
     return StagePolicy(effects, (*words, *thinking), duty)
 
 
-def reasons(posture: Posture) -> bool:
+def is_reasoning_on(posture: Posture) -> bool:
     """Does the person want the agent to think aloud before and between its steps?"""
     return posture.reasoning and posture.ai_mode is AiMode.AGENT
 
 
-def stage_now(session: Session, posture: Posture) -> Stage | None:
+def get_current_stage(session: Session, posture: Posture) -> Stage | None:
     """The stage a session is in: where its run stands, and what the person's switch makes of that."""
     stage = session.stage
     if stage is None or stage in FINAL or stage is Stage.WARMUP:
         return stage
-    if not reasons(posture):
+    if not is_reasoning_on(posture):
         return Stage.ACT
     return stage if session.reasoned else Stage.WARMUP
 
 
-def stage_after(stage: Stage | None, changed: bool, failed: bool) -> Stage | None:
+def get_next_stage(stage: Stage | None, changed: bool, failed: bool) -> Stage | None:
     """Where a run stands after a call, with reasoning on: a failure is followed up, a change is thought about."""
     if stage not in (Stage.ACT, Stage.TOOL_FOLLOWUP):
         return stage

@@ -67,7 +67,7 @@ class KeyFolder:
         return "until this machine is started again" if self.volatile else ""
 
 
-def candidates(given: Path | None) -> KeyFolders:
+def find_key_folders(given: Path | None) -> KeyFolders:
     number = os.geteuid()
     try:
         home = Path(pwd.getpwuid(number).pw_dir)
@@ -78,19 +78,19 @@ def candidates(given: Path | None) -> KeyFolders:
     return KeyFolders(given, home if usable else None, SYSTEM / str(number), SESSION / str(number))
 
 
-def choose(places: KeyFolders) -> KeyFolder:
+def choose_key_folder(places: KeyFolders) -> KeyFolder:
     """The first that can be written. Nothing is made here: who only looks leaves nothing behind."""
     passed: list[Path] = []
     for place in places.every:
         named = place == places.given
         # What is not named has to be this account's own: where others may write too, somebody else may have been first.
-        if writable(place, places) and (named or own(place)):
+        if is_writable(place, places) and (named or is_own_folder(place)):
             return KeyFolder(place, place == places.session / NAME, tuple(passed))
         passed.append(place)
     return KeyFolder(None, passed=tuple(passed))
 
 
-def writable(place: Path, places: KeyFolders) -> bool:
+def is_writable(place: Path, places: KeyFolders) -> bool:
     if place in (places.home and places.home / ABOVE / NAME, places.session / NAME):
         # Neither is ours to make.
         base = places.home if place != places.session / NAME else places.session
@@ -100,7 +100,7 @@ def writable(place: Path, places: KeyFolders) -> bool:
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def own(place: Path) -> bool:
+def is_own_folder(place: Path) -> bool:
     """Made by this account, or not there yet."""
     try:
         found = place.lstat()
@@ -109,12 +109,12 @@ def own(place: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
-def bring(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
+def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
     """Keys from where they once were kept, once. `elsewhere`: where they could have been put by somebody else.
 
     A place that the next start of the machine empties gets a copy."""
     new = kept.folder
-    if new is None or old == new or LedgerKey.load(new) is not None or not _ours(old):
+    if new is None or old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
         return False
     if any(old.resolve().is_relative_to(one) for one in elsewhere):
         return False
@@ -135,7 +135,7 @@ def bring(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
     return True
 
 
-def _ours(folder: Path) -> bool:
+def _has_own_key(folder: Path) -> bool:
     """A folder with a key that nobody but this account could read or put there."""
     try:
         found = [path.lstat() for path in (folder, folder / "ledger.key")]

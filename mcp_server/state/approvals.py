@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
-from mcp_server.state.approval_questions import approval, genuine, put
+from mcp_server.state.approval_questions import approval_from_row, find_approval, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 from mcp_server.state.runs import take_unit
 
 KEPT_NS = 24 * 3600 * 10**9
@@ -42,25 +42,25 @@ class QuestionReply:
     reason: str = ""
 
 
-def ask(tx: Transaction, approval: Approval, judged: QuestionRow) -> Approval:
+def record_question(tx: Transaction, approval: Approval, judged: QuestionRow) -> Approval:
     """Put the question on record. What is still open for the same call is asked again, not once more."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEPT_NS)
-    known = standing(tx, approval.wanted, now)
+    known = find_standing_approval(tx, approval.wanted, now)
     if known is None or known.answer is not ApprovalAnswer.OPEN:
         known = approval
-        put(tx, approval)
+        write_approval(tx, approval)
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
-            principal=plain(approval.wanted.principal),
+            principal=escape_surrogates(approval.wanted.principal),
             most=MOST_KEPT,
         )
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND length(body) > :long AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal AND length(body) > :long"
             " ORDER BY asked DESC, id LIMIT :most)",
-            principal=plain(approval.wanted.principal),
+            principal=escape_surrogates(approval.wanted.principal),
             long=LONG,
             most=MOST_LONG,
         )
@@ -68,7 +68,7 @@ def ask(tx: Transaction, approval: Approval, judged: QuestionRow) -> Approval:
     return known
 
 
-def answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
+def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     """The approval as it stands then; None where there is none, or none that can still be answered.
 
     What is too long for a form gets no yes before the terminal has shown all of it. A no takes back a yes that let
@@ -76,7 +76,7 @@ def answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     be taken back as long as it lets calls through: what comes next asks anew.
     """
     now = tx.clock.now_ns()
-    found = approval(tx, reply.id)
+    found = find_approval(tx, reply.id)
     if found is None or found.lapsed(now) or found.spent:
         return None
     if found.unread and reply.answer is ApprovalAnswer.YES:
@@ -88,44 +88,47 @@ def answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
         return found
     scope = reply.scope if found.wanted.lasting else ApprovalScope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
-    put(tx, settled)
+    write_approval(tx, settled)
     # Who waits for it on a client's screen goes on.
     tx.changed = True
     said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
-    tx.append(RowKind.ANSWER, _about(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
+    tx.append(RowKind.ANSWER, _build_row_fields(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
     return settled
 
 
 def mark_shown(tx: Transaction, id: str) -> None:
     """The person has had all of the question before their eyes, and may say yes."""
-    found = approval(tx, id)
+    found = find_approval(tx, id)
     if found is not None and found.unread:
-        put(tx, replace(found, shown=True))
+        write_approval(tx, replace(found, shown=True))
 
 
 def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | None:
     """The client came back with something that is nobody's answer: the question still waits, and for the person alone
     once there were too many such tries. What they said meanwhile stands."""
-    found = approval(tx, id)
+    found = find_approval(tx, id)
     if found is None or found.lapsed(tx.clock.now_ns()) or found.used:
         return None
     if found.answer is not ApprovalAnswer.OPEN:
         return found
     left = replace(found, tries=found.tries + tries)
-    put(tx, left)
+    write_approval(tx, left)
     said = f"left open: the client {why}"
-    tx.append(RowKind.ANSWER, _about(left) | {"answer": ApprovalAnswer.OPEN, "way": AnsweredBy.CLIENT, "reason": said})
+    tx.append(
+        RowKind.ANSWER,
+        _build_row_fields(left) | {"answer": ApprovalAnswer.OPEN, "way": AnsweredBy.CLIENT, "reason": said},
+    )
     return left
 
 
-def commence(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
+def begin_call(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
     """Put on record what is about to run, and burn the yes it stands on, or neither."""
     epoch = tx.epoch(intent.session.principal)
     if epoch != intent.posture.epoch:
         return PostureMoved(epoch)
-    found = approval(tx, terms.approval) if terms.approval else None
+    found = find_approval(tx, terms.approval) if terms.approval else None
     if terms.call is not None:
-        why = _unusable(found, terms, tx.clock.now_ns())
+        why = _describe_approval_fault(found, terms, tx.clock.now_ns())
         if why:
             return ApprovalLapsed(why)
     if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
@@ -133,12 +136,14 @@ def commence(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
     about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
     seq = tx.append(intent.kind, intent.fields() | about)
     if found is not None:
-        put(tx, replace(found, used=found.used + 1))
-        tx.append(RowKind.REDEEMED, _about(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"})
+        write_approval(tx, replace(found, used=found.used + 1))
+        tx.append(
+            RowKind.REDEEMED, _build_row_fields(found) | {"intent": seq, "way": found.way, "reason": f"by call {seq}"}
+        )
     return seq
 
 
-def _unusable(found: Approval | None, terms: QuestionTerms, now: int) -> str:
+def _describe_approval_fault(found: Approval | None, terms: QuestionTerms, now: int) -> str:
     assert terms.call is not None, "asked only about calls that need a yes"
     if found is None:
         return "it is not known here"
@@ -155,16 +160,16 @@ def _unusable(found: Approval | None, terms: QuestionTerms, now: int) -> str:
     )
 
 
-def standing(view: View, call: ApprovedCall, now: int) -> Approval | None:
+def find_standing_approval(view: View, call: ApprovedCall, now: int) -> Approval | None:
     """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
-    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=plain(call.principal))
-    every = [found for row in rows if (found := genuine(view, row)) is not None]
+    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(call.principal))
+    every = [found for row in rows if (found := approval_from_row(view, row)) is not None]
     fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
     order = (ApprovalAnswer.YES, ApprovalAnswer.NO, ApprovalAnswer.OPEN)
     return next((one for wanted in order for one in fitting if one.answer is wanted), None)
 
 
-def _about(one: Approval) -> dict[str, Any]:
+def _build_row_fields(one: Approval) -> dict[str, Any]:
     wanted = one.wanted
     return {
         "question": one.id,

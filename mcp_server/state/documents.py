@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause, Overtaken, Tally
 from mcp_server.state.engine.rows import RowKind
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,60 +27,60 @@ class TooManyDocuments:
     """There are as many of this kind as are kept: nothing was written."""
 
 
-def of_session(id: str) -> str:
+def format_session_owner(id: str) -> str:
     return f"session:{id}"
 
 
-def of_principal(name: str) -> str:
+def format_principal_owner(name: str) -> str:
     return f"principal:{name}"
 
 
-def document(view: View, owner: str, kind: str, id: str) -> Document | None:
+def find_document(view: View, owner: str, kind: str, id: str) -> Document | None:
     row = view.one(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
-        owner=plain(owner),
+        owner=escape_surrogates(owner),
         kind=kind,
-        id=plain(id),
+        id=escape_surrogates(id),
     )
-    return _document(row) if row else None
+    return _document_from_row(row) if row else None
 
 
-def documents(view: View, owner: str, kind: str, mark: str | None, limit: int, offset: int) -> Sequence[Document]:
+def load_documents(view: View, owner: str, kind: str, mark: str | None, limit: int, offset: int) -> Sequence[Document]:
     rows = view.all(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND (:mark IS NULL OR mark = :mark)"
         " ORDER BY number LIMIT :limit OFFSET :offset",
-        owner=plain(owner),
+        owner=escape_surrogates(owner),
         kind=kind,
         mark=mark,
         limit=limit,
         offset=offset,
     )
-    return [_document(row) for row in rows]
+    return [_document_from_row(row) for row in rows]
 
 
-def tally(view: View, owner: str, kind: str) -> dict[str, Tally]:
+def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
     rows = view.all(
         "SELECT mark, count(*) AS documents, sum(version) AS changes FROM records"
         " WHERE owner = :owner AND kind = :kind GROUP BY mark ORDER BY mark",
-        owner=plain(owner),
+        owner=escape_surrogates(owner),
         kind=kind,
     )
     return {row["mark"]: Tally(row["documents"], row["changes"]) for row in rows}
 
 
-def owned(view: View, kind: str) -> Sequence[tuple[str, Document]]:
+def load_all_documents(view: View, kind: str) -> Sequence[tuple[str, Document]]:
     """Everybody's, with whose each is: for the person whose machine this is."""
     rows = view.all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
-    return [(row["owner"], _document(row)) for row in rows]
+    return [(row["owner"], _document_from_row(row)) for row in rows]
 
 
 def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtaken | TooManyDocuments:
-    owner, new = plain(writing.owner), writing.document
-    current = document(tx, owner, new.kind, new.id)
+    owner, new = escape_surrogates(writing.owner), writing.document
+    current = find_document(tx, owner, new.kind, new.id)
     if (current.version if current else 0) != new.version:
         return Overtaken(current)
-    text = as_text(new.body)
-    if current is None and _held(tx, owner, new.kind) >= MOST_DOCUMENTS:
+    text = format_body(new.body)
+    if current is None and _count_documents(tx, owner, new.kind) >= MOST_DOCUMENTS:
         return TooManyDocuments()
     now = tx.clock.now_ns()
     made = current.made if current else now
@@ -92,23 +92,23 @@ def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtake
         " mark = excluded.mark, version = excluded.version, body = excluded.body, changed = excluded.changed",
         owner=owner,
         kind=new.kind,
-        id=plain(new.id),
+        id=escape_surrogates(new.id),
         mark=new.mark,
         version=settled.version,
         body=text,
         made=made,
         changed=now,
     )
-    tx.append(RowKind.RECORD, _row(writing, current, settled, text))
+    tx.append(RowKind.RECORD, _build_row_fields(writing, current, settled, text))
     return settled
 
 
-def _held(tx: Transaction, owner: str, kind: str) -> int:
+def _count_documents(tx: Transaction, owner: str, kind: str) -> int:
     found = tx.one("SELECT count(*) AS held FROM records WHERE owner = :owner AND kind = :kind", owner=owner, kind=kind)
     return found["held"] if found else 0
 
 
-def _row(writing: DocumentWrite, before: Document | None, after: Document, text: str) -> dict[str, Any]:
+def _build_row_fields(writing: DocumentWrite, before: Document | None, after: Document, text: str) -> dict[str, Any]:
     data = text.encode()
     return {
         **writing.actor,
@@ -124,12 +124,12 @@ def _row(writing: DocumentWrite, before: Document | None, after: Document, text:
     }
 
 
-def as_text(body: Mapping[str, Any]) -> str:
+def format_body(body: Mapping[str, Any]) -> str:
     """As it is kept. Escaped, so that half a surrogate pair is text that every engine takes."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _document(row: Mapping[str, Any]) -> Document:
+def _document_from_row(row: Mapping[str, Any]) -> Document:
     return Document(
         row["kind"], row["id"], json.loads(row["body"]), row["mark"], row["version"], row["made"], row["changed"]
     )

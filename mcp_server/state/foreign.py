@@ -13,14 +13,14 @@ from typing import Any
 from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold
-from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, signed
+from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, is_valid_signature
 from mcp_server.state.engine.rows import Clock, Condition, Message
-from mcp_server.state.engine.sqlite import Database, refused, set_aside
+from mcp_server.state.engine.sqlite import Database, make_refusal, set_aside
 from mcp_server.state.engine.transaction import Transaction
-from mcp_server.state.location import foreign_to
+from mcp_server.state.location import find_foreign_state
 from mcp_server.state.messages import leave_message
-from mcp_server.state.peek import Held, StatePeek, held_in, looked_into
-from mcp_server.state.posture import choices
+from mcp_server.state.peek import Held, StatePeek, load_foreign_holds, open_read_only
+from mcp_server.state.posture import load_choices
 
 MOST_PEOPLE = 1000
 NARROWED = (
@@ -77,22 +77,22 @@ class StateFile:
     """Whom that holds."""
 
 
-def segment_of(path: Path, state: str, tampered: bool) -> Segment:
+def read_segment(path: Path, state: str, tampered: bool) -> Segment:
     try:
-        with looked_into(path) as plain:
+        with open_read_only(path) as plain:
             tables = [name for (name,) in plain.execute("SELECT name FROM sqlite_master")]
             if not tables:
                 return Segment(state, tampered)
             if "workspace" not in tables:
-                from mcp_server.state.open import unfit
+                from mcp_server.state.open import make_unfit_refusal
 
-                raise unfit(path, None)
+                raise make_unfit_refusal(path, None)
             view = StatePeek(plain, None)
             end = view.one("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1") or {"seq": 0, "hash": GENESIS}
             people = view.one("SELECT count(*) AS number FROM posture") or {"number": 0}
             if not isinstance(end["seq"], int) or people["number"] > MOST_PEOPLE:
                 raise ValueError
-            claims = {principal: one for principal, one in choices(view).items() if isinstance(principal, str)}  # pyright: ignore[reportUnnecessaryIsInstance]  # whatever a stranger wrote
+            claims = {principal: one for principal, one in load_choices(view).items() if isinstance(principal, str)}  # pyright: ignore[reportUnnecessaryIsInstance]  # whatever a stranger wrote
             # Where the choices of another account were lost, the least holds there, and so it does here.
             lost = view.one("SELECT 1 FROM workspace WHERE lost <> ''") is not None
             return Segment(state, tampered, end["seq"], str(end["hash"])[: len(GENESIS)], claims, unread=lost)
@@ -100,7 +100,7 @@ def segment_of(path: Path, state: str, tampered: bool) -> Segment:
         return Segment(state, tampered, unread=True)
 
 
-def sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
+def is_state_sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
     """Did this account seal the state? Its anchor says so; or its newest checkpoint, where the anchor is damaged."""
     if anchor and Anchor.read(anchor[:SLOT], key):
         return True
@@ -111,32 +111,34 @@ def sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
     found = [Checkpoint(*row) for row in rows]
     if not found or found[0].key != key.public:
         return False
-    return signed(found[0].statement(found[1] if len(found) > 1 else None), found[0].signature, key.public)
+    return is_valid_signature(found[0].statement(found[1] if len(found) > 1 else None), found[0].signature, key.public)
 
 
-def segment_beside(path: Path) -> Segment | None:
+def find_segment_beside(path: Path) -> Segment | None:
     """The state of another account, where this account begins one of its own."""
-    foreign = foreign_to(path.parent)
+    foreign = find_foreign_state(path.parent)
     if foreign is None or not foreign.exists():
         return None
-    return segment_of(foreign, os.path.relpath(foreign, path.parent), tampered=False)
+    return read_segment(foreign, os.path.relpath(foreign, path.parent), tampered=False)
 
 
-def replaced(path: Path, link: Database, clock: Clock, mine: bool) -> tuple[Database, StateFile]:
+def replace_state_file(path: Path, link: Database, clock: Clock, mine: bool) -> tuple[Database, StateFile]:
     """What lies there is not this account's, whose place this is: it goes aside, as evidence."""
     link.close()
-    if not mine and foreign_to(path.parent) is None:
-        raise refused(
+    if not mine and find_foreign_state(path.parent) is None:
+        raise make_refusal(
             Code.STORE_UNAVAILABLE,
             "another account began to keep its state in this workspace at the same moment; nothing ran.",
             "Start menugate again: this account then keeps a state of its own beside it.",
         )
     name = set_aside(path, str(clock.now_ns()))
     aside = path.with_name(name)
-    return Database(path), StateFile(0, segment=segment_of(aside, name, tampered=True), held=held_in(aside))
+    return Database(path), StateFile(
+        0, segment=read_segment(aside, name, tampered=True), held=load_foreign_holds(aside)
+    )
 
 
-def lost_state(found: StateFile, anchor: bytes | None, key: LedgerKey, suspicion: str) -> str:
+def describe_lost_state(found: StateFile, anchor: bytes | None, key: LedgerKey, suspicion: str) -> str:
     """Is there nothing where something was?"""
     if found.version:
         return ""

@@ -25,7 +25,7 @@ LOST = {
 }
 
 
-def unfit_keys(folder: Path | None) -> Iterator[str]:
+def describe_unfit_keys(folder: Path | None) -> Iterator[str]:
     """Of those that are there; what is missing is made when it is needed."""
     for name, form in FORMS.items() if folder else ():
         assert folder is not None
@@ -50,7 +50,7 @@ def unfit_keys(folder: Path | None) -> Iterator[str]:
 # Which secrets does the wire keep? Files that their owner alone can read, made the first time they are needed.
 
 
-def kept(path: Path | None, anew: bool = False) -> str:
+def load_or_create_secret(path: Path | None, anew: bool = False) -> str:
     """The secret at this path: 32 random bytes, written so that they can stand in a header. Where nothing can be kept,
     one that this process alone has. `anew`: a file that holds no key is replaced; nothing that lasts hangs on it."""
     if path is None:
@@ -58,12 +58,12 @@ def kept(path: Path | None, anew: bool = False) -> str:
     try:
         found = path.read_bytes()
     except FileNotFoundError:
-        found = _made(path)
+        found = _create_key(path)
     except IsADirectoryError:
         what = f"`{path}` is a folder, and menugate keeps a key in a file of that name."
         raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {path} {path}.old`.")) from None
     if anew and not KEPT.fullmatch(found):
-        found = _replaced(path)
+        found = _replace_key(path)
     if not KEPT.fullmatch(found):
         raise Refusal(
             Problem(
@@ -74,26 +74,26 @@ def kept(path: Path | None, anew: bool = False) -> str:
     return found.decode().strip()
 
 
-def _replaced(path: Path) -> bytes:
+def _replace_key(path: Path) -> bytes:
     """Of two processes that find it so one is first, and both then use what that one made."""
     place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(place, fcntl.LOCK_EX)
         if not path.exists() or not KEPT.fullmatch(path.read_bytes()):
             path.unlink(missing_ok=True)
-            return _made(path)
+            return _create_key(path)
         return path.read_bytes()
     finally:
         os.close(place)
 
 
-def token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
+def write_bearer_token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
     """The bearer token of a workspace, put where the person finds it.
 
     It is computed from a key outside the workspace: a file that came with the folder would otherwise be a token that
     its sender knows.
     """
-    key = kept(secrets_folder and secrets_folder / "http.key").encode()
+    key = load_or_create_secret(secrets_folder and secrets_folder / "http.key").encode()
     found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
     draft = shown.with_name(f".{shown.name}-{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -102,7 +102,7 @@ def token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
     return found
 
 
-def _made(path: Path) -> bytes:
+def _create_key(path: Path) -> bytes:
     """Of two processes that start together one is first, and both then use what it made, whole."""
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

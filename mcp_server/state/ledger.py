@@ -10,13 +10,13 @@ from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.messages import leave_message
 
 
-def intend(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
+def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Put on record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.epoch(intent.session.principal)
     return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
 
 
-def record(tx: Transaction, judged: Judged) -> int:
+def record_decision(tx: Transaction, judged: Judged) -> int:
     return tx.append(judged.kind, judged.fields())
 
 
@@ -36,13 +36,13 @@ def sign_checkpoint(tx: Transaction) -> bool:
     return True
 
 
-def trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
+def record_trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
     """The person trusts what a folder says about itself, or does so no more."""
     said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
     return tx.append(RowKind.TRUST, said)
 
 
-def attempted(tx: Transaction, principal: str, server: int, command: str) -> int:
+def record_attempt(tx: Transaction, principal: str, server: int, command: str) -> int:
     """A program below a server wanted to speak for the person. It is put on record, and the person is told."""
     reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
     seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
@@ -51,23 +51,25 @@ def attempted(tx: Transaction, principal: str, server: int, command: str) -> int
     return seq
 
 
-def judged_by(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
+def record_rules(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
     """From here on a server judges by other rules, or does not although others are written down."""
     reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules hold from here on"
     return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
 
 
-def unhealthy(tx: Transaction, reason: str, policy: str) -> int:
+def record_health(tx: Transaction, reason: str, policy: str) -> int:
     return tx.append(RowKind.HEALTH, {"reason": reason, "policy": policy})
 
 
-def changes(view: View) -> int:
+def read_change_count(view: View) -> int:
     """A number that moves whenever posture or sessions do."""
     row = view.one("SELECT changes FROM workspace")
     return row["changes"] if row else 0
 
 
-def transition(tx: Transaction, before: Mapping[str, Any], after: Mapping[str, Any], why: Mapping[str, Any]) -> None:
+def record_transition(
+    tx: Transaction, before: Mapping[str, Any], after: Mapping[str, Any], why: Mapping[str, Any]
+) -> None:
     """One thing became another, for a reason: a row, and news for every process that has the file open."""
     tx.append(RowKind.TRANSITION, {"from": before, "to": after, **why})
     tx.changed = True

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.state.location import make_private
-from mcp_server.state.processes import born, namespace, own
+from mcp_server.state.location import make_private_folder
+from mcp_server.state.processes import get_own_pid, read_pid_namespace, read_start_time
 from mcp_server.state.servers import FOLDER
 
 FIRST = "pid:[4026531836]"
@@ -29,14 +29,16 @@ class LifeLock:
     def taken(cls, state: Path) -> "LifeLock":
         """Its name is nobody else's: in two containers two servers may have the same number."""
         folder = state / FOLDER
-        make_private(folder)
-        pid = own()
+        make_private_folder(folder)
+        pid = get_own_pid()
         name = f"{pid}-{secrets.token_hex(4)}"
         draft, path = folder / f".{name}.tmp", folder / f"{name}.lock"
         file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(file, json.dumps({"pid": pid, "born": born(pid), "namespace": namespace()}).encode())
+            os.write(
+                file, json.dumps({"pid": pid, "born": read_start_time(pid), "namespace": read_pid_namespace()}).encode()
+            )
             # Only now: who finds it finds it held, and with what it says.
             draft.rename(path)
         except BaseException:
@@ -51,22 +53,22 @@ class LifeLock:
         os.close(self.file)
 
 
-def unseen(state: Path) -> int | None:
+def find_unseen_server(state: Path) -> int | None:
     """The number of a server that lives and that /proc does not show here, by its own account, 0 where it has none.
     None where there is no such server, or where it is in another container and we are on the machine itself."""
     if not sys.platform.startswith("linux"):
         return None
-    here = namespace()
+    here = read_pid_namespace()
     for path in sorted((state / FOLDER).glob("*.lock")):
-        if (said := _held(path)) is None:
+        if (said := _find_holder(path)) is None:
             continue
         pid, when, there = said
-        if not (pid and when and born(pid) == when) and (here != FIRST or there == here):
+        if not (pid and when and read_start_time(pid) == when) and (here != FIRST or there == here):
             return pid
     return None
 
 
-def _held(path: Path) -> tuple[int, str, str] | None:
+def _find_holder(path: Path) -> tuple[int, str, str] | None:
     """What the holder says of itself; None where nobody holds it, and then it is taken away."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,7 +79,7 @@ def _held(path: Path) -> tuple[int, str, str] | None:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         path.unlink()
     except BlockingIOError:
-        return _read(file)
+        return _read_holder(file)
     except OSError:
         return None
     finally:
@@ -85,7 +87,7 @@ def _held(path: Path) -> tuple[int, str, str] | None:
     return None
 
 
-def _read(file: int) -> tuple[int, str, str]:
+def _read_holder(file: int) -> tuple[int, str, str]:
     try:
         said = json.loads(os.read(file, MOST_BYTES))
         return int(said["pid"]), str(said["born"]), str(said["namespace"])

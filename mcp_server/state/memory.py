@@ -9,9 +9,9 @@ from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause
 from mcp_server.model.memory import MOST, MemoryEntry, Tier
-from mcp_server.state.documents import DocumentWrite, documents, put_document
+from mcp_server.state.documents import DocumentWrite, load_documents, put_document
 from mcp_server.state.engine.rows import RowKind
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 
 KIND = "memory"
 
@@ -28,43 +28,45 @@ class NewMemory:
     """Session and run, as the ledger names them."""
 
 
-def of_memory(principal: str) -> str:
+def format_memory_owner(principal: str) -> str:
     return f"memory:{principal}"
 
 
-def memory(view: View, principal: str) -> Sequence[MemoryEntry]:
+def load_memory(view: View, principal: str) -> Sequence[MemoryEntry]:
     """The oldest first."""
-    found = documents(view, of_memory(principal), KIND, None, MOST_DOCUMENTS, 0)
-    return sorted((_entry(principal, one) for one in found), key=lambda one: (one.at, one.id))
+    found = load_documents(view, format_memory_owner(principal), KIND, None, MOST_DOCUMENTS, 0)
+    return sorted((_entry_from_document(principal, one) for one in found), key=lambda one: (one.at, one.id))
 
 
-def memories(view: View) -> Sequence[MemoryEntry]:
+def load_all_memories(view: View) -> Sequence[MemoryEntry]:
     """Everybody's, for the person whose machine this is."""
     rows = view.all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
-    return [one for row in rows for one in memory(view, row["owner"].removeprefix("memory:"))]
+    return [one for row in rows for one in load_memory(view, row["owner"].removeprefix("memory:"))]
 
 
-def remember(tx: Transaction, learned: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
+def remember_entries(tx: Transaction, learned: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
     """Write these down; one that says what is known already makes that new again. The oldest make room."""
-    owner = of_memory(learned.principal)
-    known = {(one.mark, str(one.body.get("text"))): one for one in documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)}
+    owner = format_memory_owner(learned.principal)
+    known = {
+        (one.mark, str(one.body.get("text"))): one for one in load_documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)
+    }
     written: list[MemoryEntry] = []
     for tier, text in learned.said:
-        before = known.get((tier, plain(text)))
-        body = {"text": plain(text), "by": learned.by, **learned.actor}
+        before = known.get((tier, escape_surrogates(text)))
+        body = {"text": escape_surrogates(text), "by": learned.by, **learned.actor}
         draft = Document(KIND, before.id if before else new_id(), body, tier, before.version if before else 0)
         why = DocumentCause("known already" if before else "learned")
         actor = {"principal": learned.principal, **learned.actor}
         found = put_document(tx, DocumentWrite(owner, draft, why, actor))
         if isinstance(found, Document):
-            known[tier, plain(text)] = found
-            written.append(_entry(learned.principal, found))
+            known[tier, escape_surrogates(text)] = found
+            written.append(_entry_from_document(learned.principal, found))
     _make_room(tx, learned.principal)
     return written
 
 
 def _make_room(tx: Transaction, principal: str) -> None:
-    every = memory(tx, principal)
+    every = load_memory(tx, principal)
     for tier, most in MOST.items():
         held = [one for one in every if one.tier is tier]
         for one in held[: max(len(held) - most, 0)]:
@@ -74,7 +76,7 @@ def _make_room(tx: Transaction, principal: str) -> None:
 def forget_entry(tx: Transaction, one: MemoryEntry, event: str = "forgotten") -> None:
     tx.run(
         "DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
-        owner=plain(of_memory(one.principal)),
+        owner=escape_surrogates(format_memory_owner(one.principal)),
         kind=KIND,
         id=one.id,
     )
@@ -84,7 +86,7 @@ def forget_entry(tx: Transaction, one: MemoryEntry, event: str = "forgotten") ->
     )
 
 
-def _entry(principal: str, one: Document) -> MemoryEntry:
+def _entry_from_document(principal: str, one: Document) -> MemoryEntry:
     body = one.body
     return MemoryEntry(
         one.id,

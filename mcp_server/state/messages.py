@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from mcp_server.state.engine.rows import Message
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 
 
 def leave_message(tx: Transaction, message: Message) -> str:
@@ -16,7 +16,7 @@ def leave_message(tx: Transaction, message: Message) -> str:
     return message.id
 
 
-def messages(view: View) -> Sequence[Message]:
+def load_messages(view: View) -> Sequence[Message]:
     rows = view.all("SELECT id, read, body FROM messages ORDER BY number")
     found = ((row["id"], bool(row["read"]), json.loads(row["body"])) for row in rows)
     return [
@@ -27,6 +27,6 @@ def messages(view: View) -> Sequence[Message]:
     ]
 
 
-def read_messages(tx: Transaction, ids: Sequence[str]) -> None:
+def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
     for id in ids:
-        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=plain(id))
+        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_surrogates(id))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mcp_server.state.engine.rows import LET_GO, RowKind
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 
 LONGEST_NOTE = 2_000
 
@@ -19,20 +19,20 @@ class FoldedNotes:
     text: str
 
 
-def note(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -> None:
+def write_notes(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -> None:
     """`said`: kind and text, already without secrets."""
     for kind, text in said:
         tx.run(
             "INSERT INTO notes (run, seq, at, kind, text) VALUES (:run, :seq, :at, :kind, :text)",
-            run=plain(run),
+            run=escape_surrogates(run),
             seq=seq,
             at=tx.clock.now_ns(),
             kind=kind,
-            text=plain(text)[:LONGEST_NOTE],
+            text=escape_surrogates(text)[:LONGEST_NOTE],
         )
 
 
-def let_go(tx: Transaction, before_ns: int) -> None:
+def drop_old_notes(tx: Transaction, before_ns: int) -> None:
     """What was noted and thought of runs before then is dropped. That it was there stays known, so that nobody is told
     later that there never was a goal."""
     tx.run(
@@ -48,17 +48,17 @@ def let_go(tx: Transaction, before_ns: int) -> None:
     tx.run("DELETE FROM thoughts WHERE at < :then", then=before_ns)
 
 
-def noted(view: View, run: str) -> list[tuple[str, str]]:
+def load_notes(view: View, run: str) -> list[tuple[str, str]]:
     """What was kept of a run so far, in its order: kind and text."""
-    rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
+    rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 
-def fold(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
+def fold_notes(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
     """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
-    from mcp_server.state.summaries import of_run  # only who has much to remember needs it
+    from mcp_server.state.summaries import build_run_summary  # only who has much to remember needs it
 
-    summary = of_run(tx, run, upto)
+    summary = build_run_summary(tx, run, upto)
     if summary is None:
         return None
     data = summary.text.encode()

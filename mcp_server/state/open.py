@@ -14,16 +14,37 @@ from mcp_server.state.documents import forget_records
 from mcp_server.state.engine.chain import ANCHOR, GENESIS, SLOT, Anchor, AnchorFile, LedgerKey
 from mcp_server.state.engine.disk import DiskReserve
 from mcp_server.state.engine.rows import Clock, Condition, RowKind
-from mcp_server.state.engine.sqlite import Database, DatabaseLock, network_share, problem, refused, set_aside
+from mcp_server.state.engine.sqlite import (
+    Database,
+    DatabaseLock,
+    find_network_share,
+    make_refusal,
+    refusal_from_error,
+    set_aside,
+)
 from mcp_server.state.engine.transaction import StateWorkspace, Transaction
-from mcp_server.state.foreign import StateFile, leave_notices, lost_state, replaced, sealed, segment_beside
-from mcp_server.state.location import SHARED, anchor_text, foreign_to, known, make_private, remember
-from mcp_server.state.peek import held_beside
-from mcp_server.state.posture_changes import settle
-from mcp_server.state.processes import born, own
-from mcp_server.state.segments import hold_on, take_over
-from mcp_server.state.sessions import forget
-from mcp_server.state.verify import beyond, misfit, unfinished
+from mcp_server.state.foreign import (
+    StateFile,
+    describe_lost_state,
+    find_segment_beside,
+    is_state_sealed,
+    leave_notices,
+    replace_state_file,
+)
+from mcp_server.state.location import (
+    SHARED,
+    find_foreign_state,
+    is_known_state,
+    make_private_folder,
+    read_anchor_bytes,
+    remember_state,
+)
+from mcp_server.state.peek import find_holds_beside
+from mcp_server.state.posture_changes import settle_dead_calls
+from mcp_server.state.processes import get_own_pid, read_start_time
+from mcp_server.state.segments import record_segment, take_over_holds
+from mcp_server.state.sessions import forget_old_sessions
+from mcp_server.state.verify import count_unanchored_rows, describe_anchor_misfit, find_unfinished_calls
 
 OPENING_ROWS = 500
 FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
@@ -107,7 +128,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 CURRENT = len(STEPS)
 
 
-def version(link: Database) -> int | None:
+def read_schema_version(link: Database) -> int | None:
     """Which step the file stands at; 0 for an empty one, None for one that is not ours."""
     tables = link.tables()
     if not tables:
@@ -133,7 +154,7 @@ def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str,
     try:
         return _open(path, secrets, (clock, process), suspicion)
     except Exception as error:
-        told = problem(error, path)
+        told = refusal_from_error(error, path)
         # Opening needs a little room, which a full disk has only once the reserve is given up.
         if told and told.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
             return open_workspace(path, secrets, clock, process, suspicion)
@@ -141,10 +162,10 @@ def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str,
 
 
 def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> StateWorkspace:
-    for folder in reversed(path.parents[: 3 if foreign_to(path.parent) else 1]):
-        make_folder(folder)
-    if share := network_share(path.parent):
-        raise refused(
+    for folder in reversed(path.parents[: 3 if find_foreign_state(path.parent) else 1]):
+        make_state_folder(folder)
+    if share := find_network_share(path.parent):
+        raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{path.parent}` lies on a network file system ({share}), where machines damage each other's state.",
             "Put the state on a local disk.",
@@ -153,19 +174,19 @@ def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: s
     lock = DatabaseLock(path.with_suffix(".lock"))
     try:
         lock.acquire()
-        mine = known(secrets, path.parent)
+        mine = is_known_state(secrets, path.parent)
         workspace = _open_locked(path, lock, (key, *who), suspicion, mine)
-        remember(secrets, path.parent)
+        remember_state(secrets, path.parent)
         return workspace
     except BaseException:
         lock.close()
         raise
 
 
-def make_folder(folder: Path) -> None:
+def make_state_folder(folder: Path) -> None:
     if folder.is_symlink():
         # It may have come with the workspace, and lead to where a tool reads and writes.
-        raise refused(
+        raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
             "Take the link away.",
@@ -174,12 +195,12 @@ def make_folder(folder: Path) -> None:
         return
     if folder.name == SHARED[0] and not folder.parent.is_dir():
         # Only what belongs to the state is made anew, never the folder that somebody works in.
-        raise refused(
+        raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
             "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
         )
-    make_private(folder)
+    make_private_folder(folder)
     # The person's repository is not the place for it.
     (folder / ".gitignore").write_text("*\n")
 
@@ -189,14 +210,14 @@ def _open_locked(
 ) -> StateWorkspace:
     key, clock, process = who
     anchor_path = path.with_name(ANCHOR)
-    link, found = _look(path, clock, suspicion == "damaged")
+    link, found = _open_or_set_aside(path, clock, suspicion == "damaged")
     try:
-        old = anchor_text(anchor_path)
-        if found.version and not sealed(link, old, key):
-            link, found = replaced(path, link, clock, mine)
+        old = read_anchor_bytes(anchor_path)
+        if found.version and not is_state_sealed(link, old, key):
+            link, found = replace_state_file(path, link, clock, mine)
         elif found.version == 0 and not mine:
-            found = replace(found, segment=segment_beside(path), held=held_beside(path))
-        lost = found.lost or lost_state(found, old, key, suspicion)
+            found = replace(found, segment=find_segment_beside(path), held=find_holds_beside(path))
+        lost = found.lost or describe_lost_state(found, old, key, suspicion)
         if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
             old = None
@@ -207,7 +228,7 @@ def _open_locked(
             old = anchor.text()
         reserve = DiskReserve(path.with_suffix(".reserve"))
         workspace = StateWorkspace(link, lock, reserve, anchor, key, clock, process, Condition())
-        workspace.condition = _begin_life(workspace, replace(found, lost=lost), old)
+        workspace.condition = _record_start(workspace, replace(found, lost=lost), old)
     except BaseException:
         link.close()
         raise
@@ -216,12 +237,12 @@ def _open_locked(
     return workspace
 
 
-def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Database, StateFile]:
+def _open_or_set_aside(path: Path, clock: Clock, thorough: bool) -> tuple[Database, StateFile]:
     """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
     link = Database(path)
     try:
         damage = link.damage(thorough)
-        found = None if damage else version(link)
+        found = None if damage else read_schema_version(link)
     except BaseException:
         link.close()
         raise
@@ -229,48 +250,48 @@ def _look(path: Path, clock: Clock, thorough: bool) -> tuple[Database, StateFile
         return link, StateFile(found)
     link.close()
     if not damage:
-        raise unfit(path, found)
+        raise make_unfit_refusal(path, found)
     name = set_aside(path, str(clock.now_ns()))
     return Database(path), StateFile(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
 
 
-def unfit(path: Path, found: int | None) -> Refusal:
+def make_unfit_refusal(path: Path, found: int | None) -> Refusal:
     if found is None:
-        return refused(
+        return make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{path}` is a database, but not menugate's; nothing was written to it.",
             "Move it away, or keep the state elsewhere.",
         )
     if found < CURRENT:
-        return refused(
+        return make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
             "Start menugate here once; it brings the state up to date.",
         )
-    return refused(
+    return make_refusal(
         Code.STORE_UNAVAILABLE,
         f"`{path}` comes from a newer menugate (layout {found}; known here: {CURRENT}); nothing was written to it.",
         "Update menugate to the version that made it.",
     )
 
 
-def _begin_life(workspace: StateWorkspace, found: StateFile, anchor: bytes | None) -> Condition:
+def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | None) -> Condition:
     """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
     workspace.link.begin()
     try:
         migrate(workspace.link, found.version)
         tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
-        alarm, segment = misfit(tx, anchor, workspace.key), found.segment
+        alarm, segment = describe_anchor_misfit(tx, anchor, workspace.key), found.segment
         if segment:
-            take_over(tx, segment.fields, segment.claims)
-        hold_on(tx, found.held)
+            record_segment(tx, segment.fields, segment.claims)
+        take_over_holds(tx, found.held)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""
         condition = Condition(
             fresh=found.version == 0,
             lost=lost,
             alarms=tuple(one for one in (alarm, exchanged) if one),
-            unfinished=len(unfinished(tx, OPENING_ROWS)),
+            unfinished=len(find_unfinished_calls(tx, OPENING_ROWS)),
         )
         if alarm:
             # What the anchor said stays as evidence, because it is about to be written anew.
@@ -281,11 +302,14 @@ def _begin_life(workspace: StateWorkspace, found: StateFile, anchor: bytes | Non
             tx.run("UPDATE workspace SET lost = :lost", lost=lost)
         leave_notices(tx, condition, segment)
         # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
-        about = {"unfinished": condition.unfinished, "unanchored": beyond(tx, anchor, workspace.key) or None}
-        self = {"pid": own(), "born": born(own())}
+        about = {
+            "unfinished": condition.unfinished,
+            "unanchored": count_unanchored_rows(tx, anchor, workspace.key) or None,
+        }
+        self = {"pid": get_own_pid(), "born": read_start_time(get_own_pid())}
         tx.append(RowKind.START, {**self, "version": __version__, "reason": lost or None, **about})
-        settle(tx)
-        forget(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
+        settle_dead_calls(tx)
+        forget_old_sessions(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         forget_records(tx, workspace.clock.now_ns() - FORGOTTEN_NS)
         workspace.commit(tx)
         workspace.put_anchor(tx)

@@ -13,7 +13,7 @@ from mcp_server.model.sessions import Hold
 from mcp_server.state import posture, runs
 from mcp_server.state.engine.chain import ANCHOR, LedgerKey
 from mcp_server.state.engine.transaction import View
-from mcp_server.state.location import every_state, foreign_to, sealed_by
+from mcp_server.state.location import find_all_state_folders, find_foreign_state, is_sealed_by
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,7 +27,7 @@ Held: TypeAlias = Mapping[tuple[str, str], Hold]
 
 
 @contextmanager
-def looked_into(path: Path) -> "Generator[sqlite3.Connection]":
+def open_read_only(path: Path) -> "Generator[sqlite3.Connection]":
     """A state file read by what comes with Python. It may be anybody's, so it is not given much time, and nothing that
     computes is read."""
     import sqlite3
@@ -52,7 +52,7 @@ class StatePeek(View):
         return [dict(row) for row in self._plain.execute(sql, values)]
 
 
-def glimpse(path: Path, secrets: Path | None, principal: str) -> PostureChoice | None:
+def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> PostureChoice | None:
     """What the person chose; None where that was never anything.
 
     A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
@@ -61,52 +61,52 @@ def glimpse(path: Path, secrets: Path | None, principal: str) -> PostureChoice |
     import sqlite3
 
     key = LedgerKey.load(secrets)
-    key = key if key and sealed_by(key, path.parent) else None
+    key = key if key and is_sealed_by(key, path.parent) else None
     if not path.exists():
         if path.with_name(ANCHOR).exists():
             return PostureChoice.least(0)
         # What another account chose here narrows until this one chooses.
-        foreign = foreign_to(path.parent)
+        foreign = find_foreign_state(path.parent)
         if foreign is None or not foreign.exists():
             return None
         path = foreign
     try:
-        with looked_into(path) as plain:
-            return posture.choice(StatePeek(plain, key), principal)
+        with open_read_only(path) as plain:
+            return posture.load_choice(StatePeek(plain, key), principal)
     except sqlite3.Error:
         return PostureChoice.least(0)
 
 
-def held_beside(path: Path) -> Held:
+def find_holds_beside(path: Path) -> Held:
     """What the states beside a new one hold, this account's under other keys among them: a pause and a stop only
     narrow, so they count until the person says at a terminal that it goes on."""
-    base = foreign_to(path.parent) or path
-    mine = [one / path.name for one in every_state(base.parent, ()) if _ours(one / path.name)]
-    return {key: hold for one in (base, *mine) if one != path for key, hold in held_in(one).items()}
+    base = find_foreign_state(path.parent) or path
+    mine = [one / path.name for one in find_all_state_folders(base.parent, ()) if _is_own_file(one / path.name)]
+    return {key: hold for one in (base, *mine) if one != path for key, hold in load_foreign_holds(one).items()}
 
 
-def held_in(path: Path) -> Held:
+def load_foreign_holds(path: Path) -> Held:
     """What a state holds that this account did not seal, in our own words: what stands there speaks to no model."""
     import sqlite3
 
     try:
-        with looked_into(path) as plain:
-            return dict(_claimed(StatePeek(plain, None)))
+        with open_read_only(path) as plain:
+            return dict(_read_claimed_holds(StatePeek(plain, None)))
     except (sqlite3.Error, ValueError, RecursionError):
         return {}
 
 
-def _claimed(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
+def _read_claimed_holds(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
     if not view.one("SELECT 1 FROM sqlite_master WHERE name = 'holds'"):
         return
     for row in view.all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
-        held, key = runs.hold_of(row), (row["principal"], row["session"])
+        held, key = runs.hold_from_row(row), (row["principal"], row["session"])
         # A hold for one run's sake ends with that run, which does not go on here.
         if held is not None and not held.run and all(isinstance(one, str) for one in key):
             yield key, replace(held, reason=SAID_ELSEWHERE.format("stopped" if held.stopped else "paused"))
 
 
-def _ours(path: Path) -> bool:
+def _is_own_file(path: Path) -> bool:
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:

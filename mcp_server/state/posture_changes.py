@@ -8,120 +8,124 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, word_of
+from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
 from mcp_server.policy import posture
 from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
-from mcp_server.state.ledger import transition
-from mcp_server.state.notes import note
-from mcp_server.state.posture import choice, keep_choice, renewed
-from mcp_server.state.segments import adopt
-from mcp_server.state.verify import read_body, running
+from mcp_server.state.ledger import record_transition
+from mcp_server.state.notes import write_notes
+from mcp_server.state.posture import keep_choice, load_choice, make_choice_at_epoch
+from mcp_server.state.segments import record_adoption
+from mcp_server.state.verify import is_process_running, read_body
 
 LOOKED_AT = 20_000
 """So many of the newest rows are looked at for a unit that is open; one that was silent for longer counts as over."""
 UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
 
 
-def steer(
+def request_posture_change(
     tx: Transaction, principal: str, change: PostureChange, epoch: int | None = None
 ) -> PostureChoice | VersionMoved:
     """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
-    current = choice(tx, principal)
+    current = load_choice(tx, principal)
     if epoch is not None and tx.epoch(principal) != epoch:
         return VersionMoved(current)
-    work = ProcessWork() if change.unconfirmed else _work(tx, principal, change)
+    work = ProcessWork() if change.unconfirmed else _find_open_work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
     if change.door is ChangeSource.TERMINAL and not change.unconfirmed:
-        adopt(tx)
-    return _made(tx, principal, posture.asked(renewed(current, tx.epoch(principal)), made, work), "")
+        record_adoption(tx)
+    return _write_steps(
+        tx, principal, posture.request_change(make_choice_at_epoch(current, tx.epoch(principal)), made, work), ""
+    )
 
 
-def confirm(tx: Transaction, principal: str, id: str) -> PostureChoice | None:
+def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | None:
     """The yes that a change waited for; None where there is none of that name, or it waited too long."""
-    current = choice(tx, principal)
-    found = posture.confirmable(current, id, tx.clock.now_ns()) if current else None
+    current = load_choice(tx, principal)
+    found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
     # Whoever asked, the yes is typed at a terminal.
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
-    adopt(tx)
-    return _made(tx, principal, posture.asked(current, change, _work(tx, principal, change)), "")
+    record_adoption(tx)
+    return _write_steps(
+        tx, principal, posture.request_change(current, change, _find_open_work(tx, principal, change)), ""
+    )
 
 
-def drop(tx: Transaction, principal: str, ids: Iterable[str]) -> list[PostureStep]:
-    current = choice(tx, principal)
-    turns = posture.dropped(current, ids) if current else []
+def drop_changes(tx: Transaction, principal: str, ids: Iterable[str]) -> list[PostureStep]:
+    current = load_choice(tx, principal)
+    turns = posture.drop_changes(current, ids) if current else []
     if turns:
-        _made(tx, principal, turns, "")
+        _write_steps(tx, principal, turns, "")
     return turns
 
 
-def unit_over(tx: Transaction, principal: str, session: str, milestone: bool = False) -> None:
+def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = False) -> None:
     """A unit of work ended; with `milestone` its whole run did."""
-    current = choice(tx, principal) if principal in unsettled(tx) else None
-    if current and (turns := posture.unit_over(current, session, milestone)):
-        _made(tx, principal, turns, session)
+    current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
+    if current and (turns := posture.end_unit(current, session, milestone)):
+        _write_steps(tx, principal, turns, session)
 
 
-def conclude(tx: Transaction, outcome: OutcomeRow) -> int:
+def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
     """Put on record how a call went; whatever waited for its end waits no longer."""
-    note(tx, outcome.run, outcome.intent, outcome.notes)
+    write_notes(tx, outcome.run, outcome.intent, outcome.notes)
     seq = tx.append(RowKind.OUTCOME, outcome.fields())
-    if unsettled(tx):
-        _call_over(tx, outcome)
+    if find_unsettled_principals(tx):
+        _end_call(tx, outcome)
     return seq
 
 
-def _call_over(tx: Transaction, outcome: OutcomeRow) -> None:
+def _end_call(tx: Transaction, outcome: OutcomeRow) -> None:
     row = tx.one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
     intent = read_body(row["body"]) if row else {}
     principal = str(intent.get("principal"))
-    released(tx, principal, outcome.intent)
+    release_waiting_changes(tx, principal, outcome.intent)
     completed = outcome.tool == "complete" and outcome.ending == "done"
     # In `assisted` every call that changes something is a unit, and where calls share no session every call is one.
     if completed or intent.get("unit") or intent.get("passing"):
-        unit_over(tx, principal, outcome.session, completed)
+        end_unit(tx, principal, outcome.session, completed)
 
 
-def released(tx: Transaction, principal: str, ended: int = 0) -> None:
+def release_waiting_changes(tx: Transaction, principal: str, ended: int = 0) -> None:
     """Let go what waited for this call, and for calls whose process is no longer there to end them."""
-    current = choice(tx, principal) if principal in unsettled(tx) else None
+    current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
     if current is None:
         return
-    turns = posture.calls_over(current, lambda seq, process: seq == ended or _gone(tx, process))
+    turns = posture.end_calls(current, lambda seq, process: seq == ended or _is_process_gone(tx, process))
     if turns:
-        _made(tx, principal, turns, "")
+        _write_steps(tx, principal, turns, "")
 
 
-def process_over(tx: Transaction) -> None:
+def record_process_end(tx: Transaction) -> None:
     """This process ends, and with it whatever it still ran."""
     tx.append(RowKind.STOP, {})
-    for principal in unsettled(tx):
-        current = choice(tx, principal)
-        if current and (turns := posture.calls_over(current, lambda _seq, process: process == tx.process)):
-            _made(tx, principal, turns, "")
+    for principal in find_unsettled_principals(tx):
+        current = load_choice(tx, principal)
+        if current and (turns := posture.end_calls(current, lambda _seq, process: process == tx.process)):
+            _write_steps(tx, principal, turns, "")
 
 
-def settle(tx: Transaction) -> None:
+def settle_dead_calls(tx: Transaction) -> None:
     """At a start: calls of processes that were killed are over."""
-    for principal in unsettled(tx):
-        released(tx, principal)
+    for principal in find_unsettled_principals(tx):
+        release_waiting_changes(tx, principal)
 
 
-def unsettled(tx: Transaction) -> frozenset[str]:
+def find_unsettled_principals(tx: Transaction) -> frozenset[str]:
     """The people for whom something is still to come; asked at every outcome, so it is one plain statement a batch."""
     if tx.unsettled is None:
         tx.unsettled = frozenset(name for (name,) in tx.link.cursor.execute(UNSETTLED))
     return tx.unsettled
 
 
-def _gone(tx: Transaction, process: str) -> bool:
-    return process != tx.process and not running(process)
+def _is_process_gone(tx: Transaction, process: str) -> bool:
+    return process != tx.process and not is_process_running(process)
 
 
-def _made(tx: Transaction, principal: str, turns: Sequence[PostureStep], session: str) -> PostureChoice:
+def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], session: str) -> PostureChoice:
     """Put the turns on record and the last of them into the file."""
     now = turns[0].before
     for turn in turns:
@@ -130,36 +134,38 @@ def _made(tx: Transaction, principal: str, turns: Sequence[PostureStep], session
         if turn.event:
             why = {"reason": turn.change.reason, "scope": turn.change.scope, "event": turn.event}
             whose = {"principal": principal, "session": session or turn.change.session, "door": turn.change.door}
-            transition(tx, shown(before), shown(after), {**whose, **why, "change": turn.change.id})
+            record_transition(
+                tx, build_ledger_choice(before), build_ledger_choice(after), {**whose, **why, "change": turn.change.id}
+            )
     keep_choice(tx, principal, now)
     return now
 
 
-def shown(one: PostureChoice) -> dict[str, object]:
+def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
     """A choice as the ledger has it: what was chosen, and what is still to come."""
-    waiting = [f"{', '.join(described(change))}, {change.scope}" for change in one.waiting]
+    waiting = [f"{', '.join(describe_change(change))}, {change.scope}" for change in one.waiting]
     return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
-def described(change: PostureChange) -> list[str]:
-    return [f"{axis} {word_of(change.axes[axis])}" for axis in AXES if axis in change.axes]
+def describe_change(change: PostureChange) -> list[str]:
+    return [f"{axis} {format_value(change.axes[axis])}" for axis in AXES if axis in change.axes]
 
 
-def _work(tx: Transaction, principal: str, change: PostureChange) -> ProcessWork:
+def _find_open_work(tx: Transaction, principal: str, change: PostureChange) -> ProcessWork:
     match change.scope:
         case ChangeScope.AFTER_CURRENT_TOOL:
-            return ProcessWork(calls=tuple(calls_open(tx, principal, change.session)))
+            return ProcessWork(calls=tuple(find_open_calls(tx, principal, change.session)))
         case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
-            return ProcessWork(unit=unit_open(tx, principal, change.session))
+            return ProcessWork(unit=has_open_unit(tx, principal, change.session))
         case _:
             return ProcessWork()
 
 
-def calls_open(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
+def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
     """The calls that run now, by number and process."""
     over: set[object] = set()
     found: list[tuple[int, str]] = []
-    for seq, row in _newest(view):
+    for seq, row in _read_newest_rows(view):
         match row.get("kind"):
             case RowKind.OUTCOME:
                 over.add(row.get("intent"))
@@ -167,17 +173,17 @@ def calls_open(view: View, principal: str, session: str = "") -> list[tuple[int,
                 over.add(row.get("process"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", row.get("session")):
                 process = str(row.get("process"))
-                if seq not in over and process not in over and running(process):
+                if seq not in over and process not in over and is_process_running(process):
                     found.append((seq, process))
             case _:
                 pass
     return found
 
 
-def unit_open(view: View, principal: str, session: str = "") -> bool:
+def has_open_unit(view: View, principal: str, session: str = "") -> bool:
     """Has a session begun something since its last `complete`, in a process that is still there?"""
     over: set[object] = set()
-    for seq, row in _newest(view):
+    for seq, row in _read_newest_rows(view):
         whose, process = row.get("session"), row.get("process")
         match row.get("kind"):
             case RowKind.STOP:
@@ -190,18 +196,22 @@ def unit_open(view: View, principal: str, session: str = "") -> bool:
                 if row.get("unit") and seq in over:
                     # The change that ended a unit; what the session did before it belongs to that one.
                     over.add(whose)
-                if not {whose, process} & over and _goes_on(row, seq in over) and running(str(process)):
+                if (
+                    not {whose, process} & over
+                    and _is_unit_ongoing(row, seq in over)
+                    and is_process_running(str(process))
+                ):
                     return True
             case _:
                 pass
     return False
 
 
-def _goes_on(intent: Mapping[str, Any], concluded: bool) -> bool:
+def _is_unit_ongoing(intent: Mapping[str, Any], concluded: bool) -> bool:
     """Is the unit that this call belongs to still open, as far as the call can say?"""
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
 
 
-def _newest(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_newest_rows(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
     rows = view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
     yield from ((seq, read_body(body)) for seq, body in rows)

@@ -12,15 +12,15 @@ DEEPEST = 200
 SECONDS = 5.0
 
 
-def born(pid: int) -> str:
+def read_start_time(pid: int) -> str:
     """When the process began, by which it is told from a later one of the same number; empty where nobody knows."""
     if not sys.platform.startswith("linux"):
-        return _asked(pid, "lstart=")
-    fields = _stat(pid)
+        return _ask_ps(pid, "lstart=")
+    fields = _read_stat(pid)
     return fields[19] if len(fields) > 19 else ""
 
 
-def own() -> int:
+def get_own_pid() -> int:
     """Our own number as /proc counts. A namespace that was made without a /proc of its own tells us another one."""
     try:
         return int(Path("/proc/self").readlink().name)
@@ -28,7 +28,7 @@ def own() -> int:
         return os.getpid()
 
 
-def namespace() -> str:
+def read_pid_namespace() -> str:
     """Which processes number each other as ours does; empty where nobody says."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
@@ -36,24 +36,24 @@ def namespace() -> str:
         return ""
 
 
-def gone(pid: int, since: str) -> bool:
+def is_process_gone(pid: int, since: str) -> bool:
     """Did the process that began then end? One that only waits for its parent to hear of it did."""
-    return born(pid) != since or _stat(pid)[:1] in (["Z"], ["X"])
+    return read_start_time(pid) != since or _read_stat(pid)[:1] in (["Z"], ["X"])
 
 
-def ancestors(pid: int) -> Iterator[int]:
+def find_ancestors(pid: int) -> Iterator[int]:
     """Who started it, who started that one, and so on, as far as they can be seen."""
     seen = {pid}
     for _ in range(DEEPEST):
         # Where /proc is hidden, the kernel still says who started us.
-        pid = _parent(pid) or (os.getppid() if pid == os.getpid() else 0)
+        pid = _find_parent(pid) or (os.getppid() if pid == os.getpid() else 0)
         if pid < 1 or pid in seen:
             return
         seen.add(pid)
         yield pid
 
 
-def marked(pid: int) -> str:
+def read_server_mark(pid: int) -> str:
     """The server that started this process in no sandbox, by what the process was given at its start."""
     try:
         given = Path(f"/proc/{pid}/environ").read_bytes()
@@ -63,16 +63,16 @@ def marked(pid: int) -> str:
     return found.partition(b"=")[2].decode("ascii", "replace")[:20]
 
 
-def _parent(pid: int) -> int:
+def _find_parent(pid: int) -> int:
     if sys.platform.startswith("linux"):
-        fields = _stat(pid)
+        fields = _read_stat(pid)
         found = fields[1] if len(fields) > 1 else ""
     else:
-        found = _asked(pid, "ppid=")
+        found = _ask_ps(pid, "ppid=")
     return int(found) if found.isdigit() else 0
 
 
-def _stat(pid: int) -> list[str]:
+def _read_stat(pid: int) -> list[str]:
     """What comes after the name, which may hold anything."""
     try:
         said = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
@@ -81,7 +81,7 @@ def _stat(pid: int) -> list[str]:
     return said.rpartition(")")[2].split()
 
 
-def _asked(pid: int, what: str) -> str:
+def _ask_ps(pid: int, what: str) -> str:
     try:
         ran = subprocess.run(  # noqa: S603  # every word is ours
             ["/bin/ps", "-o", what, "-p", str(pid)],

@@ -17,8 +17,8 @@ from mcp_server.state import approval_questions, documents, messages, posture, r
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.engine.rows import LedgerFilter, Message, Row, RowKind, StoredSession
-from mcp_server.state.engine.transaction import View, plain
-from mcp_server.state.location import known, sealed_by
+from mcp_server.state.engine.transaction import View, escape_surrogates
+from mcp_server.state.location import is_known_state, is_sealed_by
 from mcp_server.state.summaries import Summary
 from mcp_server.state.verify import VerifyReport, read_body
 
@@ -48,24 +48,24 @@ class Reader:
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
-        from mcp_server.state.engine.sqlite import Database, locate, problem
-        from mcp_server.state.open import CURRENT, unfit, version
+        from mcp_server.state.engine.sqlite import Database, path_from_url, refusal_from_error
+        from mcp_server.state.open import CURRENT, make_unfit_refusal, read_schema_version
 
-        path = locate(url)
+        path = path_from_url(url)
         if not path.exists():
             message = f"menugate has not run in this workspace yet: there is no `{path}`."
             raise Refusal(Problem(Code.NOT_FOUND, message, "Start it here once, or name another workspace."))
         try:
             link = Database(path, readonly=True)
-            found = version(link)
+            found = read_schema_version(link)
         except Exception as error:
-            raise problem(error, path) or error from None
+            raise refusal_from_error(error, path) or error from None
         if found != CURRENT:
             link.close()
-            raise unfit(path, found)
+            raise make_unfit_refusal(path, found)
         folder = Path(secrets) if secrets else None
         key = LedgerKey.load(folder)
-        ours = known(folder, path.parent) or (key is not None and sealed_by(key, path.parent))
+        ours = is_known_state(folder, path.parent) or (key is not None and is_sealed_by(key, path.parent))
         return cls(View(link, key), foreign=not ours)
 
     def __enter__(self) -> "Reader":
@@ -92,7 +92,7 @@ class Reader:
                 yield row
         while True:
             head = self.head()
-            for row in self.rows(_untailed(wanted), after=last):
+            for row in self.rows(_drop_tail(wanted), after=last):
                 last = row.seq
                 yield row
             last = max(last, head)
@@ -113,7 +113,7 @@ class Reader:
         for name in (*COLUMNS, *OF_THE_CALL):
             if (value := getattr(wanted, name)) is not None:
                 conditions.append(f"{name if name in COLUMNS else self._of_the_call(name)} = :{name}")
-                values[name] = plain(value)
+                values[name] = escape_surrogates(value)
         for name, value in (
             ("at >= :since", wanted.since_ns),
             ("at < :until", wanted.until_ns),
@@ -143,43 +143,43 @@ class Reader:
         ]
 
     def messages(self) -> Sequence[Message]:
-        return messages.messages(self._view)
+        return messages.load_messages(self._view)
 
     def memories(self) -> Sequence[MemoryEntry]:
         """What is remembered of the project, of whoever ran there; the oldest first."""
-        return state_memory.memories(self._view)
+        return state_memory.load_all_memories(self._view)
 
     def records(self, kind: str) -> Sequence[tuple[str, Document]]:
         """What packs remember of that kind, with whose each is, oldest first."""
-        return documents.owned(self._view, kind)
+        return documents.load_all_documents(self._view, kind)
 
     def sessions(self) -> Sequence[StoredSession]:
         """The one used last comes first."""
-        return sessions.sessions(self._view)
+        return sessions.load_sessions(self._view)
 
     def holds(self) -> dict[tuple[str, str], Hold]:
         """What is paused, by principal and session; an empty session stands for all of them."""
-        return runs.paused(self._view)
+        return runs.load_active_holds(self._view)
 
     def approvals(self) -> Sequence[Approval]:
         """What the person was asked; the question asked last comes first."""
-        return approval_questions.approvals(self._view)
+        return approval_questions.load_approvals(self._view)
 
     def report(self, run: str | None = None) -> QaReport | None:
         """What was found when that run was over; the newest where none is named."""
-        return runs.report(self._view, run)
+        return runs.find_report(self._view, run)
 
     def choices(self) -> dict[str, PostureChoice]:
         whole = self.foreign or self.exchanged()
-        return posture.choices(View(self._view.link, None) if whole else self._view)
+        return posture.load_choices(View(self._view.link, None) if whole else self._view)
 
     def runs(self) -> Sequence[str]:
         """The one used last comes first."""
-        return summaries.known_runs(self._view)
+        return summaries.find_known_runs(self._view)
 
     def summary(self, run: str, upto: int | None = None) -> Summary | None:
         """What a run came to, in all or up to a call; None where there is no such run."""
-        return summaries.of_run(self._view, run, upto)
+        return summaries.build_run_summary(self._view, run, upto)
 
     def lost(self) -> str:
         """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
@@ -192,11 +192,11 @@ class Reader:
 
     def alive(self) -> list[Row]:
         """The starts of the processes that are still there."""
-        return [row for row in self._begun() if verify.running(str(row.fields.get("process")))]
+        return [row for row in self._begun() if verify.is_process_running(str(row.fields.get("process")))]
 
     def gone(self) -> list[Row]:
         """The starts of those that are not, and did not say that they ended."""
-        return [row for row in self._begun() if not verify.running(str(row.fields.get("process")))]
+        return [row for row in self._begun() if not verify.is_process_running(str(row.fields.get("process")))]
 
     def _begun(self) -> list[Row]:
         lives = list(self.rows(LedgerFilter(kinds=(RowKind.START, RowKind.STOP), tail=LIVES)))
@@ -205,28 +205,30 @@ class Reader:
 
     def unfinished(self) -> list[int]:
         """Intents whose process ended without saying how they went."""
-        return verify.unfinished(self._view, UNFINISHED_AMONG)
+        return verify.find_unfinished_calls(self._view, UNFINISHED_AMONG)
 
     def exchanged(self) -> bool:
         """This account worked here, and what lies here now was not sealed with its key."""
-        from mcp_server.state.foreign import sealed
-        from mcp_server.state.location import anchor_text
+        from mcp_server.state.foreign import is_state_sealed
+        from mcp_server.state.location import read_anchor_bytes
 
         key = self._view.key
-        return not self.foreign and (key is None or not sealed(self._view.link, anchor_text(self._anchor), key))
+        return not self.foreign and (
+            key is None or not is_state_sealed(self._view.link, read_anchor_bytes(self._anchor), key)
+        )
 
     def verify(self, told: Callable[[int, int], None] | None = None) -> VerifyReport:
         """`told` hears now and then how many rows were read, and which is the last."""
-        return verify.verify(self._view, self._anchor, told, self.foreign)
+        return verify.verify_ledger(self._view, self._anchor, told, self.foreign)
 
     def anchoring(self) -> tuple[int, str]:
         """How many rows were written after the anchor, and what does not fit it; a quick look at the ledger's end."""
-        return verify.anchoring(self._view, self._anchor)
+        return verify.check_anchor(self._view, self._anchor)
 
     @property
     def _anchor(self) -> Path:
         return self._view.link.path.with_name("ledger.anchor")
 
 
-def _untailed(wanted: LedgerFilter) -> LedgerFilter:
+def _drop_tail(wanted: LedgerFilter) -> LedgerFilter:
     return replace(wanted, tail=None)

@@ -1,7 +1,7 @@
 """Which files has a session read, and how did they look then?"""
 
 from mcp_server.model.files import Stamp
-from mcp_server.state.engine.transaction import Transaction, View, plain
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
 
 
 def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> None:
@@ -9,8 +9,8 @@ def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> 
         "INSERT INTO seen (session, path, size, mtime_ns, digest) VALUES (:session, :path, :size, :mtime_ns, :digest)"
         " ON CONFLICT (session, path) DO UPDATE SET"
         " size = excluded.size, mtime_ns = excluded.mtime_ns, digest = excluded.digest",
-        session=plain(session_id),
-        path=plain(path),
+        session=escape_surrogates(session_id),
+        path=escape_surrogates(path),
         size=stamp.size,
         mtime_ns=stamp.mtime_ns,
         digest=stamp.digest,
@@ -20,7 +20,7 @@ def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> 
 def recall_seen(view: View, session_id: str, path: str) -> Stamp | None:
     row = view.one(
         "SELECT size, mtime_ns, digest FROM seen WHERE session = :session AND path = :path",
-        session=plain(session_id),
-        path=plain(path),
+        session=escape_surrogates(session_id),
+        path=escape_surrogates(path),
     )
     return Stamp(**row) if row else None

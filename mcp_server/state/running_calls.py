@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.processes import born, gone, own
-from mcp_server.state.servers import FOLDER, MOST_BYTES, ours
+from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
+from mcp_server.state.servers import FOLDER, MOST_BYTES, is_own_file
 
 ENDING = ".runs"
 
@@ -51,13 +51,17 @@ class RunningWork:
 
     @property
     def living(self) -> list[int]:
-        return [pid for pid, since in self.processes if not gone(pid, since)]
+        return [pid for pid, since in self.processes if not is_process_gone(pid, since)]
 
 
-def put_down(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
+def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
     """Whole or not at all: who reads it meanwhile finds the one before."""
-    folder, pid = state / FOLDER, own()
-    fields = {"born": born(pid), "clients": [asdict(one) for one in clients], "works": [asdict(one) for one in works]}
+    folder, pid = state / FOLDER, get_own_pid()
+    fields = {
+        "born": read_start_time(pid),
+        "clients": [asdict(one) for one in clients],
+        "works": [asdict(one) for one in works],
+    }
     draft = folder / f".{pid}{ENDING}.tmp"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -67,31 +71,31 @@ def put_down(state: Path, clients: Sequence[RunningClient], works: Sequence[Runn
         draft.replace(folder / f"{pid}{ENDING}")
 
 
-def take_up(state: Path) -> None:
+def remove_running_calls(state: Path) -> None:
     """This process serves no more; and neither do those that could not say so."""
-    mine = state / FOLDER / f"{own()}{ENDING}"
-    left = [path for path in (state / FOLDER).glob(f"*{ENDING}") if path == mine or _read(path) is None]
+    mine = state / FOLDER / f"{get_own_pid()}{ENDING}"
+    left = [path for path in (state / FOLDER).glob(f"*{ENDING}") if path == mine or _read_running_file(path) is None]
     for path in left:
         with suppress(OSError):
             path.unlink()
 
 
-def at_work(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
+def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
     """Of every server of this account that is still there; what began first comes first."""
-    paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if ours(path))
-    found = [one for path in paths if (one := _read(path)) is not None]
+    paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if is_own_file(path))
+    found = [one for path in paths if (one := _read_running_file(path)) is not None]
     works = [work for _, every in found for work in every if work.runs]
     return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
 
 
-def _read(path: Path) -> tuple[list[RunningClient], list[RunningWork]] | None:
+def _read_running_file(path: Path) -> tuple[list[RunningClient], list[RunningWork]] | None:
     """None where it cannot be read, or where its process is not the one that wrote it."""
     try:
         if path.is_symlink() or path.stat().st_size > MOST_BYTES:
             return None
         pid = int(path.name.removesuffix(ENDING))
         said = cast(dict[str, Any], json.loads(path.read_text("utf-8")))
-        if not said["born"] or gone(pid, said["born"]):
+        if not said["born"] or is_process_gone(pid, said["born"]):
             return None
         return [RunningClient(**one) for one in said["clients"]], [
             replace(RunningWork(**one), server=pid) for one in said["works"]

@@ -6,14 +6,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from mcp_server.model.posture import Stage
-from mcp_server.model.reports import RunReport, report_of
+from mcp_server.model.reports import RunReport, parse_report
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.policy.reasoning import ReasoningOutcome
-from mcp_server.state.approval_questions import stop_all
+from mcp_server.state.approval_questions import void_approvals
 from mcp_server.state.engine.rows import Row, RowKind, StoredSession
-from mcp_server.state.engine.transaction import Transaction, View, plain, whole
-from mcp_server.state.ledger import transition
-from mcp_server.state.sessions import move, places, sessions
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates, to_whole_number
+from mcp_server.state.ledger import record_transition
+from mcp_server.state.sessions import load_places, load_sessions, move_session
 from mcp_server.state.verify import read_body
 
 UNIT_DONE = "a unit is done, and run control `assisted` waits for the person to look at it"
@@ -22,115 +22,119 @@ MOST_ROWS = 20_000
 MOST_THOUGHTS = 200
 
 
-def holds(view: View) -> dict[tuple[str, str], Hold]:
+def load_holds(view: View) -> dict[tuple[str, str], Hold]:
     """Who is paused, by principal and session; an empty session stands for all of them."""
     rows = view.all("SELECT * FROM holds")
-    return {(row["principal"], row["session"]): held for row in rows if (held := hold_of(row)) is not None}
+    return {(row["principal"], row["session"]): held for row in rows if (held := hold_from_row(row)) is not None}
 
 
-def paused(view: View) -> dict[tuple[str, str], Hold]:
+def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
     """What of it still pauses somebody: who is held for one run's sake goes on when that run is over."""
-    return {key: held for key, held in holds(view).items() if not (held.run and _over(view, held.run))}
+    return {key: held for key, held in load_holds(view).items() if not (held.run and _is_delivered(view, held.run))}
 
 
-def _over(view: View, run: str) -> bool:
+def _is_delivered(view: View, run: str) -> bool:
     sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
-    return view.one(sql, run=plain(run), kind=RowKind.DELIVERY) is not None
+    return view.one(sql, run=escape_surrogates(run), kind=RowKind.DELIVERY) is not None
 
 
-def pause(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
+def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
     """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
-    known = _row(tx, principal, session)
-    held = hold_of(known) if known is not None else None
+    known = _find_hold_row(tx, principal, session)
+    held = hold_from_row(known) if known is not None else None
     if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
         return held
     settled = replace(hold, at=tx.clock.now_ns())
-    _put(tx, principal, session, {name: value for name, value in asdict(settled).items() if name != "at"})
-    _told(tx, principal, session, ("running", "paused"), settled.reason)
+    _write_hold(tx, principal, session, {name: value for name, value in asdict(settled).items() if name != "at"})
+    _record_run_state(tx, principal, session, ("running", "paused"), settled.reason)
     return settled
 
 
-def go_on(tx: Transaction, principal: str, session: str | None, units: int = 1) -> list[Hold]:
+def resume_session(tx: Transaction, principal: str, session: str | None, units: int = 1) -> list[Hold]:
     """Lift what holds one session, or all of them; `units` may run in `assisted` before the next pause."""
-    found = {key: held for key, held in holds(tx).items() if key[0] == plain(principal) and session in (None, key[1])}
+    found = {
+        key: held
+        for key, held in load_holds(tx).items()
+        if key[0] == escape_surrogates(principal) and session in (None, key[1])
+    }
     lifted = list(found.values())
-    _clear(tx, principal, session)
+    _clear_holds(tx, principal, session)
     if units > 1:
-        _put(tx, principal, session or "", {"by": "", "units": units})
-    _told(tx, principal, session or "", ("paused" if lifted else "running", "running"), f"next {units}")
+        _write_hold(tx, principal, session or "", {"by": "", "units": units})
+    _record_run_state(tx, principal, session or "", ("paused" if lifted else "running", "running"), f"next {units}")
     return lifted
 
 
 def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
     """Begin one unit of an assisted run, the last that was allowed pauses it; or what already holds it."""
-    rows = [row for key in dict.fromkeys((place, "")) if (row := _row(tx, session.principal, key))]
+    rows = [row for key in dict.fromkeys((place, "")) if (row := _find_hold_row(tx, session.principal, key))]
     for row in rows:
-        held = hold_of(row)
+        held = hold_from_row(row)
         if held is not None and held.run in ("", session.run):
             return held
-    granted = next((row for row in rows if hold_of(row) is None), None)
-    left = (whole(json.loads(granted["body"]).get("units")) if granted else 1) - 1
+    granted = next((row for row in rows if hold_from_row(row) is None), None)
+    left = (to_whole_number(json.loads(granted["body"]).get("units")) if granted else 1) - 1
     if granted is not None and left > 0:
-        _put(tx, session.principal, granted["session"], {"by": "", "units": left})
+        _write_hold(tx, session.principal, granted["session"], {"by": "", "units": left})
         return None
     if granted is not None:
-        _clear(tx, session.principal, granted["session"])
-    pause(tx, session.principal, place, Hold(Holder.UNIT, UNIT_DONE))
+        _clear_holds(tx, session.principal, granted["session"])
+    pause_session(tx, session.principal, place, Hold(Holder.UNIT, UNIT_DONE))
     return None
 
 
-def stop(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[StoredSession, ...]:
+def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[StoredSession, ...]:
     """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
-    mine = [kept.session for kept in sessions(tx) if kept.session.principal == plain(principal)]
-    stop_all(tx, principal, session)
+    mine = [kept.session for kept in load_sessions(tx) if kept.session.principal == escape_surrogates(principal)]
+    void_approvals(tx, principal, session)
     moved: list[StoredSession] = []
     for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
         one = next(one for one in mine if one.id == id)
         after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
-        settled = move(tx, one, after, {"reason": "stop", "scope": "now"})
+        settled = move_session(tx, one, after, {"reason": "stop", "scope": "now"})
         assert isinstance(settled, StoredSession), "read in the same transaction"
         # Its other places went along.
-        moved += places(tx, id)
+        moved += load_places(tx, id)
         tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
-    _clear(tx, principal, session)
-    pause(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
+    _clear_holds(tx, principal, session)
+    pause_session(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
     return tuple(moved)
 
 
 def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -> None:
     tx.run(
         "INSERT INTO thoughts (session, run, at, body) VALUES (:session, :run, :at, :body)",
-        session=plain(session.id),
-        run=plain(session.run),
+        session=escape_surrogates(session.id),
+        run=escape_surrogates(session.run),
         at=tx.clock.now_ns(),
         body=json.dumps(asdict(outcome)),
     )
 
 
-def thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
+def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
     """What this run's thoughts came to, in their order; the newest where they are many."""
     rows = view.all(
         "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
-        session=plain(session),
-        run=plain(run),
+        session=escape_surrogates(session),
+        run=escape_surrogates(run),
         most=MOST_THOUGHTS,
     )
     return [ReasoningOutcome(**json.loads(row["body"])) for row in reversed(rows)]
 
 
-def deliver(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
+def record_delivery(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
     """From here on the run is delivered, whatever comes."""
     whose = {"principal": session.principal, "session": session.id, "run": session.run}
     return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
 
 
-def calls_of(view: View, session: Session) -> Sequence[Row]:
+def load_run_rows(view: View, session: Session) -> Sequence[Row]:
     """The rows of a run, in their order: what ran, what came of it, and what did not run."""
     rows = view.all(
         "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
         " WHERE session = :session ORDER BY seq",
         most=MOST_ROWS,
-        session=plain(session.id),
+        session=escape_surrogates(session.id),
     )
     found = [Row(row["seq"], row["hash"], row["body"], read_body(row["body"])) for row in rows]
     mine = {row.seq for row in found if row.fields.get("run") == session.run}
@@ -143,9 +147,9 @@ def put_report(tx: Transaction, report: RunReport) -> None:
     tx.run(
         "INSERT INTO reports (run, principal, session, at, body) VALUES (:run, :principal, :session, :at, :body)"
         " ON CONFLICT (run) DO NOTHING",
-        run=plain(report.run),
-        principal=plain(report.principal),
-        session=plain(report.session),
+        run=escape_surrogates(report.run),
+        principal=escape_surrogates(report.principal),
+        session=escape_surrogates(report.session),
         at=at,
         body=json.dumps(asdict(replace(report, at=at))),
     )
@@ -157,61 +161,63 @@ def put_report(tx: Transaction, report: RunReport) -> None:
     tx.append(RowKind.REPORT, whose | found | sent)
 
 
-def report(view: View, run: str | None, principal: str | None = None) -> RunReport | None:
+def find_report(view: View, run: str | None, principal: str | None = None) -> RunReport | None:
     """The newest where no run is named; another person's where none is named."""
     conditions = ["1 = 1"]
     values: dict[str, Any] = {}
     if run is not None:
         conditions.append("run = :run")
-        values["run"] = plain(run)
+        values["run"] = escape_surrogates(run)
     if principal is not None:
         conditions.append("principal = :principal")
-        values["principal"] = plain(principal)
+        values["principal"] = escape_surrogates(principal)
     where = " AND ".join(conditions)
     row = view.one(f"SELECT body FROM reports WHERE {where} ORDER BY number DESC LIMIT 1", **values)  # noqa: S608  # our own words
-    return report_of(json.loads(row["body"])) if row else None
+    return parse_report(json.loads(row["body"])) if row else None
 
 
-def _row(view: View, principal: str, session: str) -> dict[str, Any] | None:
+def _find_hold_row(view: View, principal: str, session: str) -> dict[str, Any] | None:
     return view.one(
         "SELECT * FROM holds WHERE principal = :principal AND session = :session",
-        principal=plain(principal),
-        session=plain(session),
+        principal=escape_surrogates(principal),
+        session=escape_surrogates(session),
     )
 
 
-def hold_of(row: Mapping[str, Any]) -> Hold | None:
+def hold_from_row(row: Mapping[str, Any]) -> Hold | None:
     """None where the row only grants further units. One that cannot be read holds."""
     try:
         body = json.loads(row["body"])
         if body["by"] == "":
             return None
         stopped = body.get("stopped") is True
-        return Hold(Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), whole(row["at"]), stopped)
+        return Hold(
+            Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), to_whole_number(row["at"]), stopped
+        )
     except (ValueError, TypeError, KeyError):
-        return Hold(Holder.PERSON, "what paused it cannot be read", at=whole(row["at"]))
+        return Hold(Holder.PERSON, "what paused it cannot be read", at=to_whole_number(row["at"]))
 
 
-def _put(tx: Transaction, principal: str, session: str, body: Mapping[str, Any]) -> None:
+def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str, Any]) -> None:
     tx.run(
         "INSERT INTO holds (principal, session, at, body) VALUES (:principal, :session, :at, :body)"
         " ON CONFLICT (principal, session) DO UPDATE SET at = excluded.at, body = excluded.body",
-        principal=plain(principal),
-        session=plain(session),
+        principal=escape_surrogates(principal),
+        session=escape_surrogates(session),
         at=tx.clock.now_ns(),
         body=json.dumps(dict(body)),
     )
 
 
-def _clear(tx: Transaction, principal: str, session: str | None) -> None:
+def _clear_holds(tx: Transaction, principal: str, session: str | None) -> None:
     """Forget what holds this session; every one of the principal's where none is named."""
     if session is None:
-        tx.run("DELETE FROM holds WHERE principal = :principal", principal=plain(principal))
+        tx.run("DELETE FROM holds WHERE principal = :principal", principal=escape_surrogates(principal))
         return
-    where = {"principal": plain(principal), "session": plain(session)}
+    where = {"principal": escape_surrogates(principal), "session": escape_surrogates(session)}
     tx.run("DELETE FROM holds WHERE principal = :principal AND session = :session", **where)
 
 
-def _told(tx: Transaction, principal: str, session: str, way: tuple[str, str], reason: str) -> None:
+def _record_run_state(tx: Transaction, principal: str, session: str, way: tuple[str, str], reason: str) -> None:
     before, after = ({"run_state": one} for one in way)
-    transition(tx, before, after, {"principal": principal, "session": session, "reason": reason, "scope": "now"})
+    record_transition(tx, before, after, {"principal": principal, "session": session, "reason": reason, "scope": "now"})

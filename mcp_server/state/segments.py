@@ -8,26 +8,26 @@ from mcp_server.model.sessions import Hold
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.posture import keep_choice
-from mcp_server.state.runs import pause
-from mcp_server.state.verify import SEAL, about_adoption, about_segment, adopted, taken_over
+from mcp_server.state.runs import pause_session
+from mcp_server.state.verify import SEAL, find_taken_over_state, format_adoption_seal, format_segment_seal, is_adopted
 
 
-def take_over(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
+def record_segment(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
     """The first row of a ledger, sealed because it excuses something, and what the earlier state narrows."""
-    tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(about_segment(fields))})
+    tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(format_segment_seal(fields))})
     for principal, choice in claims.items():
         keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
 
 
-def hold_on(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:
+def take_over_holds(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:
     """What was held there is held here, until the person lets it go on."""
     for (principal, session), hold in held.items():
-        pause(tx, principal, session, hold)
+        pause_session(tx, principal, session, hold)
 
 
-def adopt(tx: Transaction) -> None:
+def record_adoption(tx: Transaction) -> None:
     """The person spoke at a terminal: what was put aside is held against the record no more."""
-    found = taken_over(tx)
-    if found and found.get("tampered") and not adopted(tx):
+    found = find_taken_over_state(tx)
+    if found and found.get("tampered") and not is_adopted(tx):
         reason = "the person chose a posture at a terminal"
-        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.mac(about_adoption(tx))})
+        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.mac(format_adoption_seal(tx))})

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.processes import born, gone
+from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
 MOST_BYTES = 2 << 20
@@ -67,7 +67,7 @@ class Server:
         return told
 
 
-def publish(state: Path, said: Server) -> None:
+def publish_server(state: Path, said: Server) -> None:
     """Whole or not at all: who reads it meanwhile finds the one before."""
     folder = state / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -75,24 +75,24 @@ def publish(state: Path, said: Server) -> None:
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
         json.dump(asdict(said), out)
-    draft.replace(_file(state, said.pid))
+    draft.replace(_get_server_path(state, said.pid))
 
 
-def withdraw(state: Path, pid: int) -> None:
+def withdraw_server(state: Path, pid: int) -> None:
     """It serves no more; and neither do those that could not say so."""
-    left = [path for path in (state / FOLDER).glob("*.json") if _read(path) is None]
-    for path in (_file(state, pid), *left):
+    left = [path for path in (state / FOLDER).glob("*.json") if _read_server(path) is None]
+    for path in (_get_server_path(state, pid), *left):
         with suppress(OSError):
             path.unlink()
 
 
-def servers(state: Path) -> list[Server]:
+def load_servers(state: Path) -> list[Server]:
     """Those that are still there, the one of the lowest number first."""
-    found = (_read(path) for path in (state / FOLDER).glob("*.json"))
+    found = (_read_server(path) for path in (state / FOLDER).glob("*.json"))
     return sorted((one for one in found if one is not None), key=lambda one: one.pid)
 
 
-def unreadable(state: Path) -> str:
+def describe_unreadable_folder(state: Path) -> str:
     """Why nobody can tell which servers run here, and what to type; empty where that can be read."""
     folder = state / FOLDER
     try:
@@ -106,27 +106,33 @@ def unreadable(state: Path) -> str:
     return CLOSED.format(path=shut, mode="700" if shut.is_dir() else "600") if shut and shut.exists() else ""
 
 
-def stop_unwritten(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
+def stop_servers_by_signal(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
     """Have everything end where no order can be written: this account's servers that did so in time, and those that
     did not."""
-    found = [(state, one) for state in states for one in servers(state) if ours(_file(state, one.pid))]
+    found = [
+        (state, one) for state in states for one in load_servers(state) if is_own_file(_get_server_path(state, one.pid))
+    ]
     for state, one in found:
         with suppress(OSError):
-            os.utime(_file(state, one.pid))
+            os.utime(_get_server_path(state, one.pid))
         # Looked at once more: a signal of this kind must meet nobody who came to the number since.
-        if one.stoppable and not gone(one.pid, one.born):
+        if one.stoppable and not is_process_gone(one.pid, one.born):
             with suppress(OSError):
                 os.kill(one.pid, STOP)
     until = time.monotonic() + patience
     waiting = found
     while waiting and time.monotonic() < until:
-        waiting = [(state, one) for state, one in waiting if not gone(one.pid, one.born) and not _did(state, one.pid)]
+        waiting = [
+            (state, one)
+            for state, one in waiting
+            if not is_process_gone(one.pid, one.born) and not _has_obeyed(state, one.pid)
+        ]
         time.sleep(LOOK if waiting else 0)
     silent = [one.pid for _, one in waiting]
     return [one.pid for _, one in found if one.pid not in silent], silent
 
 
-def ours(path: Path) -> bool:
+def is_own_file(path: Path) -> bool:
     """Did this account write it? Another one could name any process of ours there."""
     try:
         return path.lstat().st_uid == os.geteuid()
@@ -134,24 +140,24 @@ def ours(path: Path) -> bool:
         return False
 
 
-def obeyed(state: Path, pid: int) -> None:
+def mark_obeyed(state: Path, pid: int) -> None:
     """Nothing runs here any more."""
     with suppress(OSError):
-        os.utime(_file(state, pid), (OBEYED, OBEYED))
+        os.utime(_get_server_path(state, pid), (OBEYED, OBEYED))
 
 
-def _did(state: Path, pid: int) -> bool:
+def _has_obeyed(state: Path, pid: int) -> bool:
     try:
-        return _file(state, pid).stat().st_mtime == OBEYED
+        return _get_server_path(state, pid).stat().st_mtime == OBEYED
     except OSError:
         return False
 
 
-def _file(state: Path, pid: int) -> Path:
+def _get_server_path(state: Path, pid: int) -> Path:
     return state / FOLDER / f"{pid}.json"
 
 
-def _read(path: Path) -> Server | None:
+def _read_server(path: Path) -> Server | None:
     """None where it cannot be read, or where its process is not the one that wrote it."""
     try:
         if path.is_symlink() or path.stat().st_size > MOST_BYTES:
@@ -160,4 +166,4 @@ def _read(path: Path) -> Server | None:
         said = Server(**cast(dict[str, Any], fields))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return said if said.born and born(said.pid) == said.born else None
+    return said if said.born and read_start_time(said.pid) == said.born else None

@@ -6,26 +6,26 @@ from typing import Any
 
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import PLACE, Session
-from mcp_server.state.approval_questions import end_run
+from mcp_server.state.approval_questions import settle_run_questions
 from mcp_server.state.engine.rows import StoredSession, VersionMoved
-from mcp_server.state.engine.transaction import Transaction, View, plain
-from mcp_server.state.ledger import transition
-from mcp_server.state.notes import let_go
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.ledger import record_transition
+from mcp_server.state.notes import drop_old_notes
 
 SHARED = ("stage", "run", "phase", "reasoned")
 """What is the run's, and so the same in all places of a session."""
 
 
-def _place(session: Session) -> dict[str, Any]:
+def _get_place(session: Session) -> dict[str, Any]:
     return {name: getattr(session, name) for name in ("mode", "stage", "run", "pinned", "phase")}
 
 
-def course(session: Session) -> tuple[object, ...]:
+def get_run_progress(session: Session) -> tuple[object, ...]:
     """How far its run is."""
     return tuple(getattr(session, name) for name in SHARED)
 
 
-def _kept(row: Mapping[str, Any]) -> StoredSession:
+def _session_from_row(row: Mapping[str, Any]) -> StoredSession:
     stage = Stage(row["stage"]) if row["stage"] in list(Stage) else None
     id, _, place = row["id"].partition(PLACE)
     session = Session(
@@ -44,29 +44,29 @@ def _kept(row: Mapping[str, Any]) -> StoredSession:
     return StoredSession(session, row["handle_digest"], row["created"], row["used"])
 
 
-def session(view: View, key: str) -> StoredSession | None:
-    row = view.one("SELECT * FROM sessions WHERE id = :id", id=plain(key))
-    return _kept(row) if row else None
+def find_session(view: View, key: str) -> StoredSession | None:
+    row = view.one("SELECT * FROM sessions WHERE id = :id", id=escape_surrogates(key))
+    return _session_from_row(row) if row else None
 
 
-def places(view: View, id: str) -> list[StoredSession]:
+def load_places(view: View, id: str) -> list[StoredSession]:
     """Every place of one session."""
     rows = view.all(
         "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
-        id=plain(id),
-        stem=(stem := f"{plain(id)}{PLACE}"),
+        id=escape_surrogates(id),
+        stem=(stem := f"{escape_surrogates(id)}{PLACE}"),
         length=len(stem),
     )
-    return [_kept(row) for row in rows]
+    return [_session_from_row(row) for row in rows]
 
 
-def session_by_handle(view: View, digest: str) -> StoredSession | None:
-    row = view.one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=plain(digest))
-    return _kept(row) if row else None
+def find_session_by_handle(view: View, digest: str) -> StoredSession | None:
+    row = view.one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=escape_surrogates(digest))
+    return _session_from_row(row) if row else None
 
 
-def sessions(view: View) -> Sequence[StoredSession]:
-    return [_kept(row) for row in view.all("SELECT * FROM sessions ORDER BY used DESC")]
+def load_sessions(view: View) -> Sequence[StoredSession]:
+    return [_session_from_row(row) for row in view.all("SELECT * FROM sessions ORDER BY used DESC")]
 
 
 def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> StoredSession:
@@ -79,20 +79,20 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Sto
         " :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET used = excluded.used,"
         " handle_digest = coalesce(excluded.handle_digest, sessions.handle_digest)",
-        **_columns(put),
+        **_build_columns(put),
         digest=handle_digest,
         now=now,
     )
     tx.changed = True
-    found = session(tx, put.key)
+    found = find_session(tx, put.key)
     assert found is not None, "just written"
     return found
 
 
-def _columns(one: Session) -> dict[str, Any]:
+def _build_columns(one: Session) -> dict[str, Any]:
     return {
-        "id": plain(one.key),
-        "principal": plain(one.principal),
+        "id": escape_surrogates(one.key),
+        "principal": escape_surrogates(one.principal),
         "mode": one.mode,
         "stage": one.stage,
         "run": one.run,
@@ -104,9 +104,11 @@ def _columns(one: Session) -> dict[str, Any]:
     }
 
 
-def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> StoredSession | VersionMoved:
+def move_session(
+    tx: Transaction, before: Session, after: Session, why: Mapping[str, str]
+) -> StoredSession | VersionMoved:
     """Take a session from one place to the next, unless somebody moved it meanwhile."""
-    current = session(tx, before.key)
+    current = find_session(tx, before.key)
     if current is None and before.version == 0:
         current = put_session(tx, before, None)
     if current is None or current.session.version != before.version or current.session.principal != before.principal:
@@ -115,51 +117,51 @@ def move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
         " pinned = :pinned, reasoned = :reasoned, phase = :phase, used = :now WHERE id = :id",
-        **{name: value for name, value in _columns(settled).items() if name != "principal"},
+        **{name: value for name, value in _build_columns(settled).items() if name != "principal"},
         now=tx.clock.now_ns(),
     )
     # A step within the same place is bookkeeping, not a transition.
-    if _place(settled) != _place(before):
+    if _get_place(settled) != _get_place(before):
         whose = {"principal": before.principal, "session": before.id}
-        transition(tx, _place(before), _place(settled), {**whose, **why})
-    if course(settled) != course(before):
-        _take_along(tx, before, settled)
+        record_transition(tx, _get_place(before), _get_place(settled), {**whose, **why})
+    if get_run_progress(settled) != get_run_progress(before):
+        _move_other_places(tx, before, settled)
     if settled.run != before.run:
-        end_run(tx, before, settled.run)
+        settle_run_questions(tx, before, settled.run)
     tx.changed = True
     return replace(current, session=settled, used=tx.clock.now_ns())
 
 
-def _take_along(tx: Transaction, before: Session, after: Session) -> None:
+def _move_other_places(tx: Transaction, before: Session, after: Session) -> None:
     """The run is as far in every place of the session as it is in this one."""
     tx.run(
         "UPDATE sessions SET stage = :stage, run = :run, reasoned = :reasoned, phase = :phase, version = version + 1,"
         " steps = CASE WHEN :run = :was THEN steps ELSE 0 END"
         " WHERE (id = :session OR substr(id, 1, :length) = :stem) AND id <> :id AND run = :was",
-        **{name: value for name, value in _columns(after).items() if name in ("id", *SHARED)},
+        **{name: value for name, value in _build_columns(after).items() if name in ("id", *SHARED)},
         was=before.run,
-        session=plain(before.id),
-        stem=(stem := f"{plain(before.id)}{PLACE}"),
+        session=escape_surrogates(before.id),
+        stem=(stem := f"{escape_surrogates(before.id)}{PLACE}"),
         length=len(stem),
     )
 
 
-def pass_by(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
+def record_passing_move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
     """Put on record how a session moved that is not written down, because nobody could come back to it."""
     if after.run != before.run:
-        end_run(tx, before, after.run)
-    if _place(after) != _place(before):
+        settle_run_questions(tx, before, after.run)
+    if _get_place(after) != _get_place(before):
         whose = {"principal": before.principal, "session": before.id}
-        transition(tx, _place(before), _place(after), {**whose, **why})
+        record_transition(tx, _get_place(before), _get_place(after), {**whose, **why})
 
 
-def touch(tx: Transaction, id: str, used: int) -> None:
-    tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=plain(id), used=used)
+def touch_session(tx: Transaction, id: str, used: int) -> None:
+    tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=escape_surrogates(id), used=used)
 
 
-def forget(tx: Transaction, before_ns: int) -> None:
+def forget_old_sessions(tx: Transaction, before_ns: int) -> None:
     """Let go of sessions nobody used since then, and of what was noted of runs before."""
-    let_go(tx, before_ns)
+    drop_old_notes(tx, before_ns)
     tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
     tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)
     tx.run("DELETE FROM holds WHERE session <> '' AND at < :then", then=before_ns)

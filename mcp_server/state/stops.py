@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mcp_server.state.engine.transaction import Transaction, View, plain
-from mcp_server.state.verify import running
+from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.verify import is_process_running
 
 OWNER, ORDER, SERVER, ANSWER = "halts", "order", "server", "answer"
 KEPT_NS = 24 * 3600 * 10**9
@@ -31,7 +31,10 @@ class StopOrder:
     """Whoever asks may hear what others run: it is the person at the terminal."""
 
     def covers(self, principal: str, session: str) -> bool:
-        return self.principal in ("", plain(principal)) and self.session in (None, plain(session))
+        return self.principal in ("", escape_surrogates(principal)) and self.session in (
+            None,
+            escape_surrogates(session),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +54,36 @@ class OrderGiven:
     servers: tuple[str, ...] = ()
 
 
-def enlist(tx: Transaction) -> frozenset[str]:
+def enlist_server(tx: Transaction) -> frozenset[str]:
     """From here on this process may run something, and answers orders; those given before are not meant for it."""
-    _put(tx, OWNER, SERVER, tx.process, {})
-    return frozenset(one.id for one in orders(tx))
+    _write_record(tx, OWNER, SERVER, tx.process, {})
+    return frozenset(one.id for one in load_orders(tx))
 
 
-def discharge(tx: Transaction) -> None:
-    _drop(tx, OWNER, SERVER, tx.process)
+def discharge_server(tx: Transaction) -> None:
+    _drop_record(tx, OWNER, SERVER, tx.process)
 
 
-def give(tx: Transaction, order: StopOrder) -> OrderGiven:
+def give_order(tx: Transaction, order: StopOrder) -> OrderGiven:
     """Written down in the same transaction as the hold: who hears of one finds the other."""
-    _forget(tx)
-    settled = replace(order, principal=plain(order.principal))
-    _put(tx, OWNER, ORDER, order.id, asdict(settled))
+    _forget_old_orders(tx)
+    settled = replace(order, principal=escape_surrogates(order.principal))
+    _write_record(tx, OWNER, ORDER, order.id, asdict(settled))
     tx.changed = True
-    return OrderGiven(settled, tuple(row["id"] for row in _rows(tx, OWNER, SERVER)))
+    return OrderGiven(settled, tuple(row["id"] for row in _load_rows(tx, OWNER, SERVER)))
 
 
-def orders(view: View) -> Sequence[StopOrder]:
-    return [StopOrder(**json.loads(row["body"])) for row in _rows(view, OWNER, ORDER)]
+def load_orders(view: View) -> Sequence[StopOrder]:
+    return [StopOrder(**json.loads(row["body"])) for row in _load_rows(view, OWNER, ORDER)]
 
 
-def answer(tx: Transaction, id: str, said: StopAnswer) -> None:
-    _put(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(said))
+def write_answer(tx: Transaction, id: str, said: StopAnswer) -> None:
+    _write_record(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(said))
 
 
-def answers(view: View, id: str) -> dict[str, StopAnswer]:
+def load_answers(view: View, id: str) -> dict[str, StopAnswer]:
     """By the process that gave it."""
-    found = ((row["id"], json.loads(row["body"])) for row in _rows(view, f"{OWNER}:{id}", ANSWER))
+    found = ((row["id"], json.loads(row["body"])) for row in _load_rows(view, f"{OWNER}:{id}", ANSWER))
     return {process: StopAnswer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
 
 
@@ -88,7 +91,7 @@ def forget_answers(tx: Transaction, id: str) -> None:
     tx.run("DELETE FROM records WHERE owner = :owner", owner=f"{OWNER}:{id}")
 
 
-def _forget(tx: Transaction) -> None:
+def _forget_old_orders(tx: Transaction) -> None:
     """What is too old to be waited for, and servers that ended without a word."""
     tx.run(
         "DELETE FROM records WHERE (owner = :owner AND kind = :kind OR owner LIKE :answers) AND changed < :then",
@@ -97,29 +100,29 @@ def _forget(tx: Transaction) -> None:
         answers=f"{OWNER}:%",
         then=tx.clock.now_ns() - KEPT_NS,
     )
-    for row in _rows(tx, OWNER, SERVER):
-        if not running(row["id"]):
-            _drop(tx, OWNER, SERVER, row["id"])
+    for row in _load_rows(tx, OWNER, SERVER):
+        if not is_process_running(row["id"]):
+            _drop_record(tx, OWNER, SERVER, row["id"])
 
 
-def _rows(view: View, owner: str, kind: str) -> list[dict[str, Any]]:
+def _load_rows(view: View, owner: str, kind: str) -> list[dict[str, Any]]:
     sql = "SELECT id, body FROM records WHERE owner = :owner AND kind = :kind ORDER BY number"
-    return view.all(sql, owner=plain(owner), kind=kind)
+    return view.all(sql, owner=escape_surrogates(owner), kind=kind)
 
 
-def _put(tx: Transaction, owner: str, kind: str, id: str, body: Mapping[str, Any]) -> None:
+def _write_record(tx: Transaction, owner: str, kind: str, id: str, body: Mapping[str, Any]) -> None:
     tx.run(
         "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
         " VALUES (:owner, :kind, :id, '', 1, :body, :now, :now)"
         " ON CONFLICT (owner, kind, id) DO UPDATE SET body = excluded.body, changed = excluded.changed",
-        owner=plain(owner),
+        owner=escape_surrogates(owner),
         kind=kind,
-        id=plain(id),
+        id=escape_surrogates(id),
         body=json.dumps(dict(body)),
         now=tx.clock.now_ns(),
     )
 
 
-def _drop(tx: Transaction, owner: str, kind: str, id: str) -> None:
-    where = {"owner": owner, "kind": kind, "id": plain(id)}
+def _drop_record(tx: Transaction, owner: str, kind: str, id: str) -> None:
+    where = {"owner": owner, "kind": kind, "id": escape_surrogates(id)}
     tx.run("DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id", **where)

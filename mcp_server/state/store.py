@@ -65,10 +65,10 @@ class Store:
         process = f"{os.getpid()}-{new_id()}"
 
         def start(suspicion: str) -> "StateWorkspace":
-            from mcp_server.state.engine.sqlite import locate
+            from mcp_server.state.engine.sqlite import path_from_url
             from mcp_server.state.open import open_workspace
 
-            return open_workspace(locate(url), Path(secrets) if secrets else None, clock, process, suspicion)
+            return open_workspace(path_from_url(url), Path(secrets) if secrets else None, clock, process, suspicion)
 
         return cls(start, clock, new_id)
 
@@ -96,7 +96,7 @@ class Store:
 
     async def intend(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
         """The intent's number, once it is durable; `PostureMoved` where the posture is another one by now."""
-        begin = ledger.intend if terms is None else partial(approvals.commence, terms=terms)
+        begin = ledger.record_intent if terms is None else partial(approvals.begin_call, terms=terms)
         found = await self.write(partial(begin, intent=intent))
         if isinstance(found, PostureMoved):
             self._choices.pop(intent.session.principal, None)
@@ -104,10 +104,10 @@ class Store:
 
     def conclude(self, outcome: OutcomeRow) -> None:
         """Does not wait. Any thread may call it."""
-        self._writer.later(partial(posture_changes.conclude, outcome=outcome))
+        self._writer.later(partial(posture_changes.record_outcome, outcome=outcome))
 
     async def record(self, judged: Judged) -> int:
-        return await self.write(partial(ledger.record, judged=judged))
+        return await self.write(partial(ledger.record_decision, judged=judged))
 
     # What the person chose. How that changes is asked at the doors of `calls/steering`.
 
@@ -116,9 +116,9 @@ class Store:
         if principal in self._choices:
             return self._choices[principal]
         generation = self._generation
-        found = await self.read(partial(posture.choice, principal=principal))
+        found = await self.read(partial(posture.load_choice, principal=principal))
         if generation == self._generation:
-            _bound(self._choices)[principal] = found
+            _clear_when_full(self._choices)[principal] = found
         return found
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -129,12 +129,12 @@ class Store:
     # Sessions.
 
     async def session(self, key: str) -> Session | None:
-        kept = self._sessions.get(key) or await self._remember(partial(sessions.session, key=key))
+        kept = self._sessions.get(key) or await self._remember(partial(sessions.find_session, key=key))
         return kept.session if kept else None
 
     async def session_by_handle(self, digest: str) -> Session | None:
         """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
-        read = partial(sessions.session_by_handle, digest=digest)
+        read = partial(sessions.find_session_by_handle, digest=digest)
         kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(read)
         if kept is not None and not self._lives(kept):
             # Another process may have used it since; that it did so was not worth telling everybody.
@@ -144,7 +144,7 @@ class Store:
         idle = self._clock.now_ns() - kept.used
         if idle >= TOUCH_NS:
             self._keep(replace(kept, used=kept.used + idle))
-            self._writer.later(partial(sessions.touch, id=kept.session.key, used=kept.used + idle))
+            self._writer.later(partial(sessions.touch_session, id=kept.session.key, used=kept.used + idle))
         return kept.session
 
     def _lives(self, kept: StoredSession) -> bool:
@@ -158,10 +158,12 @@ class Store:
 
     async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | VersionMoved:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
-        found = await self.write(lambda tx: sessions.move(tx, before, after, {"reason": reason, "scope": scope}))
+        found = await self.write(
+            lambda tx: sessions.move_session(tx, before, after, {"reason": reason, "scope": scope})
+        )
         if not isinstance(found, StoredSession):
             return found
-        if sessions.course(found.session) != sessions.course(before):
+        if sessions.get_run_progress(found.session) != sessions.get_run_progress(before):
             # The session's other places went along.
             for key in [key for key, kept in self._sessions.items() if kept.session.id == before.id]:
                 del self._sessions[key]
@@ -176,11 +178,11 @@ class Store:
 
     async def read_messages(self, ids: Sequence[str]) -> None:
         """The person has seen them."""
-        await self.write(partial(messages.read_messages, ids=ids))
+        await self.write(partial(messages.mark_messages_read, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Known at once, written with the next batch. Any thread may call it."""
-        _bound(self._seen)[session_id, path] = stamp
+        _clear_when_full(self._seen)[session_id, path] = stamp
         self._writer.later(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 
     def recall_seen(self, session_id: str, path: str) -> Stamp | None:
@@ -227,9 +229,9 @@ class Store:
         return kept
 
     def _keep(self, kept: StoredSession) -> None:
-        _bound(self._sessions)[kept.session.key] = kept
+        _clear_when_full(self._sessions)[kept.session.key] = kept
         if kept.handle_digest:
-            _bound(self._handles)[kept.handle_digest] = kept.session.key
+            _clear_when_full(self._handles)[kept.handle_digest] = kept.session.key
 
     def _post(self, delivery: StoreReply) -> None:
         """From the writer's thread."""
@@ -248,7 +250,7 @@ class Store:
                 if isinstance(kept, StoredSession):
                     self._keep(kept)
             if wish.future and not wish.future.done():
-                _settle(wish.future, wish)
+                _settle_future(wish.future, wish)
         if delivery.changed:
             for callback in tuple(self._listeners):
                 callback()
@@ -263,7 +265,7 @@ class Store:
             self._handles.clear()
 
 
-def _settle(future: "asyncio.Future[Any]", wish: StoreJob) -> None:
+def _settle_future(future: "asyncio.Future[Any]", wish: StoreJob) -> None:
     if wish.error is None:
         future.set_result(wish.value)
     elif isinstance(wish.error, Refusal):
@@ -277,7 +279,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def _bound(remembered: dict[K, V]) -> dict[K, V]:
+def _clear_when_full(remembered: dict[K, V]) -> dict[K, V]:
     """Memory is a shortcut; what falls out of it is read again."""
     if len(remembered) >= MOST_REMEMBERED:
         remembered.clear()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from mcp_server.state.engine.rows import LET_GO, Row
-from mcp_server.state.engine.transaction import View, plain
+from mcp_server.state.engine.transaction import View, escape_surrogates
 from mcp_server.state.verify import read_body
 
 # What is worth knowing of a run when its beginning is forgotten? Goals, decisions, plan, open issues, outputs.
@@ -90,7 +90,7 @@ class _Told:
                 self.outcomes[int(row.fields.get("intent") or 0)] = row
             case "refusal" | "question":
                 self.refusals.append(row)
-            case "transition" if "profile" in sides(row)[1]:
+            case "transition" if "profile" in get_transition_sides(row)[1]:
                 self.choices.append(row)
             case "transition" | "delivery":
                 self.moves.append(row)
@@ -101,7 +101,7 @@ class _Told:
         return str(self.outcomes[intent].fields.get("ending")) if intent in self.outcomes else "unknown"
 
 
-def summarised(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int | None = None) -> Summary:
+def build_summary(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int | None = None) -> Summary:
     """`rows` are those of the run, and the person's choices made meanwhile; `upto` is the last call that counts."""
     told = _Told()
     for row in rows:
@@ -114,33 +114,39 @@ def summarised(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int |
             said[note.kind].append(note.text)
     sections = {
         "goals": said["goal"],
-        "decisions": [*_decisions(told), *said["decision"]],
-        "plan": said["plan"][-1:] or list(_standing(told)),
-        "issues": [*_issues(told), *said["issue"]],
-        "outputs": list(_outputs(told, said)),
+        "decisions": [*_describe_decisions(told), *said["decision"]],
+        "plan": said["plan"][-1:] or list(_describe_standing(told)),
+        "issues": [*_describe_issues(told), *said["issue"]],
+        "outputs": list(_describe_outputs(told, said)),
     }
     # Notes that say the same are one; the newest are kept, and how many were left out is said.
     let_go = any(note.kind == LET_GO for note in notes)
-    return Summary(run, _principal(rows), _facts(told), {key: _kept(lines) for key, lines in sections.items()}, let_go)
+    return Summary(
+        run,
+        _find_principal(rows),
+        _build_facts(told),
+        {key: _limit_lines(lines) for key, lines in sections.items()},
+        let_go,
+    )
 
 
-def _principal(rows: Iterable[Row]) -> str:
+def _find_principal(rows: Iterable[Row]) -> str:
     return next((str(row.fields["principal"]) for row in rows if row.fields.get("principal")), "")
 
 
-def _kept(lines: Iterable[str]) -> tuple[str, ...]:
-    once = list(dict.fromkeys(_one_line(line) for line in lines))
+def _limit_lines(lines: Iterable[str]) -> tuple[str, ...]:
+    once = list(dict.fromkeys(_to_one_line(line) for line in lines))
     left_out = len(once) - MOST_LINES
     return tuple(once) if left_out <= 0 else (f"({left_out} earlier ones left out)", *once[left_out:])
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     # Half a surrogate pair from a hostile caller is written out, so that every summary can be encoded.
-    flat = " ".join(plain(text).split())
+    flat = " ".join(escape_surrogates(text).split())
     return flat if len(flat) <= LONGEST_LINE else flat[: LONGEST_LINE - 1] + "…"
 
 
-def _facts(told: _Told) -> dict[str, Any]:
+def _build_facts(told: _Told) -> dict[str, Any]:
     rows = [*told.intents.values(), *told.outcomes.values(), *told.refusals, *told.moves]
     if not rows:
         return {"calls": 0}
@@ -148,8 +154,8 @@ def _facts(told: _Told) -> dict[str, Any]:
     first = min(rows, key=lambda row: row.seq)
     return {
         "session": str(first.fields.get("session") or ""),
-        "from": _moment(first.at),
-        "to": _moment(max(row.at for row in rows)),
+        "from": _format_time(first.at),
+        "to": _format_time(max(row.at for row in rows)),
         "calls": len(told.intents),
         "done": endings["done"],
         "failed": endings["problem"],
@@ -158,25 +164,25 @@ def _facts(told: _Told) -> dict[str, Any]:
     }
 
 
-def _moment(at_ns: int) -> str:
+def _format_time(at_ns: int) -> str:
     return datetime.fromtimestamp(at_ns // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _decisions(told: _Told) -> Iterator[str]:
+def _describe_decisions(told: _Told) -> Iterator[str]:
     for row in sorted([*told.moves, *told.choices], key=lambda row: row.seq):
-        before, after = sides(row)
+        before, after = get_transition_sides(row)
         if row.kind == "delivery":
             yield f"Delivered as {row.fields.get('status')}."
         elif "profile" in after:
             changed = [f"{axis} {after[axis]}" for axis in after if axis != "epoch" and before.get(axis) != after[axis]]
             yield f"The person chose {', '.join(changed) or 'nothing new'}."
         elif before.get("mode") != after.get("mode"):
-            yield f"Went from {_place(before)} to {_place(after)}."
+            yield f"Went from {_format_place(before)} to {_format_place(after)}."
         elif before.get("run") != after.get("run"):
             yield f"Ended the run: {row.fields.get('reason')}."
 
 
-def sides(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+def get_transition_sides(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
     """What it was before a transition, and after."""
     before, after = row.fields.get("from"), row.fields.get("to")
     return (
@@ -185,11 +191,11 @@ def sides(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
     )
 
 
-def _place(of: Mapping[str, Any]) -> str:
+def _format_place(of: Mapping[str, Any]) -> str:
     return f"`{of['mode']}`" if of.get("mode") else "ROOT"
 
 
-def _standing(told: _Told) -> Iterator[str]:
+def _describe_standing(told: _Told) -> Iterator[str]:
     """What can be said of a plan that nobody told: where the run stands, and what it did last."""
     if not told.intents:
         return
@@ -199,19 +205,19 @@ def _standing(told: _Told) -> Iterator[str]:
     yield f"Stands in {where}, stage {last.fields.get('stage')}; the last call, `{last.fields.get('tool')}`, {ended}."
 
 
-def _issues(told: _Told) -> Iterator[str]:
+def _describe_issues(told: _Told) -> Iterator[str]:
     """What did not go, and did not go later either."""
     went = {
-        _call(row): row.seq for seq, row in told.intents.items() if told.ending(seq) == "done"
+        _get_call_key(row): row.seq for seq, row in told.intents.items() if told.ending(seq) == "done"
     }  # the last time that this very call was done
     counted: Counter[str] = Counter()
     for row in told.refusals:
-        if went.get(_call(row), 0) < row.seq:
+        if went.get(_get_call_key(row), 0) < row.seq:
             word = "waits for the person's yes" if row.kind == "question" else "was refused"
             why = row.fields.get("reason") or "no reason recorded"
             counted[f"`{row.fields.get('tool')}` {word} ({row.fields.get('code')}): {why}"] += 1
     for seq, row in told.intents.items():
-        if went.get(_call(row), 0) >= seq:
+        if went.get(_get_call_key(row), 0) >= seq:
             continue
         ending = told.ending(seq)
         if ending == "unknown":
@@ -222,11 +228,11 @@ def _issues(told: _Told) -> Iterator[str]:
         yield line if times == 1 else f"{line} ({times} times)"
 
 
-def _call(row: Row) -> tuple[object, object]:
+def _get_call_key(row: Row) -> tuple[object, object]:
     return row.fields.get("tool"), row.fields.get("arguments_sha256")
 
 
-def _outputs(told: _Told, said: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _describe_outputs(told: _Told, said: Mapping[str, Sequence[str]]) -> Iterator[str]:
     # A file changed twice counts where it was changed last.
     for path in reversed(dict.fromkeys(reversed(said["file"]))):
         yield f"Changed `{path}`."
@@ -253,32 +259,36 @@ MOST_ROWS = 20_000
 """Of a run that is longer the newest rows are read."""
 
 
-def of_run(view: View, run: str, upto: int | None = None) -> Summary | None:
+def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary | None:
     """The summary of a run; None where there is no row of it."""
     found = view.all(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq DESC LIMIT :most",
-        run=plain(run),
+        run=escape_surrogates(run),
         most=MOST_ROWS,
     )
     if not found:
         return None
-    rows = [_row(one) for one in reversed(found)]
+    rows = [_row_from_record(one) for one in reversed(found)]
     meanwhile = view.all(
         "SELECT seq, body, hash FROM ledger WHERE seq BETWEEN :first AND :last AND kind = 'transition'",
         first=rows[0].seq,
         last=rows[-1].seq,
     )
     whose = {row.fields.get("principal") for row in rows}
-    choices = [row for row in map(_row, meanwhile) if _is_choice(row) and row.fields.get("principal") in whose]
-    notes = view.all("SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=plain(run))
+    choices = [
+        row for row in map(_row_from_record, meanwhile) if _is_choice(row) and row.fields.get("principal") in whose
+    ]
+    notes = view.all("SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
     together = sorted([*rows, *choices], key=lambda row: row.seq)
     said = [Note(one["seq"], one["kind"], one["text"]) for one in notes]
-    return summarised(run, together, sorted([*said, *_thoughts(view, run, rows)], key=lambda note: note.seq), upto)
+    return build_summary(
+        run, together, sorted([*said, *_notes_from_thoughts(view, run, rows)], key=lambda note: note.seq), upto
+    )
 
 
-def _thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
+def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
     """What a thought came to, which is all that was kept of it, as of the call that was going on then."""
-    for one in view.all("SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=plain(run)):
+    for one in view.all("SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_surrogates(run)):
         seq = max((row.seq for row in rows if row.at <= one["at"]), default=rows[0].seq)
         outcome = read_body(one["body"])
         for name, kind in OUTCOMES.items():
@@ -286,7 +296,7 @@ def _thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
                 yield Note(seq, kind, str(outcome[name]))
 
 
-def known_runs(view: View, principal: str | None = None) -> list[str]:
+def find_known_runs(view: View, principal: str | None = None) -> list[str]:
     """The runs used last, the newest first; of one principal, or of everybody."""
     rows = view.all(
         "SELECT run, max(seq) AS last FROM ledger"
@@ -297,19 +307,21 @@ def known_runs(view: View, principal: str | None = None) -> list[str]:
     )
     found = [str(row["run"]) for row in rows]
     if principal is not None:
-        found = [run for run in found if owner(view, run) == principal]
+        found = [run for run in found if find_run_owner(view, run) == principal]
     return found[:HOW_MANY_RUNS]
 
 
-def owner(view: View, run: str) -> str | None:
+def find_run_owner(view: View, run: str) -> str | None:
     """Whose run it is, by its first row that says so."""
-    row = view.one("SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=plain(run))
-    return None if row is None else str(_row(row).fields.get("principal") or "")
+    row = view.one(
+        "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=escape_surrogates(run)
+    )
+    return None if row is None else str(_row_from_record(row).fields.get("principal") or "")
 
 
-def _row(one: dict[str, Any]) -> Row:
+def _row_from_record(one: dict[str, Any]) -> Row:
     return Row(one["seq"], one["hash"], one["body"], read_body(one["body"]))
 
 
 def _is_choice(row: Row) -> bool:
-    return "profile" in sides(row)[1]
+    return "profile" in get_transition_sides(row)[1]

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import HOMELESS
-from mcp_server.state.engine.chain import LedgerKey, canonical
+from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Trusted:
         if self.secrets is None:
             return None
         try:
-            found: Any = json.loads(_path(self.secrets, folder).read_text("utf-8"))
+            found: Any = json.loads(_get_trust_path(self.secrets, folder).read_text("utf-8"))
             key = LedgerKey.load(self.secrets)
         except (OSError, ValueError, RecursionError):
             return None
@@ -42,18 +42,20 @@ class Trusted:
         digest, mac = said.get("sha256"), said.get("mac")
         if not isinstance(digest, str) or not isinstance(mac, str):
             return None
-        return digest if key.sealed(_sealing(folder, digest), mac) else None
+        return digest if key.sealed(_format_seal_text(folder, digest), mac) else None
 
     def give(self, folder: Path, digest: str) -> None:
         if self.secrets is None:
             raise Refusal(HOMELESS)
-        mac = LedgerKey.load_or_create(self.secrets).mac(_sealing(folder, digest))
-        path = _path(self.secrets, folder)
+        mac = LedgerKey.load_or_create(self.secrets).mac(_format_seal_text(folder, digest))
+        path = _get_trust_path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            os.write(file, canonical({"folder": str(folder), "sha256": digest, "mac": mac}).encode() + b"\n")
+            os.write(
+                file, format_canonical_json({"folder": str(folder), "sha256": digest, "mac": mac}).encode() + b"\n"
+            )
             os.fsync(file)
         finally:
             os.close(file)
@@ -63,18 +65,18 @@ class Trusted:
         """False where there was none to take."""
         given = self.given(folder) is not None
         if self.secrets is not None:
-            _path(self.secrets, folder).unlink(missing_ok=True)
+            _get_trust_path(self.secrets, folder).unlink(missing_ok=True)
         return given
 
     def place(self, folder: Path) -> Path | None:
         """Where it is written down."""
-        return None if self.secrets is None else _path(self.secrets, folder)
+        return None if self.secrets is None else _get_trust_path(self.secrets, folder)
 
 
-def _path(secrets: Path, folder: Path) -> Path:
+def _get_trust_path(secrets: Path, folder: Path) -> Path:
     name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return secrets / "trusted" / f"{name}.json"
 
 
-def _sealing(folder: Path, digest: str) -> str:
-    return canonical({"trusted": str(folder), "sha256": digest})
+def _format_seal_text(folder: Path, digest: str) -> str:
+    return format_canonical_json({"trusted": str(folder), "sha256": digest})

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, canonical, chained, signed
+from mcp_server.state.engine.chain import (
+    GENESIS,
+    SLOT,
+    Anchor,
+    Checkpoint,
+    LedgerKey,
+    compute_row_hash,
+    format_canonical_json,
+    is_valid_signature,
+)
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import View
 
@@ -50,8 +59,8 @@ class _Walk:
     def take(self, seq: int, body: str, hash: str) -> None:
         self.rows += 1
         if seq != self.seq + 1:
-            self.faults.append((self.seq + 1, _missing(self.seq + 1, seq - 1)))
-        elif chained(self.hash, seq, body) != hash:
+            self.faults.append((self.seq + 1, _describe_missing_rows(self.seq + 1, seq - 1)))
+        elif compute_row_hash(self.hash, seq, body) != hash:
             self.faults.append((seq, "the row does not fit the chain: it or the one before it was changed"))
         for vouched, by in self.expected.get(seq, ()):
             if vouched != hash:
@@ -62,7 +71,7 @@ class _Walk:
         self.seq, self.hash = seq, hash
 
 
-def _missing(first: int, last: int) -> str:
+def _describe_missing_rows(first: int, last: int) -> str:
     return "the row is missing" if first == last else f"rows {first} to {last} are missing"
 
 
@@ -75,7 +84,7 @@ def read_body(body: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON's keys are strings
 
 
-def verify(
+def verify_ledger(
     view: View, anchor_path: Path, told: Callable[[int, int], None] | None = None, foreign: bool = False
 ) -> VerifyReport:
     """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it.
@@ -93,7 +102,7 @@ def verify(
     for one in checkpoints:
         expected.setdefault(one.seq, []).append((one.hash, f"checkpoint {one.number}"))
     walk = _Walk(expected)
-    for seq, body, hash in _rows(view):
+    for seq, body, hash in _read_rows(view):
         if isinstance(body, str) and isinstance(hash, str):
             walk.take(seq, body, hash)
         else:
@@ -104,10 +113,12 @@ def verify(
     faults += walk.faults
     named = max((anchor.seq if anchor else 0, *(one.seq for one in checkpoints)), default=0)
     if named > walk.seq:
-        faults.append((walk.seq + 1, f"{_missing(walk.seq + 1, named)}: the end of the ledger was cut off"))
-    faults += _checkpoint_faults(checkpoints, anchor, None if foreign else view.key)
+        faults.append(
+            (walk.seq + 1, f"{_describe_missing_rows(walk.seq + 1, named)}: the end of the ledger was cut off")
+        )
+    faults += _find_checkpoint_faults(checkpoints, anchor, None if foreign else view.key)
     after = max(0, walk.seq - anchor.seq) if anchor else walk.rows
-    notes = (OF_ANOTHER,) if foreign else tuple(_notes(view, anchor_path.parent, faults))
+    notes = (OF_ANOTHER,) if foreign else tuple(_describe_takeover(view, anchor_path.parent, faults))
     return VerifyReport(walk.rows, 0 if foreign else after, tuple(sorted(faults)), len(checkpoints), notes)
 
 
@@ -117,34 +128,34 @@ OF_ANOTHER = (
 )
 
 
-def _notes(view: View, folder: Path, faults: list[tuple[int, str]]) -> Iterator[str]:
+def _describe_takeover(view: View, folder: Path, faults: list[tuple[int, str]]) -> Iterator[str]:
     """What came before this ledger, where its first row says that something did."""
-    found = taken_over(view)
+    found = find_taken_over_state(view)
     if found is None:
         return
     if not found.get("tampered"):
         about = f"It begins with a reference to {found['rows']:,} rows of another account in `{found['state']}`"
-        yield from (about + said for said in _referenced(folder / str(found["state"]), found, faults))
-    elif adopted(view):
+        yield from (about + said for said in _check_referenced_rows(folder / str(found["state"]), found, faults))
+    elif is_adopted(view):
         yield f"Row 1: {found['reason']}. A posture was chosen at a terminal since."
     else:
         way_out = "choosing a posture at a terminal, such as `menugate profile normal`, goes on from here"
         faults.append((1, f"{found['reason']}; {way_out}"))
 
 
-def _referenced(path: Path, found: Mapping[str, Any], faults: list[tuple[int, str]]) -> Iterator[str]:
+def _check_referenced_rows(path: Path, found: Mapping[str, Any], faults: list[tuple[int, str]]) -> Iterator[str]:
     """Are those rows still there, and does their chain hold? More cannot be said without their key."""
     import sqlite3
 
-    from mcp_server.state.peek import looked_into
+    from mcp_server.state.peek import open_read_only
 
     previous, number = GENESIS, 0
     try:
-        with looked_into(path) as plain:
+        with open_read_only(path) as plain:
             rows = plain.execute("SELECT seq, body, hash FROM ledger WHERE seq <= ? ORDER BY seq", (found["rows"],))
             for seq, body, hash in rows:
                 number += 1
-                if seq != number or chained(previous, number, str(body)) != hash:
+                if seq != number or compute_row_hash(previous, number, str(body)) != hash:
                     faults.append((1, f"row {number} of the other account's ledger does not fit its chain"))
                     return
                 previous = hash
@@ -155,33 +166,33 @@ def _referenced(path: Path, found: Mapping[str, Any], faults: list[tuple[int, st
     yield "; their chain holds, and whose they are cannot be checked." if whole else "; they are there no longer."
 
 
-def taken_over(view: View) -> dict[str, Any] | None:
+def find_taken_over_state(view: View) -> dict[str, Any] | None:
     """What the first row says of an earlier state; None where it says nothing, or nobody with our key wrote it."""
     row = view.one("SELECT body FROM ledger WHERE seq = 1 AND kind = :kind", kind=RowKind.SEGMENT)
     if row is None or view.key is None:
         return None
     body = read_body(row["body"])
     fields = {name: body[name] for name in TAKEN_OVER if name in body}
-    return fields if view.key.sealed(about_segment(fields), str(body.get(SEAL))) else None
+    return fields if view.key.sealed(format_segment_seal(fields), str(body.get(SEAL))) else None
 
 
-def adopted(view: View) -> bool:
+def is_adopted(view: View) -> bool:
     """Did the person choose a posture at a terminal since?"""
     row = view.one("SELECT body FROM ledger WHERE kind = :kind ORDER BY seq LIMIT 1", kind=RowKind.ADOPTION)
     seal = str(read_body(row["body"]).get(SEAL)) if row else ""
-    return view.key is not None and view.key.sealed(about_adoption(view), seal)
+    return view.key is not None and view.key.sealed(format_adoption_seal(view), seal)
 
 
-def about_segment(fields: Mapping[str, Any]) -> str:
-    return canonical({"segment": canonical(fields)})
+def format_segment_seal(fields: Mapping[str, Any]) -> str:
+    return format_canonical_json({"segment": format_canonical_json(fields)})
 
 
-def about_adoption(view: View) -> str:
+def format_adoption_seal(view: View) -> str:
     row = view.one("SELECT hash FROM ledger WHERE seq = 1") or {}
-    return canonical({"adopted": str(row.get("hash"))})
+    return format_canonical_json({"adopted": str(row.get("hash"))})
 
 
-def _rows(view: View) -> Iterator[tuple[int, Any, Any]]:
+def _read_rows(view: View) -> Iterator[tuple[int, Any, Any]]:
     cursor = view.link.cursor.execute("SELECT seq, body, hash FROM ledger ORDER BY seq")
     while chunk := cursor.fetchmany(CHUNK):
         yield from chunk
@@ -204,7 +215,7 @@ def _read_anchor(path: Path, key: LedgerKey | None, faults: list[tuple[int, str]
     return None
 
 
-def _checkpoint_faults(
+def _find_checkpoint_faults(
     checkpoints: list[Checkpoint], anchor: Anchor | None, key: LedgerKey | None
 ) -> Iterator[tuple[int, str]]:
     before: Checkpoint | None = None
@@ -214,7 +225,7 @@ def _checkpoint_faults(
             yield one.seq, f"checkpoint {number} is missing before this row"
         elif key and one.key != key.public:
             yield one.seq, f"checkpoint {one.number} was signed with another key than this machine's"
-        elif not signed(one.statement(before), one.signature, one.key):
+        elif not is_valid_signature(one.statement(before), one.signature, one.key):
             yield one.seq, f"the signature of checkpoint {one.number} is not right"
         before = one
     last = before.number if before else 0
@@ -222,7 +233,7 @@ def _checkpoint_faults(
         yield (before.seq if before else 0), f"checkpoint {last + 1} is missing after this row"
 
 
-def misfit(view: View, anchor: bytes | None, key: LedgerKey) -> str:
+def describe_anchor_misfit(view: View, anchor: bytes | None, key: LedgerKey) -> str:
     """Does the ledger still have what its anchor says it had? Asked at a start, before the anchor is written anew."""
     if anchor is None:
         return "the ledger's anchor is missing"
@@ -239,24 +250,24 @@ def misfit(view: View, anchor: bytes | None, key: LedgerKey) -> str:
     return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
 
 
-def beyond(view: View, anchor: bytes | None, key: LedgerKey) -> int:
+def count_unanchored_rows(view: View, anchor: bytes | None, key: LedgerKey) -> int:
     """How many rows the anchor does not name yet."""
     known = Anchor.read(anchor[:SLOT], key) if anchor else None
     last = view.one("SELECT max(seq) AS seq FROM ledger") or {}
     return max(0, (last["seq"] or 0) - known.seq) if known else 0
 
 
-def anchoring(view: View, path: Path) -> tuple[int, str]:
+def check_anchor(view: View, path: Path) -> tuple[int, str]:
     """How many rows the anchor does not name yet, and what does not fit it."""
     faults: list[tuple[int, str]] = []
     anchor = _read_anchor(path, view.key, faults)
     if anchor is None or view.key is None:
         return 0, faults[0][1]
     head = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
-    return max(0, head - anchor.seq), misfit(view, anchor.line(view.key), view.key)
+    return max(0, head - anchor.seq), describe_anchor_misfit(view, anchor.line(view.key), view.key)
 
 
-def unfinished(view: View, among: int) -> list[int]:
+def find_unfinished_calls(view: View, among: int) -> list[int]:
     """The calls among the last rows that no outcome follows, and whose process is no longer there to write one."""
     concluded: set[object] = set()
     over: set[object] = set()
@@ -270,14 +281,14 @@ def unfinished(view: View, among: int) -> list[int]:
                 concluded.add(one.get("intent"))
             case RowKind.STOP:
                 over.add(process)
-            case RowKind.INTENT if seq not in concluded and (process in over or not running(str(process))):
+            case RowKind.INTENT if seq not in concluded and (process in over or not is_process_running(str(process))):
                 found.append(seq)
             case _:
                 pass
     return sorted(found)
 
 
-def running(process: str) -> bool:
+def is_process_running(process: str) -> bool:
     """Is the process of this name (its number comes first) still there? A reused number counts as there."""
     number = process.partition("-")[0]
     if not number.isascii() or not number.isdigit() or not 0 < int(number) < 2**31:

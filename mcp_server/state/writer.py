@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.state.engine.disk import lengthen
+from mcp_server.state.engine.disk import lengthen_log
 from mcp_server.state.engine.rows import Condition
 from mcp_server.state.engine.transaction import (
     CLOSING_SECONDS,
@@ -26,8 +26,8 @@ from mcp_server.state.engine.transaction import (
     Transaction,
     View,
 )
-from mcp_server.state.ledger import changes, sign_checkpoint
-from mcp_server.state.posture_changes import process_over
+from mcp_server.state.ledger import read_change_count, sign_checkpoint
+from mcp_server.state.posture_changes import record_process_end
 
 LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
@@ -116,7 +116,7 @@ class Writer:
             self._workspace, self._suspicion, self._growing = opened, "", True
             self._signed_ns = opened.clock.now_ns()
             self._version = opened.link.data_version()
-            self._changes = changes(View(opened.link, None))
+            self._changes = read_change_count(View(opened.link, None))
             # What was believed before the file was open, or while another lay there, is worth another look.
             self._deliver(StoreReply(changed=True, foreign=True))
         return self._workspace
@@ -125,10 +125,10 @@ class Writer:
         """What an error means to who asked."""
         if self._workspace is None or isinstance(error, Refusal):
             return error
-        from mcp_server.state.engine.sqlite import damaged, problem
+        from mcp_server.state.engine.sqlite import is_damage_error, refusal_from_error
 
-        meaning = problem(error, self._workspace.link.path) or error
-        if damaged(error):
+        meaning = refusal_from_error(error, self._workspace.link.path) or error
+        if is_damage_error(error):
             self._let_go("damaged")
         return meaning
 
@@ -248,7 +248,7 @@ class Writer:
         workspace = self._locked(TICK_SECONDS)
         try:
             workspace.link.begin()
-            self._growing = lengthen(workspace.link.path)
+            self._growing = lengthen_log(workspace.link.path)
         finally:
             workspace.link.rollback()
             workspace.lock.release()
@@ -258,7 +258,7 @@ class Writer:
         if version == self._version:
             return
         self._version = version
-        if self._changes != (now := changes(View(workspace.link, None))):
+        if self._changes != (now := read_change_count(View(workspace.link, None))):
             self._changes = now
             self._deliver(StoreReply(changed=True, foreign=True))
 
@@ -279,7 +279,7 @@ class Writer:
         try:
             while lazy := self._inbox.taken_along():
                 self._commit(lazy, [], CLOSING_SECONDS)
-            self._commit([StoreJob(process_over)], [], CLOSING_SECONDS)
+            self._commit([StoreJob(record_process_end)], [], CLOSING_SECONDS)
             self._sign_when_due(at_once=True)
         except Exception as error:
             log.warning("the state was closed without its last rows: %s", self._meaning(error))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import one_line, say, when
-from mcp_server.policy.pending import MOST, paused, unanswered
-from mcp_server.views.posture import holding
+from mcp_server.cli.output import format_one_line, format_time, say
+from mcp_server.policy.pending import MOST, list_paused_runs, list_unanswered_approvals
+from mcp_server.views.posture import build_posture_view
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -29,48 +29,58 @@ class PendingView:
                     "session": one.session or None,
                     "by": one.hold.by,
                     "reason": one.hold.reason,
-                    "since": when(one.hold.at),
+                    "since": format_time(one.hold.at),
                 }
                 for one in self.paused
             ],
             "approvals": [
-                {"id": one.id, "tool": one.wanted.tool, "principal": one.wanted.principal, "since": when(one.asked)}
+                {
+                    "id": one.id,
+                    "tool": one.wanted.tool,
+                    "principal": one.wanted.principal,
+                    "since": format_time(one.asked),
+                }
                 for one in self.asked
             ],
         }
 
 
-def waiting(settings: "Settings", found: "Configuration", state: "Reader | None", now: int) -> PendingView:
-    from mcp_server.state.peek import held_beside
+def build_pending_view(settings: "Settings", found: "Configuration", state: "Reader | None", now: int) -> PendingView:
+    from mcp_server.state.peek import find_holds_beside
 
-    held = state.holds() if state else held_beside(settings.database)
-    runs = paused(held, lambda whose: holding(settings, found, state, False, whose).posture.run_control)
-    return PendingView(runs, unanswered(state.approvals() if state else (), now))
+    held = state.holds() if state else find_holds_beside(settings.database)
+    runs = list_paused_runs(
+        held, lambda whose: build_posture_view(settings, found, state, False, whose).posture.run_control
+    )
+    return PendingView(runs, list_unanswered_approvals(state.approvals() if state else (), now))
 
 
 def show_waiting(waits: PendingView, reader: str) -> None:
     """Above everything else: it is what the person came to do."""
     for one in waits.paused[:MOST]:
-        say((one_line(f"paused: {one.run}{_whose(one.principal, reader)}"), "yellow"), f", since {when(one.hold.at)}")
-        say(one_line(f"  {one.hold.reason}; `menugate next{_for(one, reader)}` lets it go on"))
-    _more(len(waits.paused), "menugate status --json")
+        say(
+            (format_one_line(f"paused: {one.run}{_format_owner(one.principal, reader)}"), "yellow"),
+            f", since {format_time(one.hold.at)}",
+        )
+        say(format_one_line(f"  {one.hold.reason}; `menugate next{_format_target_options(one, reader)}` lets it go on"))
+    _show_more_count(len(waits.paused), "menugate status --json")
     for asked in waits.asked[:MOST]:
-        what = f"waits for your yes: `{asked.wanted.tool}`{_whose(asked.wanted.principal, reader)}"
-        say((one_line(what), "yellow"), f", since {when(asked.asked)}")
+        what = f"waits for your yes: `{asked.wanted.tool}`{_format_owner(asked.wanted.principal, reader)}"
+        say((format_one_line(what), "yellow"), f", since {format_time(asked.asked)}")
         shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
         say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `{shows}` shows the call")
-    _more(len(waits.asked), "menugate approvals")
+    _show_more_count(len(waits.asked), "menugate approvals")
 
 
-def _more(count: int, where: str) -> None:
+def _show_more_count(count: int, where: str) -> None:
     if count > MOST:
         say(f"  and {count - MOST} more; `{where}` shows all of them")
 
 
-def _whose(principal: str, reader: str) -> str:
+def _format_owner(principal: str, reader: str) -> str:
     return "" if principal == reader else f" of {principal}"
 
 
-def _for(one: "PausedRun", reader: str) -> str:
+def _format_target_options(one: "PausedRun", reader: str) -> str:
     whose = "" if one.principal == reader else f" --principal {one.principal}"
     return f"{whose} --session {one.session}" if one.session else whose

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, when
+from mcp_server.cli.output import CliError, format_time, note
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -20,7 +20,7 @@ NOT_YET = "menugate has not run here yet."
 
 
 @contextmanager
-def remembering(settings: "Settings") -> Generator["Reader | None", None, None]:
+def open_state_reader(settings: "Settings") -> Generator["Reader | None", None, None]:
     """What is remembered here; None where nothing ever was."""
     if not (settings.state / "state.db").exists():
         yield None
@@ -45,14 +45,14 @@ class PostureView:
     narrowed: "Narrowed | None" = None
 
 
-def holding(
+def build_posture_view(
     settings: "Settings", found: "Configuration", state: "Reader | None", by_flag: bool, principal: str = ""
 ) -> PostureView:
     from mcp_server.model.posture import AXES, PostureChoice
 
     whose, lost = principal or settings.person, state.lost() if state else ""
-    choice = state.choices().get(whose) if state else claimed(settings, whose)
-    written = written_in(settings.config)
+    choice = state.choices().get(whose) if state else load_claimed_choice(settings, whose)
+    written = find_written_keys(settings.config)
     origins = {axis: written.get(axis, "default") for axis in AXES}
     if settings.profile is not None:
         origins["profile"] = "--profile" if by_flag else "MENUGATE_PROFILE"
@@ -60,45 +60,45 @@ def holding(
         return PostureView(
             PostureChoice.least(0).over(found.posture),
             dict.fromkeys(AXES, LEAST),
-            narrowed=typed_for(PostureChoice.least(0), found, lost, whose),
+            narrowed=find_narrowing(PostureChoice.least(0), found, lost, whose),
         )
     wished = choice.over(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
     origins |= dict.fromkeys(
-        choice.narrowed(found.posture) if choice else (), LEAST if lost and forgotten(choice) else NARROWED
+        choice.narrowed(found.posture) if choice else (), LEAST if lost and is_rest_at_narrowest(choice) else NARROWED
     )
-    posture = wished.capped(found.policy.ceiling).capped(ceiling_of(found, whose))
+    posture = wished.capped(found.policy.ceiling).capped(get_ceiling(found, whose))
     asked = settings.profile or found.library.config.posture.profile
     said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
     if posture.profile is not (wished.profile if said else asked):
         origins["profile"] = "the ceiling"
-    return PostureView(posture, origins, choice, typed_for(choice, found, lost, whose))
+    return PostureView(posture, origins, choice, find_narrowing(choice, found, lost, whose))
 
 
-def typed_for(choice: "PostureChoice | None", found: "Configuration", lost: str, whose: str) -> "Narrowed | None":
-    from mcp_server.policy.phrases import to_choose
+def find_narrowing(choice: "PostureChoice | None", found: "Configuration", lost: str, whose: str) -> "Narrowed | None":
+    from mcp_server.policy.phrases import find_narrowed_posture
 
-    return to_choose(choice, found.posture.capped(ceiling_of(found, whose)), lost)
+    return find_narrowed_posture(choice, found.posture.capped(get_ceiling(found, whose)), lost)
 
 
 LEAST = "the least there is, because an earlier state was lost"
 NARROWED = "claimed by a state that this account did not seal; it narrows until you choose"
 
 
-def claimed(settings: "Settings", principal: str) -> "PostureChoice | None":
+def load_claimed_choice(settings: "Settings", principal: str) -> "PostureChoice | None":
     """What another account's state says, where this account has not begun its own."""
-    from mcp_server.state.peek import glimpse
+    from mcp_server.state.peek import peek_posture_choice
 
-    return glimpse(settings.database, settings.secrets, principal) if settings.foreign else None
+    return peek_posture_choice(settings.database, settings.secrets, principal) if settings.foreign else None
 
 
-def tell_alone(settings: "Settings") -> None:
+def warn_of_other_account(settings: "Settings") -> None:
     """Whoever steers should not think that somebody else's servers follow."""
     if settings.foreign and settings.foreign.exists():
         note("Another account works in this folder too, with a state of its own: this holds for your account alone.")
 
 
-def forgotten(choice: "PostureChoice | None") -> bool:
+def is_rest_at_narrowest(choice: "PostureChoice | None") -> bool:
     """Is all that was not chosen since at its least? A state that can still be read claims what was chosen in it."""
     from mcp_server.model.posture import AXES, PostureChoice
 
@@ -106,51 +106,51 @@ def forgotten(choice: "PostureChoice | None") -> bool:
     return choice is not None and all(axis in choice.axes or choice.claims.get(axis) == least[axis] for axis in AXES)
 
 
-def ceiling_of(found: "Configuration", principal: str) -> "Profile":
-    from mcp_server.config.load import lowest
+def get_ceiling(found: "Configuration", principal: str) -> "Profile":
+    from mcp_server.config.load import get_lower_profile
 
     own = next((one.max_profile for one in found.library.config.tokens if one.principal == principal), None)
-    return lowest(found.policy.ceiling, own)
+    return get_lower_profile(found.policy.ceiling, own)
 
 
-def written_in(config: Path | None) -> dict[str, str]:
+def find_written_keys(config: Path | None) -> dict[str, str]:
     """The keys of the operator's file, and where each stands."""
     from mcp_server.config.faults import FaultCollector
-    from mcp_server.config.reader import Fields, read
+    from mcp_server.config.reader import Fields, read_yaml_file
 
-    node = read(config, FaultCollector()) if config else None
+    node = read_yaml_file(config, FaultCollector()) if config else None
     return {key: place.source for key, place in node.keys.items()} if isinstance(node, Fields) else {}
 
 
-def serving(state: "Reader") -> list[dict[str, Any]]:
+def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
     """The processes that began, did not say that they ended, and are still there."""
     return [
-        {"pid": row.fields.get("pid"), "since": when(row.at), "version": row.fields.get("version")}
+        {"pid": row.fields.get("pid"), "since": format_time(row.at), "version": row.fields.get("version")}
         for row in state.alive()
     ]
 
 
-def principal_meant(wish: str | None, settings: "Settings", found: "Configuration") -> str:
+def find_principal(wish: str | None, settings: "Settings", found: "Configuration") -> str:
     """Whose posture is meant; somebody nobody knows would be chosen for in vain."""
     if wish is None or wish == settings.person:
         return settings.person
-    from mcp_server.model.text import nearest, quoted
+    from mcp_server.model.text import find_nearest_name, quote_text
 
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         chosen = list(state.choices()) if state else []
     known = dict.fromkeys([settings.person, *(one.principal for one in found.library.config.tokens), *chosen])
     if wish in known:
         return wish
-    near = nearest(wish, known)
-    hint = f" Did you mean {quoted(near)}?" if near else ""
-    raise CliError(f"nobody here is called {quoted(wish)}; there are {', '.join(known)}.{hint}")
+    near = find_nearest_name(wish, known)
+    hint = f" Did you mean {quote_text(near)}?" if near else ""
+    raise CliError(f"nobody here is called {quote_text(wish)}; there are {', '.join(known)}.{hint}")
 
 
-def session_meant(wish: str, settings: "Settings") -> str:
+def find_session(wish: str, settings: "Settings") -> str:
     """A session that is on record here, or is held; of any other something would be said in vain."""
     from mcp_server.state.engine.rows import LedgerFilter
 
-    with remembering(settings) as state:
+    with open_state_reader(settings) as state:
         held = {session for _, session in state.holds()} if state else set[str]()
         if wish in held or (state and any(state.rows(LedgerFilter(session=wish, tail=1)))):
             return wish
@@ -160,17 +160,17 @@ def session_meant(wish: str, settings: "Settings") -> str:
     )
 
 
-def in_json(stands: PostureView) -> dict[str, Any]:
-    from mcp_server.policy.badge import badge, to_come
+def posture_to_json(stands: PostureView) -> dict[str, Any]:
+    from mcp_server.policy.badge import describe_pending_changes, format_badge
 
     return {
-        "badge": badge(stands.posture),
+        "badge": format_badge(stands.posture),
         "posture": {
             axis: {"value": getattr(stands.posture, axis), "from": origin} for axis, origin in stands.origins.items()
         },
         "narrowed": {"says": stands.narrowed.says, "commands": stands.narrowed.commands} if stands.narrowed else None,
         "to_come": [
             {"id": change.id, "what": words, "scope": change.scope, "door": change.door, "reason": change.reason}
-            for change, words in to_come(stands.choice)
+            for change, words in describe_pending_changes(stands.choice)
         ],
     }

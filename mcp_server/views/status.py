@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import when
-from mcp_server.views.posture import serving
+from mcp_server.cli.output import format_time
+from mcp_server.views.posture import list_running_servers
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -18,59 +18,65 @@ if TYPE_CHECKING:
 REFUSALS = 5
 
 
-def collected(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
-    from mcp_server.config.load import ceiling_set_by
-    from mcp_server.installation import inside, linked
-    from mcp_server.state.keys import unfit_keys
+def collect_status(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
+    from mcp_server.config.load import describe_ceiling_source
+    from mcp_server.installation import find_linked_files, find_places_in_workspace
+    from mcp_server.state.keys import describe_unfit_keys
 
     policy = found.policy
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
         "keys": {"folder": settings.secrets, "last": settings.keys_last or None},
         "foreign": settings.foreign,
-        "unfit_keys": list(unfit_keys(settings.secrets)),
+        "unfit_keys": list(describe_unfit_keys(settings.secrets)),
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,
-        "ceiling_set_by": ceiling_set_by(found, settings),
+        "ceiling_set_by": describe_ceiling_source(found, settings),
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
-        "installation": {"folder": sys.prefix, "inside": inside(settings, found), "linked": len(linked())},
-        "guards": guards(settings, found),
-        "review": reviewed_by(found),
+        "installation": {
+            "folder": sys.prefix,
+            "inside": find_places_in_workspace(settings, found),
+            "linked": len(find_linked_files()),
+        },
+        "guards": describe_guards(settings, found),
+        "review": get_reviewer(found),
     }
-    return facts | at_present(settings) | (remembered(settings, state) if state else {})
+    return facts | collect_running_work(settings) | (collect_remembered_state(settings, state) if state else {})
 
 
-def at_present(settings: "Settings") -> dict[str, Any]:
+def collect_running_work(settings: "Settings") -> dict[str, Any]:
     """What runs for this account, also in a server that keeps its state with other keys."""
-    from mcp_server.state.running_calls import at_work
+    from mcp_server.state.running_calls import read_running_calls
 
-    clients, works = at_work(settings.every_state)
-    return {"clients": [asdict(one) for one in clients], "calls": [work_in_json(one) for one in works]}
+    clients, works = read_running_calls(settings.every_state)
+    return {"clients": [asdict(one) for one in clients], "calls": [work_to_json(one) for one in works]}
 
 
-def reviewed_by(found: "Configuration") -> dict[str, str] | None:
+def get_reviewer(found: "Configuration") -> dict[str, str] | None:
     """Who is sent what a run came to; it leaves this machine, so the person sees it where they look first."""
     wish = found.library.config.review
     return {"model": wish.model, "place": wish.place} if wish else None
 
 
-def guards(settings: "Settings", found: "Configuration") -> dict[str, str]:
+def describe_guards(settings: "Settings", found: "Configuration") -> dict[str, str]:
     """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
     import asyncio
 
-    from mcp_server.guards.openat import by_kernel, chosen
-    from mcp_server.guards.processes.build import rungs
+    from mcp_server.guards.openat import choose_resolver, open_by_kernel
+    from mcp_server.guards.processes.build import find_sandboxes
     from mcp_server.guards.processes.choose import SandboxChooser
 
-    paths = "openat2" if chosen() is by_kernel else "step by step, because this kernel has no openat2"
-    shut_in = asyncio.run(SandboxChooser(rungs(settings.search_path), found.library.config.sandbox).described())
-    return {"paths": paths, "search": search_engine(settings), "sandbox": shut_in}
+    paths = "openat2" if choose_resolver() is open_by_kernel else "step by step, because this kernel has no openat2"
+    shut_in = asyncio.run(
+        SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox).described()
+    )
+    return {"paths": paths, "search": describe_search_engine(settings), "sandbox": shut_in}
 
 
-def search_engine(settings: "Settings") -> str:
+def describe_search_engine(settings: "Settings") -> str:
     import tempfile
 
     from mcp_server.guards.jail import Jail
@@ -87,26 +93,26 @@ def search_engine(settings: "Settings") -> str:
     return "plain Python, because ripgrep " + ("cannot be shut in here" if program else "is not installed")
 
 
-def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
-    from mcp_server.state.engine.disk import no_room
+def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str, Any]:
+    from mcp_server.state.engine.disk import is_disk_full
     from mcp_server.state.engine.rows import LedgerFilter
-    from mcp_server.state.running_calls import at_work
-    from mcp_server.state.servers import unreadable
+    from mcp_server.state.running_calls import read_running_calls
+    from mcp_server.state.servers import describe_unreadable_folder
 
     refusals = state.rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
     loose, misfit = state.anchoring()
     lost = state.lost()
-    clients, _ = at_work([settings.state])
+    clients, _ = read_running_calls([settings.state])
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
         "state": {
             "file": settings.state / "state.db",
             "bytes": size,
             "lost": lost or None,
-            "full": no_room(settings.state),
+            "full": is_disk_full(settings.state),
         },
-        "running": serving(state),
-        "unreadable": unreadable(settings.state) or None,
+        "running": list_running_servers(state),
+        "unreadable": describe_unreadable_folder(settings.state) or None,
         "sessions": len({kept.session.id for kept in state.sessions()} | {one.session for one in clients}),
         "ledger": {
             "rows": state.head(),
@@ -115,15 +121,15 @@ def remembered(settings: "Settings", state: "Reader") -> dict[str, Any]:
             "unfinished": state.unfinished(),
         },
         "unread": len([one for one in state.messages() if not one.read]),
-        "refusals": [refusal(row) for row in refusals],
+        "refusals": [refusal_to_json(row) for row in refusals],
     }
 
 
-def work_in_json(one: "RunningWork") -> dict[str, Any]:
+def work_to_json(one: "RunningWork") -> dict[str, Any]:
     return {
         "tool": one.tool,
         "about": one.about,
-        "since": when(one.since),
+        "since": format_time(one.since),
         "principal": one.principal,
         "session": one.session,
         "client": one.client or None,
@@ -133,6 +139,6 @@ def work_in_json(one: "RunningWork") -> dict[str, Any]:
     }
 
 
-def refusal(row: "Row") -> dict[str, Any]:
+def refusal_to_json(row: "Row") -> dict[str, Any]:
     wanted = ("tool", "code", "layer", "reason", "session")
-    return {"seq": row.seq, "at": when(row.at), **{key: row.fields.get(key) for key in wanted}}
+    return {"seq": row.seq, "at": format_time(row.at), **{key: row.fields.get(key) for key in wanted}}

@@ -43,7 +43,7 @@ class Caller:
         return not self.modern or self.transport == "stdio"
 
 
-def caller(ctx: Context, owner: str) -> Caller:
+def identify_caller(ctx: Context, owner: str) -> Caller:
     """`owner` is the principal of who needs no token: the person whose process this is."""
     modern = ctx.protocol_version in MODERN
     request: Request | None = ctx.request
@@ -51,26 +51,28 @@ def caller(ctx: Context, owner: str) -> Caller:
     return Caller(
         modern=modern,
         version=ctx.protocol_version,
-        transport=_transport(request),
+        transport=_get_transport(request),
         page=request is not None and "origin" in request.headers,
-        client=_client(ctx),
+        client=_get_client_name(ctx),
         principal=token.client_id if token else owner,
         pinned=request.path_params.get("mode") if request is not None else None,
-        ready=modern or connection(ctx).initialize_accepted,
+        ready=modern or get_connection(ctx).initialize_accepted,
     )
 
 
-def connection(ctx: Context) -> Connection:
+def get_connection(ctx: Context) -> Connection:
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public way to it
 
 
-def capabilities(ctx: Context) -> ClientCapabilities:
+def get_capabilities(ctx: Context) -> ClientCapabilities:
     return ctx.session.client_capabilities or ClientCapabilities()
 
 
-def kept(ctx: Context, name: str, make: Callable[[], Any], forget: Callable[[Any], None] | None = None) -> Any:
+def keep_for_connection(
+    ctx: Context, name: str, make: Callable[[], Any], forget: Callable[[Any], None] | None = None
+) -> Any:
     """A value that lives as long as this legacy connection; `forget` is called with it at the end."""
-    link = connection(ctx)
+    link = get_connection(ctx)
     value = link.state.get(name)
     if value is None:
         value = link.state[name] = make()
@@ -79,13 +81,13 @@ def kept(ctx: Context, name: str, make: Callable[[], Any], forget: Callable[[Any
     return value
 
 
-def _transport(request: Request | None) -> str:
+def _get_transport(request: Request | None) -> str:
     if request is None:
         return "stdio"
     return "sse" if request.scope["path"].startswith("/messages") else "http"
 
 
-def _client(ctx: Context) -> str:
+def _get_client_name(ctx: Context) -> str:
     if (params := ctx.session.client_params) is not None:
         return params.client_info.name
     # A modern client may leave the typed pair out and still say its name.
@@ -99,7 +101,7 @@ COMMAND = "cli"
 """What `menugate call` comes over."""
 
 
-def observed(transport: str, *, terminal: bool = False, page: bool = False, asks: bool = False) -> Surface:
+def observe_surface(transport: str, *, terminal: bool = False, page: bool = False, asks: bool = False) -> Surface:
     """`terminal`: a command was typed at one. `page`: it came from a browser. `asks`: the client can ask the person."""
     if transport == COMMAND:
         return Surface.TUI if terminal else Surface.HEADLESS

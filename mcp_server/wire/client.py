@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from mcp_server.calls.request import Interruption
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.wire.caller import Caller, Context, capabilities, connection
+from mcp_server.wire.caller import Caller, Context, get_capabilities, get_connection
 from mcp_server.wire.notifications import Notifier
 
 ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
@@ -73,7 +73,7 @@ class ClientChannel:
     def can(self, what: str) -> bool:
         if not (self._caller.modern or self._ctx.session.can_send_request):
             return False
-        have = capabilities(self._ctx)
+        have = get_capabilities(self._ctx)
         form = have.elicitation is not None and (have.elicitation.form is not None or have.elicitation.url is None)
         return {
             "elicitation": form,
@@ -123,7 +123,7 @@ class ClientChannel:
         """The SDK sends everything in the legacy era; in the modern one a request without a level wants nothing."""
         if self._caller.modern:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
-        return connection(self._ctx).state.get(LOG_LEVEL, "debug")
+        return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
 
     def _require(self, method: str, params: Mapping[str, Any]) -> None:
         what = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}[
@@ -156,7 +156,7 @@ class ClientChannel:
                 Problem(Code.TIMEOUT if late else Code.TOOL_FAILED, f"the client {what}.", "Go on without asking.")
             ) from error
         except ValidationError:
-            return misshapen(method)
+            return replace_misshapen_answer(method)
         if dialog.cancelled_caught:
             raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -180,12 +180,12 @@ class ClientChannel:
         try:
             ASKABLE[method][1].model_validate(given, by_name=False)
         except ValidationError:
-            given = misshapen(method)
+            given = replace_misshapen_answer(method)
         self._answered[key] = given
         return True
 
 
-def misshapen(method: str) -> Mapping[str, Any]:
+def replace_misshapen_answer(method: str) -> Mapping[str, Any]:
     """A form was answered, though with nothing that can be read: that is no protocol error, and the call goes on to say
     so. What else was asked for cannot be done without."""
     if method == "elicitation/create":
@@ -194,7 +194,7 @@ def misshapen(method: str) -> Mapping[str, Any]:
     raise Refusal(Problem(Code.TOOL_FAILED, wrong, "Go on without asking."))
 
 
-def mended(ctx: Context) -> Context:
+def mend_answers(ctx: Context) -> Context:
     """The request with answers that the SDK lets through, for it would refuse the whole of it for a single one that is
     misshapen. Whether each is an answer to its own question is looked at later."""
     params = ctx.params or {}
@@ -203,11 +203,13 @@ def mended(ctx: Context) -> Context:
         given = dict.fromkeys(json.loads(state).get("asked", ()))
     if not isinstance(given, Mapping):
         return ctx
-    answers = {key: one if _readable(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()}
+    answers = {
+        key: one if _is_readable_answer(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()
+    }
     return replace(ctx, params={**params, "inputResponses": answers})
 
 
-def _readable(given: Any) -> bool:
+def _is_readable_answer(given: Any) -> bool:
     for _, answer in ASKABLE.values():
         with suppress(ValidationError):
             answer.model_validate(given, by_name=False)

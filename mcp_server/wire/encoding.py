@@ -26,40 +26,40 @@ class Slot:
     """The answer has begun already, as a stream: then it is too late for another one."""
 
 
-def leave(request: Request | None, request_id: str | int, answer: dict[str, Any]) -> dict[str, Any]:
+def leave_answer(request: Request | None, request_id: str | int, answer: dict[str, Any]) -> dict[str, Any]:
     """What to give the SDK: a short answer where the door has taken the whole one, else the whole one."""
     slot = None if request is None else request.scope.get(SLOT)
     if not isinstance(slot, Slot) or slot.begun:
         return answer
-    slot.body = encoded(JSONRPCResponse(jsonrpc="2.0", id=request_id, result=answer))[:-1]
+    slot.body = encode_message(JSONRPCResponse(jsonrpc="2.0", id=request_id, result=answer))[:-1]
     return answer | {"tools": []}
 
 
-def begun(scope: Scope) -> bool:
+def has_begun(scope: Scope) -> bool:
     """Has the answer to this request begun?"""
     slot = scope.get(SLOT)
     return isinstance(slot, Slot) and slot.begun
 
 
-def replacing(scope: Scope, send: Send) -> Send:
+def make_replacing_send(scope: Scope, send: Send) -> Send:
     """Send what was left in the slot in place of what the SDK made of the short answer."""
     slot = scope[SLOT] = Slot()
 
     async def sending(message: Message) -> None:
         slot.begun = True
-        await send(message if slot.body is None else _replaced(message, slot.body))
+        await send(message if slot.body is None else _replace_message(message, slot.body))
 
     return sending
 
 
-def _replaced(message: Message, body: bytes) -> Message:
+def _replace_message(message: Message, body: bytes) -> Message:
     if message["type"] != "http.response.start":
         return {**message, "body": body}
     headers: list[tuple[bytes, bytes]] = [pair for pair in message["headers"] if pair[0] != b"content-length"]
     return {**message, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
 
 
-def encoded(message: Any) -> bytes:
+def encode_message(message: Any) -> bytes:
     """A message as one line. A prepared list goes out as the bytes it was prepared as."""
     if isinstance(message, JSONRPCResponse):
         head = b'{"jsonrpc":"2.0","id":' + to_json(message.id) + b',"result":'
@@ -68,11 +68,11 @@ def encoded(message: Any) -> bytes:
             rest = {key: value for key, value in message.result.items() if key != "tools"}
             tail = b"," + to_json(rest)[1:] if rest else b"}"
             return head + b'{"tools":' + tools.json + tail + b"}\n"
-        return head + _json(message.result) + b"}\n"
-    return _json(message.model_dump(by_alias=True, exclude_unset=True)) + b"\n"
+        return head + _encode_json(message.result) + b"}\n"
+    return _encode_json(message.model_dump(by_alias=True, exclude_unset=True)) + b"\n"
 
 
-def _json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     try:
         return to_json(value)
     except PydanticSerializationError:

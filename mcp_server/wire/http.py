@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_server.model.menus import Menus
 from mcp_server.wire.http_access import LONGEST_BODY, Admission, HttpAccess, HttpLimits
-from mcp_server.wire.http_limits import bounded
+from mcp_server.wire.http_limits import make_bounded_protocol
 from mcp_server.wire.server import MenuServer
 
 IDLE_SECONDS = 1800.0
@@ -51,7 +51,7 @@ class SseEndpoint:
             self.open -= 1
 
 
-def application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
+def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
         security_settings=CLOSED_BY_DOOR,
@@ -103,7 +103,7 @@ class Asgi:
         await self.app(scope, receive, send)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """A bound socket. Made with its protocol number, without which asyncio leaves Nagle's delay on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -137,7 +137,7 @@ async def serve_http(
     door = HttpAccess(AuthContextMiddleware(app), admission)
     config = uvicorn.Config(
         door,
-        http=bounded(admission.limits),
+        http=make_bounded_protocol(admission.limits),
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -159,7 +159,7 @@ async def serve_http(
     await server.serve(sockets=[bound])
 
 
-def local_hosts(host: str, port: int) -> frozenset[str]:
+def build_local_hosts(host: str, port: int) -> frozenset[str]:
     """The Host headers a loopback server answers to: its own names with its own port."""
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     return frozenset(f"{name}:{port}" for name in names)

@@ -17,8 +17,8 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.caller import MODERN
-from mcp_server.wire.encoding import begun, encoded, replacing
-from mcp_server.wire.jsonrpc import NotStrict, message, no_answer
+from mcp_server.wire.encoding import encode_message, has_begun, make_replacing_send
+from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
 
 # What is a web page told that may call this server?
 #
@@ -30,12 +30,12 @@ ABOUT = [
 ]
 
 
-def asks_first(scope: Scope, headers: Mapping[str, str]) -> bool:
+def is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
     """The browser's own question, which carries no token."""
     return scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 
-async def permit(headers: Mapping[str, str], send: Send) -> None:
+async def answer_preflight(headers: Mapping[str, str], send: Send) -> None:
     """Whatever the page wants to send: its Origin was compared, and the call itself needs the token."""
     told = [
         (b"access-control-allow-methods", b"GET, POST, DELETE"),
@@ -46,7 +46,7 @@ async def permit(headers: Mapping[str, str], send: Send) -> None:
     await send({"type": "http.response.body"})
 
 
-def shown(origin: str | None, send: Send) -> Send:
+def allow_origin(origin: str | None, send: Send) -> Send:
     """Answers that a page of this Origin may read."""
     if origin is None:
         return send
@@ -142,9 +142,9 @@ class HttpAccess:
             return
         try:
             headers = self._checked(scope)
-            send = shown(headers.get("origin"), send)
-            if asks_first(scope, headers):
-                await permit(headers, send)
+            send = allow_origin(headers.get("origin"), send)
+            if is_preflight(scope, headers):
+                await answer_preflight(headers, send)
                 return
             if scope["path"] in OPEN or scope["path"].startswith(METADATA):
                 await self.app(scope, receive, send)
@@ -156,19 +156,19 @@ class HttpAccess:
                     await self._keep(scope, receive, send)
                 else:
                     received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
-                    await self.app(scope, received, replacing(scope, send))
+                    await self.app(scope, received, make_replacing_send(scope, send))
         except HttpRefused as refused:
-            await _answer(send, refused)
+            await _send_refusal(send, refused)
         except asyncio.CancelledError:
             if not self._ending:
                 raise
-            await _cut(scope, send)
+            await _end_request(scope, send)
 
     async def _keep(self, scope: Scope, receive: Receive, send: Send) -> None:
         task = asyncio.current_task()
         self._kept.add(task)
         try:
-            await self.app(scope, receive, replacing(scope, send))
+            await self.app(scope, receive, make_replacing_send(scope, send))
         finally:
             self._kept.discard(task)
 
@@ -219,16 +219,16 @@ class HttpAccess:
         try:
             # Most requests come whole, and nothing is waited for.
             async with nullcontext() if WHOLE in scope else asyncio.timeout(seconds):
-                body = await _read(headers, receive)
+                body = await _read_body(headers, receive)
         except TimeoutError:
             raise HttpRefused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
-            message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
+            parse_message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
             if wrong.answers is not None:
                 await self._unanswered(scope, receive, wrong.answers)
             raise HttpRefused(400, wrong.reason, wrong.code, wrong.request_id) from None
-        return _again(body, receive)
+        return _replay_body(body, receive)
 
     async def _unanswered(self, scope: Scope, receive: Receive, question: str | int) -> None:
         """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
@@ -237,10 +237,10 @@ class HttpAccess:
         async def unheard(_message: Message) -> None:
             return None
 
-        await self.app(scope, _again(encoded(no_answer(question)), receive), unheard)
+        await self.app(scope, _replay_body(encode_message(make_no_answer(question)), receive), unheard)
 
 
-async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
+async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:
     declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > LONGEST_BODY:
         raise HttpRefused(413, f"a body is at most {LONGEST_BODY} bytes")
@@ -256,7 +256,7 @@ async def _read(headers: Mapping[str, str], receive: Receive) -> bytes:
             return bytes(body)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """The same request for whoever reads it next; after the body, the real connection with its disconnect."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -266,16 +266,16 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _cut(scope: Scope, send: Send) -> None:
+async def _end_request(scope: Scope, send: Send) -> None:
     """The end of the server takes this request back."""
-    if not begun(scope):
-        await _answer(send, HttpRefused(503, "this server has ended"))
+    if not has_begun(scope):
+        await _send_refusal(send, HttpRefused(503, "this server has ended"))
         return
     with suppress(RuntimeError):  # it had just ended by itself
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _answer(send: Send, refused: HttpRefused) -> None:
+async def _send_refusal(send: Send, refused: HttpRefused) -> None:
     error = {"code": refused.code, "message": refused.reason}
     body = json.dumps({"jsonrpc": "2.0", "id": refused.request_id, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

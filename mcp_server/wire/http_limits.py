@@ -97,6 +97,6 @@ class BoundedRequests(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded(limits: HttpLimits) -> type[HttpToolsProtocol]:
+def make_bounded_protocol(limits: HttpLimits) -> type[HttpToolsProtocol]:
     """The class uvicorn makes one of for every connection."""
     return type("Bounded", (BoundedRequests,), {"limits": limits})

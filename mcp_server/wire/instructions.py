@@ -11,25 +11,25 @@ SHOWN_OF_INSTRUCTIONS = 240
 SHOWN_OF_A_DESCRIPTION = 150
 
 
-def instructions(head: str, tail: str, menus: Menus, pinned: Mode | None) -> str:
+def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None) -> str:
     if pinned is not None:
         text = f"{pinned.title}. {pinned.description} Tools: {', '.join(pinned.tools)}."
-        return cut(text)
+        return cut_to_limit(text)
     first = f"{head.strip()} "
-    first += looked_for(menus, SHOWN_OF_INSTRUCTIONS - len(first))
+    first += format_mode_words(menus, SHOWN_OF_INSTRUCTIONS - len(first))
     lines = "\n".join(f"- {mode.name}: {mode.title}, {mode.when}" for mode in menus)
-    return cut(f"{first}\n{lines}\n{tail.strip()}")
+    return cut_to_limit(f"{first}\n{lines}\n{tail.strip()}")
 
 
-def entering(begins: str, menus: Menus) -> str:
+def describe_menu_enter(begins: str, menus: Menus) -> str:
     """What `menu_enter` says of itself: a model does not look behind a door it knows nothing about."""
     every = begins + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
     if len(every) <= SHOWN_OF_A_DESCRIPTION:
         return every
-    return f"{begins}{looked_for(menus, SHOWN_OF_A_DESCRIPTION - len(begins))} {every.removeprefix(begins)}"
+    return f"{begins}{format_mode_words(menus, SHOWN_OF_A_DESCRIPTION - len(begins))} {every.removeprefix(begins)}"
 
 
-def looked_for(menus: Menus, most: int) -> str:
+def format_mode_words(menus: Menus, most: int) -> str:
     """Every mode with the words it answers to: first the names, then one word more for each in turn, while they fit."""
     words = {mode.name: list[str]() for mode in menus}
     # A mode whose word does not fit gets none after it either: the first ones are the best.
@@ -38,16 +38,16 @@ def looked_for(menus: Menus, most: int) -> str:
         for name, triggers in tuple(growing.items()):
             turn = len(words[name])
             words[name].extend(triggers[turn : turn + 1])
-            if len(words[name]) == turn or len(_said(words)) > most:
+            if len(words[name]) == turn or len(_format_words(words)) > most:
                 del words[name][turn:], growing[name]
-    return _said(words)
+    return _format_words(words)
 
 
-def _said(words: dict[str, list[str]]) -> str:
+def _format_words(words: dict[str, list[str]]) -> str:
     return ", ".join(f"{name} ({', '.join(some)})" if some else name for name, some in words.items()) + "."
 
 
-def cut(text: str) -> str:
+def cut_to_limit(text: str) -> str:
     """Never more than hosts take; menus that need more are found by `menugate check` before anybody sees this."""
     data = text.encode()
     return text if len(data) <= MOST_BYTES else data[: MOST_BYTES - 3].decode("utf-8", "ignore") + "…"

@@ -40,38 +40,38 @@ class NotStrict(Exception):
         self.answers = answers
 
 
-def message(body: bytes, whole: bool = False) -> dict[str, Any]:
+def parse_message(body: bytes, whole: bool = False) -> dict[str, Any]:
     """A request, a notification or an answer, in the protocol's one shape.
 
     `whole`: it goes on to a parser that fails on half a surrogate pair, which we leave to the tool it is meant for.
     """
-    value = _parsed(body)
+    value = _parse_body(body)
     if not isinstance(value, dict):
         raise NotStrict("a message is one JSON-RPC object; batches are not taken", code=INVALID_REQUEST)
     found = cast(dict[str, Any], value)
-    if fault := _misshapen(found):
+    if fault := _describe_fault(found):
         answer = "method" not in found and ("result" in found or "error" in found)
-        id = _usable(found.get("id"))
+        id = _to_usable_id(found.get("id"))
         raise NotStrict(fault, None if answer else id, INVALID_REQUEST, None if "method" in found else id)
-    if whole and HALF.search(body) and _broken(json.dumps(found, ensure_ascii=False)):
-        raise _unread("a text holds half of a surrogate pair, which is no character", found)
+    if whole and HALF.search(body) and _has_half_surrogate(json.dumps(found, ensure_ascii=False)):
+        raise _make_unread_error("a text holds half of a surrogate pair, which is no character", found)
     return found
 
 
-def no_answer(question: str | int) -> JSONRPCError:
+def make_no_answer(question: str | int) -> JSONRPCError:
     """In place of an answer that is none, for whoever put the question and waits."""
     error = ErrorData(code=INVALID_REQUEST, message="this was no answer")
     return JSONRPCError(jsonrpc="2.0", id=question, error=error)
 
 
-def _misshapen(found: dict[str, Any]) -> str | None:
+def _describe_fault(found: dict[str, Any]) -> str | None:
     params = found.get("params")
     if found.get("jsonrpc") != "2.0":
         return '`jsonrpc` has to be "2.0"'
-    if "id" in found and _usable(found["id"]) is None and (found["id"] is not None or "error" not in found):
+    if "id" in found and _to_usable_id(found["id"]) is None and (found["id"] is not None or "error" not in found):
         return f"an id is a whole number or a text of at most {LONGEST_ID} characters"
     if "method" in found:
-        if not isinstance(found["method"], str) or _broken(found["method"]):
+        if not isinstance(found["method"], str) or _has_half_surrogate(found["method"]):
             return "`method` has to be a text"
         return None if params is None or isinstance(params, dict) else "`params` has to be an object"
     if isinstance(found.get("result"), dict) or _is_error(found.get("error")):
@@ -86,18 +86,18 @@ def _is_error(error: Any) -> bool:
     return type(told.get("code")) is int and isinstance(told.get("message"), str)
 
 
-def _usable(found: Any) -> str | int | None:
+def _to_usable_id(found: Any) -> str | int | None:
     if type(found) is int:
         return found if -(10**LONGEST_ID) < found < 10**LONGEST_ID else None
-    return found if isinstance(found, str) and len(found) <= LONGEST_ID and not _broken(found) else None
+    return found if isinstance(found, str) and len(found) <= LONGEST_ID and not _has_half_surrogate(found) else None
 
 
-def _broken(text: str) -> bool:
+def _has_half_surrogate(text: str) -> bool:
     """Half a surrogate pair is no text, and could not be sent back."""
     return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_body(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -105,35 +105,35 @@ def _parsed(body: bytes) -> Any:
     try:
         value = DECODER.decode(text)
     except NotStrict as refused:
-        raise _unread(refused.reason, _loosely(text)) from None
+        raise _make_unread_error(refused.reason, _parse_loosely(text)) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise _make_depth_error() from None
     except ValueError:
-        raise _unread("the message is not JSON", _loosely(text)) from None
+        raise _make_unread_error("the message is not JSON", _parse_loosely(text)) from None
     # Counting is quick and nearly always enough.
-    if text.count("{") + text.count("[") > DEEPEST and _depth(value) > DEEPEST:
-        raise _too_deep()
+    if text.count("{") + text.count("[") > DEEPEST and _measure_depth(value) > DEEPEST:
+        raise _make_depth_error()
     return value
 
 
-def _too_deep() -> NotStrict:
+def _make_depth_error() -> NotStrict:
     return NotStrict(f"the message is nested more than {DEEPEST} levels deep")
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     depth, level = 0, [value]
-    while level := [one for inner in level for one in _inside(inner)]:
+    while level := [one for inner in level for one in _get_children(inner)]:
         depth += 1
     return depth
 
 
-def _inside(value: Any) -> list[Any]:
+def _get_children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(cast(dict[str, Any], value).values())
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         # Counted in one pass: a body has room for hundreds of thousands of keys.
@@ -142,33 +142,33 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise NotStrict(f"`{name}` is not JSON")
 
 
-def _float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if number - number != 0:
         raise NotStrict(f"`{digits[:40]}` is a number too large to be read alike by everybody")
     return number
 
 
-def _unread(reason: str, found: dict[str, Any]) -> NotStrict:
-    id = _usable(found.get("id"))
+def _make_unread_error(reason: str, found: dict[str, Any]) -> NotStrict:
+    id = _to_usable_id(found.get("id"))
     return NotStrict(reason, id, answers=None if "method" in found else id)
 
 
-def _loosely(text: str) -> dict[str, Any]:
+def _parse_loosely(text: str) -> dict[str, Any]:
     """A message that parses loosely, so that nobody waits for ever: neither its sender nor whoever it answers."""
     try:
-        value = json.loads(text, parse_int=_small)
+        value = json.loads(text, parse_int=_parse_small_int)
     except (ValueError, RecursionError):
         return {}
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _small(digits: str) -> int | None:
+def _parse_small_int(digits: str) -> int | None:
     return int(digits) if len(digits) <= LONGEST_ID else None
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_float)

@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from mcp_server.calls.sessions import seen_from
+from mcp_server.calls.sessions import get_listing_key
 from mcp_server.model.menus import CARRIERS, Commands, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
-from mcp_server.policy.decision import visible
+from mcp_server.policy.decision import list_visible_tools
 from mcp_server.wire.caller import MODERN, Caller
-from mcp_server.wire.translate import prepared
+from mcp_server.wire.translate import prepare_tool
 
 
 class EncodedTools(list[dict[str, Any]]):
@@ -70,8 +70,10 @@ class Listings:
 
     def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if not self.carries(face, session):
-            return visible(session, posture, self.policy)
-        here = visible(session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy)
+            return list_visible_tools(session, posture, self.policy)
+        here = list_visible_tools(
+            session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy
+        )
         meta = tuple(name for name in here if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *here[len(meta) :])
 
@@ -79,7 +81,7 @@ class Listings:
         """The whole answer to `tools/list`, the same object for the same question."""
         face = self.face(caller)
         posture = replace(chosen, epoch=0)
-        at = (seen_from(session), session.held, session.pinned, session.flat)
+        at = (get_listing_key(session), session.held, session.pinned, session.flat)
         key = (face, at, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
@@ -98,6 +100,6 @@ class Listings:
         known = self._prepared.get(version)
         if known is None:
             known = self._prepared[version] = {
-                name: prepared(tool, self.policy.menus, version) for name, tool in self.policy.tools.items()
+                name: prepare_tool(tool, self.policy.menus, version) for name, tool in self.policy.tools.items()
             }
         return known

@@ -28,7 +28,7 @@ from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
-from mcp_server.wire.caller import Caller, Context, connection
+from mcp_server.wire.caller import Caller, Context, get_connection
 from mcp_server.wire.listings import Listings
 
 AFTERTHOUGHT = 0.05
@@ -85,11 +85,11 @@ class ClientList:
         return here.session
 
     def follow(self, uri: str) -> None:
-        followable({*self.uris, uri})
+        check_followable({*self.uris, uri})
         self.uris.add(uri)
 
 
-def followable(uris: Collection[str]) -> None:
+def check_followable(uris: Collection[str]) -> None:
     """What a client follows is kept as long as it stays."""
     if len(uris) > MOST_FOLLOWED or any(len(uri) > LONGEST_URI for uri in uris):
         limits = f"{MOST_FOLLOWED} resources, whose addresses have at most {LONGEST_URI} characters"
@@ -201,7 +201,7 @@ class Notifier:
             for watch in watches:
                 wanted = uri in watch.uris if what == "resource" else not watch.quiet
                 if watch.tell is not None and wanted:
-                    group.start_soon(_told, watch.tell, what, uri)
+                    group.start_soon(_tell_client, watch.tell, what, uri)
         for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
             await self._buses[ear].publish(EVENTS[what]())
 
@@ -219,15 +219,15 @@ class Notifier:
             await anyio.sleep(AFTERTHOUGHT)
 
 
-async def _told(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
+async def _tell_client(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
     """A client that does not read its stream is not waited for: the others are to hear of it as well."""
     with anyio.move_on_after(TELLING):
         await tell(what, uri)
 
 
-def teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
+def make_teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
     """How one legacy connection is told, later and from anywhere. Never raises: a closed one is told nothing."""
-    link = connection(ctx)
+    link = get_connection(ctx)
 
     async def tell(what: str, uri: str) -> None:
         match what:
@@ -243,7 +243,7 @@ def teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
     return tell
 
 
-def aside(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
+def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
     """Over HTTP a legacy client hears notices on a stream that it may not have opened; the answer to its own request
     is a stream too, and always there."""
     if who.modern or who.transport != "http":

@@ -16,7 +16,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 
-from mcp_server.config.prompts import VARIABLES, PromptError, Prompts, composed
+from mcp_server.config.prompts import VARIABLES, PromptError, Prompts, compose_prompts
 from mcp_server.model.posture import Posture, Stage
 from mcp_server.model.tool_packs import (
     Pack,
@@ -28,7 +28,7 @@ from mcp_server.model.tool_packs import (
     SlashCommand,
     Template,
 )
-from mcp_server.wire.translate import whole
+from mcp_server.wire.translate import replace_half_surrogates
 
 # Which words can a person ask for by name? What the model is told here and now, and every prompt by its key.
 
@@ -51,7 +51,7 @@ class OwnPrompts:
     def prompts(self) -> tuple[Prompt, ...]:
         given = tuple(PromptArgument(name, says) for name, says in SAYS.items())
         stage = PromptArgument(
-            "stage", f"a stage of a run: {', '.join(Stage)} (act where left out)", values=_beginning(tuple(Stage))
+            "stage", f"a stage of a run: {', '.join(Stage)} (act where left out)", values=_make_completer(tuple(Stage))
         )
         key = PromptArgument("key", "which one", required=True, values=self._keys)
         return (
@@ -59,7 +59,7 @@ class OwnPrompts:
                 name="system",
                 title="What a model is told here",
                 description="The words for a model that works here, as your posture and the stage of a run make them.",
-                render=_nothing,
+                render=_render_nothing,
                 arguments=(stage, *given),
                 render_for=self._system,
             ),
@@ -67,7 +67,7 @@ class OwnPrompts:
                 name="words",
                 title="One prompt by its key",
                 description="One of the prompts menugate is made of, with your values put in.",
-                render=_nothing,
+                render=_render_nothing,
                 arguments=(key, *given),
                 render_for=self._one,
             ),
@@ -81,16 +81,16 @@ class OwnPrompts:
         if name not in list(Stage):
             raise MCPError(INVALID_PARAMS, f"there is no stage `{name[:40]}`; there are {', '.join(Stage)}")
         posture = await self.posture(principal)
-        return _said(lambda: composed(self.words, posture, Stage(name), self._values(given)))
+        return _render_message(lambda: compose_prompts(self.words, posture, Stage(name), self._values(given)))
 
     async def _one(self, _principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        return _said(lambda: self.words.say(given["key"], self._values(given)))
+        return _render_message(lambda: self.words.say(given["key"], self._values(given)))
 
     def _values(self, given: Mapping[str, str]) -> dict[str, str]:
         return {name: given[name] for name in VARIABLES if name in given} | {"project_root": self.root}
 
 
-def _said(make: Callable[[], str]) -> Sequence[Mapping[str, Any]]:
+def _render_message(make: Callable[[], str]) -> Sequence[Mapping[str, Any]]:
     try:
         text = make()
     except PromptError as wrong:
@@ -98,11 +98,11 @@ def _said(make: Callable[[], str]) -> Sequence[Mapping[str, Any]]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
-def _beginning(names: Sequence[str]) -> Callable[[str], Sequence[str]]:
+def _make_completer(names: Sequence[str]) -> Callable[[str], Sequence[str]]:
     return lambda typed: [str(name) for name in names if name.startswith(typed)]
 
 
-def _nothing(_given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+def _render_nothing(_given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     return ()
 
 
@@ -146,34 +146,42 @@ class OfferHandlers:
         return frozenset(prompt.name for prompt in self.spoken(person=True))
 
     def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
-        one_page(params)
-        return NOT_CACHED | {"prompts": [_prompt(one, person) for one in self.spoken(person)]}
+        refuse_cursor(params)
+        return NOT_CACHED | {"prompts": [_build_prompt_entry(one, person) for one in self.spoken(person)]}
 
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
-        one_page(params)
-        found = [{"uri": one.uri, **_about(one)} for one in self.resources]
-        found += [{"uri": one.uri_template, **_about(one)} for one in self.artifacts if "{" not in one.uri_template]
+        refuse_cursor(params)
+        found = [{"uri": one.uri, **_build_entry(one)} for one in self.resources]
+        found += [
+            {"uri": one.uri_template, **_build_entry(one)} for one in self.artifacts if "{" not in one.uri_template
+        ]
         return NOT_CACHED | {"resources": found}
 
     def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
-        one_page(params)
+        refuse_cursor(params)
         holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
-        found = [{"uriTemplate": one.uri_template, **_about(one)} for one in holed]
+        found = [{"uriTemplate": one.uri_template, **_build_entry(one)} for one in holed]
         return NOT_CACHED | {"resourceTemplates": found}
 
     async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
         for artifact in self.artifacts:
-            holes = filled(artifact.uri_template, uri)
+            holes = match_template(artifact.uri_template, uri)
             kept = await artifact.read(principal, holes) if holes is not None else None
             if kept is not None:
-                return whole(NOT_CACHED | {"contents": [_content(uri, artifact.media_type, kept)]})
+                return replace_half_surrogates(
+                    NOT_CACHED | {"contents": [_build_content(uri, artifact.media_type, kept)]}
+                )
         for resource in self.resources:
             if resource.uri == uri:
-                return whole(NOT_CACHED | {"contents": [_content(uri, resource.media_type, resource.read())]})
+                return replace_half_surrogates(
+                    NOT_CACHED | {"contents": [_build_content(uri, resource.media_type, resource.read())]}
+                )
         for template in self.templates:
-            if (holes := filled(template.uri_template, uri)) is not None:
-                return whole(NOT_CACHED | {"contents": [_content(uri, template.media_type, template.read(holes))]})
+            if (holes := match_template(template.uri_template, uri)) is not None:
+                return replace_half_surrogates(
+                    NOT_CACHED | {"contents": [_build_content(uri, template.media_type, template.read(holes))]}
+                )
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
     async def prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
@@ -183,16 +191,18 @@ class OfferHandlers:
         given = dict(params.arguments or {})
         if isinstance(found, SlashCommand):
             given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
-            if not person and acting(found, given):
-                raise MCPError(INVALID_PARAMS, not_here(found), {"name": found.name})
+            if not person and is_acting(found, given):
+                raise MCPError(INVALID_PARAMS, describe_not_offered(found), {"name": found.name})
         missing = [one for one in found.arguments if one.required and one.name not in given]
         if missing:
             needed = ", ".join(f"{one.name} ({one.description})" for one in missing)
             raise MCPError(
                 INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
             )
-        messages = [dict(message) for message in await _spoken(found, given, speaker)]
-        return whole({"description": found.description, "messages": messages, "resultType": "complete"})
+        messages = [dict(message) for message in await _render_prompt(found, given, speaker)]
+        return replace_half_surrogates(
+            {"description": found.description, "messages": messages, "resultType": "complete"}
+        )
 
     async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
         ref, argument = params.ref.model_dump(by_alias=True), params.argument
@@ -204,7 +214,7 @@ class OfferHandlers:
     async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool) -> list[str]:
         for prompt in self.spoken(person):
             if prompt.name == ref.get("name"):
-                named = [one for one in shown(prompt, person) if one.name == name]
+                named = [one for one in get_shown_arguments(prompt, person) if one.name == name]
                 return [value for one in named if one.values for value in one.values(typed)]
         for template in self.templates:
             if template.uri_template == ref.get("uri"):
@@ -215,7 +225,7 @@ class OfferHandlers:
         return []
 
 
-async def _spoken(
+async def _render_prompt(
     found: SlashCommand | Prompt, given: Mapping[str, str], speaker: PromptCaller
 ) -> Sequence[Mapping[str, Any]]:
     if isinstance(found, SlashCommand):
@@ -225,28 +235,28 @@ async def _spoken(
     return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
 
 
-def acting(command: SlashCommand, given: Mapping[str, str]) -> bool:
+def is_acting(command: SlashCommand, given: Mapping[str, str]) -> bool:
     return command.acts or any(one.acts and given.get(one.name, "").strip() for one in command.arguments)
 
 
-def not_here(command: SlashCommand) -> str:
+def describe_not_offered(command: SlashCommand) -> str:
     return (
         f"Nothing was done: `{command.name}` is not offered to this client, which is not known to keep prompts for its "
         f"user. The user types `{command.typed}` at a terminal."
     )
 
 
-def shown(prompt: SlashCommand | Prompt, person: bool) -> list[PromptArgument]:
+def get_shown_arguments(prompt: SlashCommand | Prompt, person: bool) -> list[PromptArgument]:
     return [one for one in prompt.arguments if person or not one.acts]
 
 
-def one_page(params: PaginatedRequestParams | None) -> None:
+def refuse_cursor(params: PaginatedRequestParams | None) -> None:
     """Every list fits one page, so a cursor cannot be one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "this cursor is not one of ours; the list has one page")
 
 
-def filled(template: str, uri: str) -> dict[str, str] | None:
+def match_template(template: str, uri: str) -> dict[str, str] | None:
     """What stands in the holes of `scheme://path/{hole}`, where the address fits."""
     parts = re.split(r"\{(\w+)\}", template)
     pattern = "".join(re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts))
@@ -254,18 +264,19 @@ def filled(template: str, uri: str) -> dict[str, str] | None:
     return match.groupdict() if match else None
 
 
-def _prompt(prompt: SlashCommand | Prompt, person: bool) -> dict[str, Any]:
+def _build_prompt_entry(prompt: SlashCommand | Prompt, person: bool) -> dict[str, Any]:
     arguments = [
-        {"name": one.name, "description": one.description, "required": one.required} for one in shown(prompt, person)
+        {"name": one.name, "description": one.description, "required": one.required}
+        for one in get_shown_arguments(prompt, person)
     ]
     return {"name": prompt.name, "title": prompt.title, "description": prompt.description, "arguments": arguments}
 
 
-def _about(one: Resource | Template | PrincipalResource) -> dict[str, Any]:
+def _build_entry(one: Resource | Template | PrincipalResource) -> dict[str, Any]:
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 
-def _content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
+def _build_content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
     if isinstance(content, bytes):
         return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
     return {"uri": uri, "mimeType": media_type, "text": content}

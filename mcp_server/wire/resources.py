@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from mcp_server.model.reports import LATEST, address
+from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.tool_packs import PrincipalResource
 from mcp_server.state import runs
 from mcp_server.state.store import Store
-from mcp_server.state.summaries import known_runs, of_run
+from mcp_server.state.summaries import build_run_summary, find_known_runs
 
 # Where is what was found about a run to be read? At an address of its own, by whose run it was.
 
@@ -16,11 +16,11 @@ NO_REPORT = "No run of yours is over yet, so there is no report. `complete` ends
 ABOUT_REPORTS = "What was found when a run was over: issues, missing steps, next actions."
 
 
-def reports(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
+def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
     """The newest at the plain address, each by the name of its run below it."""
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
-        found = await store.read(partial(runs.report, run=holes.get("run"), principal=principal))
+        found = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
         if found is None:
             return None if "run" in holes else NO_REPORT
         return redact(found.as_text())
@@ -40,17 +40,17 @@ ABOUT_SUMMARIES = (
 )
 
 
-def summaries(store: Store) -> tuple[PrincipalResource, ...]:
+def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
     async def known(principal: str) -> Sequence[str]:
         # What ended a moment ago is on its way into the ledger; whoever reads now wants it to be there.
         await store.write(lambda _tx: None)
-        return await store.read(partial(known_runs, principal=principal))
+        return await store.read(partial(find_known_runs, principal=principal))
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
         runs = await known(principal)
         run = holes.get("run", LATEST)
         chosen = next(iter(runs), None) if run == LATEST else run
-        found = await store.read(partial(of_run, run=chosen)) if chosen is not None else None
+        found = await store.read(partial(build_run_summary, run=chosen)) if chosen is not None else None
         if found is not None and found.principal == principal:
             return found.text
         return NO_SUMMARY if run == LATEST else None
@@ -60,9 +60,18 @@ def summaries(store: Store) -> tuple[PrincipalResource, ...]:
 
     return (
         PrincipalResource(
-            address(LATEST), "summary", f"What your latest run came to. {ABOUT_SUMMARIES}", MARKDOWN, read
+            format_summary_address(LATEST),
+            "summary",
+            f"What your latest run came to. {ABOUT_SUMMARIES}",
+            MARKDOWN,
+            read,
         ),
         PrincipalResource(
-            address("{run}"), "summary of a run", f"What a run came to. {ABOUT_SUMMARIES}", MARKDOWN, read, values
+            format_summary_address("{run}"),
+            "summary of a run",
+            f"What a run came to. {ABOUT_SUMMARIES}",
+            MARKDOWN,
+            read,
+            values,
         ),
     )

@@ -12,7 +12,7 @@ from mcp.server.runner import serve_dual_era_loop
 from mcp_server.model.menus import Menus
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.server import MenuServer
-from mcp_server.wire.stdio import stdio
+from mcp_server.wire.stdio import open_stdio
 
 if TYPE_CHECKING:
     from mcp_server.wire.http_access import Admission
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 async def serve_stdio(server: MenuServer) -> None:
     task = asyncio.current_task()
     assert task is not None
-    on_signal(task.cancel)
+    set_signal_handler(task.cancel)
     with suppress(asyncio.CancelledError):
-        async with stdio() as (reader, writer):
+        async with open_stdio() as (reader, writer):
             options = server.create_initialization_options()
             await serve_dual_era_loop(server, reader, writer, lifespan_state={}, init_options=options)
-    on_signal(nothing)
+    set_signal_handler(ignore_signal)
 
 
 async def serve_net(
@@ -38,7 +38,7 @@ async def serve_net(
     announce: Callable[[], None],
 ) -> None:
     """`announce` is called when whoever hears of us may come in, and may end us."""
-    from mcp_server.wire.http import application, serve_http
+    from mcp_server.wire.http import build_application, serve_http
 
     def started(end: Callable[[], None]) -> None:
         def ending() -> None:
@@ -46,18 +46,18 @@ async def serve_net(
             notices.close()
             end()
 
-        on_signal(ending)
+        set_signal_handler(ending)
         announce()
 
-    await serve_http(application(server, menus, admission.limits, lambda: True), admission, bound, started)
-    on_signal(nothing)
+    await serve_http(build_application(server, menus, admission.limits, lambda: True), admission, bound, started)
+    set_signal_handler(ignore_signal)
 
 
-def on_signal(deed: Callable[[], object]) -> None:
+def set_signal_handler(deed: Callable[[], object]) -> None:
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, deed)
 
 
-def nothing() -> None:
+def ignore_signal() -> None:
     """A signal that comes while the state is being written down must not cut that short."""

@@ -24,13 +24,21 @@ from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tool_packs import PromptCaller
 from mcp_server.model.tools import Tool
-from mcp_server.wire.caller import MODERN, Caller, Context, caller, connection, kept, observed
-from mcp_server.wire.client import LOG_LEVEL, ClientChannel, ClientUnsupported, InputRequired, mended
-from mcp_server.wire.encoding import leave
+from mcp_server.wire.caller import (
+    MODERN,
+    Caller,
+    Context,
+    get_connection,
+    identify_caller,
+    keep_for_connection,
+    observe_surface,
+)
+from mcp_server.wire.client import LOG_LEVEL, ClientChannel, ClientUnsupported, InputRequired, mend_answers
+from mcp_server.wire.encoding import leave_answer
 from mcp_server.wire.listings import Listings
-from mcp_server.wire.notifications import ClientList, Notifier, aside, followable, teller
-from mcp_server.wire.prompts import OfferHandlers, one_page
-from mcp_server.wire.translate import result, whole
+from mcp_server.wire.notifications import ClientList, Notifier, check_followable, make_aside_teller, make_teller
+from mcp_server.wire.prompts import OfferHandlers, refuse_cursor
+from mcp_server.wire.translate import replace_half_surrogates, result_from_ending
 
 log = logging.getLogger("menugate.wire")
 SEALED = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -74,7 +82,9 @@ class Handlers:
     def watch(self, ctx: Context, who: Caller) -> ClientList:
         """The client's list and the seat behind it, as long as there is something that remembers them."""
         if not who.modern:
-            return cast(ClientList, kept(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget))
+            return cast(
+                ClientList, keep_for_connection(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget)
+            )
         if who.transport == "stdio":
             self._process = self._process or self._watch(ctx, who)
             return self._process
@@ -82,7 +92,7 @@ class Handlers:
 
     def _watch(self, ctx: Context, who: Caller) -> ClientList:
         watch = self._seen(who)
-        watch.tell = None if who.modern else teller(ctx)
+        watch.tell = None if who.modern else make_teller(ctx)
         return self.notices.watch(watch)
 
     def _seen(self, who: Caller, passing: bool = False) -> ClientList:
@@ -98,8 +108,8 @@ class Handlers:
         return self.pinned or who.pinned
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        one_page(params)
-        who = caller(ctx, self.owner)
+        refuse_cursor(params)
+        who = identify_caller(ctx, self.owner)
         watch = self.watch(ctx, who)
         posture = await self.postures.seen(who.principal)
         ready = self.listings.tools_list(who, watch.seat.session, posture)
@@ -107,8 +117,8 @@ class Handlers:
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        ending = await self._call(ctx, caller(ctx, self.owner), params.name, params.arguments or {})
-        return ending.answer if isinstance(ending, InputRequired) else result(ending)
+        ending = await self._call(ctx, identify_caller(ctx, self.owner), params.name, params.arguments or {})
+        return ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
 
     async def plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """A call that only names a tool and its arguments, answered without the SDK's three passes over both.
@@ -117,14 +127,14 @@ class Handlers:
         """
         params = ctx.params or {}
         if ctx.method != "tools/call" or ctx.request_id is None or not params.keys() <= PLAIN:
-            return await call_next(mended(ctx) if ctx.method in SEALED else ctx)
+            return await call_next(mend_answers(ctx) if ctx.method in SEALED else ctx)
         name, arguments = params.get("name"), params.get("arguments")
-        who = caller(ctx, self.owner)
+        who = identify_caller(ctx, self.owner)
         fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))
         if not (fits and who.ready and who.version in STRUCTURED):
             return await call_next(ctx)
         ending = await self._call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
-        answer = ending.answer if isinstance(ending, InputRequired) else result(ending)
+        answer = ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
         if who.modern:
             meta = cast(dict[str, Any], answer.get("_meta", {}))
             return answer | {"_meta": meta | self.listings.stamp}
@@ -132,10 +142,10 @@ class Handlers:
         return answer
 
     def _outright(self, ctx: Context, ready: dict[str, Any]) -> dict[str, Any]:
-        who = caller(ctx, self.owner)
+        who = identify_caller(ctx, self.owner)
         if not who.modern or ctx.request_id is None:
             return ready
-        return leave(ctx.request, ctx.request_id, ready)
+        return leave_answer(ctx.request, ctx.request_id, ready)
 
     async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | InputRequired:
         watch = self.watch(ctx, who)
@@ -143,7 +153,7 @@ class Handlers:
         async def moved(seat: LiveSession, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
             await self.postures.seen(who.principal)
-            await self.notices.moved(seat, before, watch, aside(ctx, who))
+            await self.notices.moved(seat, before, watch, make_aside_teller(ctx, who))
 
         client = self._client(ctx, who)
         asked = CallRequest(
@@ -154,7 +164,7 @@ class Handlers:
             client=client,
             progress=ctx.session.report_progress,
             transport=who.transport,
-            surface=observed(who.transport, page=who.page, asks=client.can("elicitation")),
+            surface=observe_surface(who.transport, page=who.page, asks=client.can("elicitation")),
             moved=moved,
             turn=partial(watch.turn, self.sessions),
             fixed=self.listings.fixed(watch.face, watch.seat.session, watch.relists),
@@ -171,10 +181,10 @@ class Handlers:
         return ClientChannel(ctx, who, self.notices, self.patience)
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return self.offers.list_prompts(params, self.listings.keeps_prompts(caller(ctx, self.owner)))
+        return self.offers.list_prompts(params, self.listings.keeps_prompts(identify_caller(ctx, self.owner)))
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        who = caller(ctx, self.owner)
+        who = identify_caller(ctx, self.owner)
         seat = self.watch(ctx, who).seat
         speaker = PromptCaller(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
         try:
@@ -185,44 +195,44 @@ class Handlers:
             raise unsupported.error from None
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
-        return await self.offers.read(params, caller(ctx, self.owner).principal)
+        return await self.offers.read(params, identify_caller(ctx, self.owner).principal)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        who = caller(ctx, self.owner)
+        who = identify_caller(ctx, self.owner)
         return await self.offers.complete(params, who.principal, self.listings.keeps_prompts(who))
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
-        followable(params.notifications.resource_subscriptions or ())
-        who = caller(ctx, self.owner)
+        check_followable(params.notifications.resource_subscriptions or ())
+        who = identify_caller(ctx, self.owner)
         watch = self.watch(ctx, who)
         await self.postures.seen(who.principal)
         return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        self.watch(ctx, caller(ctx, self.owner)).follow(str(params.uri))
+        self.watch(ctx, identify_caller(ctx, self.owner)).follow(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        self.watch(ctx, caller(ctx, self.owner)).uris.discard(str(params.uri))
+        self.watch(ctx, identify_caller(ctx, self.owner)).uris.discard(str(params.uri))
         return types.EmptyResult()
 
     async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
-        connection(ctx).state[LOG_LEVEL] = params.level
+        get_connection(ctx).state[LOG_LEVEL] = params.level
         return types.EmptyResult()
 
     async def prepared(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Outermost of our own: lists from what is prepared, instructions per endpoint, and nothing leaks out."""
         try:
-            if ctx.method == "tools/list" and ctx.request_id is not None and caller(ctx, self.owner).ready:
+            if ctx.method == "tools/list" and ctx.request_id is not None and identify_caller(ctx, self.owner).ready:
                 page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
                 return self._outright(ctx, await self.list_tools(ctx, page))
             answer = await call_next(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
-                return answer | {"instructions": self.instructions(self._pin(caller(ctx, self.owner)))}
+                return answer | {"instructions": self.instructions(self._pin(identify_caller(ctx, self.owner)))}
             return answer
         except MCPError as told:
             # Some repeat what was asked for.
-            spoken = whole({"message": told.error.message, "data": told.error.data})
+            spoken = replace_half_surrogates({"message": told.error.message, "data": told.error.data})
             raise MCPError(told.error.code, **spoken) from told
         except Interruption:
             raise
@@ -251,7 +261,7 @@ class Sealed:
         return RequestStateBoundary(RequestStateSecurity(keys=[self.secret]), default_audience=self.audience)
 
 
-def mirrored(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None]:
+def make_schema_lookup(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None]:
     """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
     asking = {name: tool for name, tool in tools.items() if "x-mcp-header" in repr(tool.arguments)}
     return lambda name: dict(asking[name].arguments) if name in asking else None
@@ -295,6 +305,6 @@ def build_server(
     return server
 
 
-def stamp(server: MenuServer) -> dict[str, Any]:
+def get_server_stamp(server: MenuServer) -> dict[str, Any]:
     """What the SDK writes into every modern result."""
     return {SERVER_INFO_META_KEY: server.server_info_stamp}

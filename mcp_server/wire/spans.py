@@ -18,7 +18,7 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from mcp_server.state.engine.rows import Judged
-from mcp_server.wire.caller import Caller, Context, caller, kept
+from mcp_server.wire.caller import Caller, Context, identify_caller, keep_for_connection
 
 BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 METHODS = frozenset(
@@ -63,7 +63,7 @@ class Telemetry:
 
     async def watched(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Stands outside of everything else, so that what it sees is what the client got."""
-        who = caller(ctx, self.known.owner)
+        who = identify_caller(ctx, self.known.owner)
         if not who.modern:
             self._connected(ctx, who)
         attributes = self._attributes(ctx, who)
@@ -159,7 +159,7 @@ class Telemetry:
         def over(began: float) -> None:
             self.session.record(time.perf_counter() - began, transport)
 
-        kept(ctx, "menugate connected", time.perf_counter, over)
+        keep_for_connection(ctx, "menugate connected", time.perf_counter, over)
 
 
 NAMING = ("mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name")

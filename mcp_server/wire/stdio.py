@@ -24,8 +24,8 @@ from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from mcp_server.wire.encoding import encoded
-from mcp_server.wire.jsonrpc import NotStrict, message, no_answer
+from mcp_server.wire.encoding import encode_message
+from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
 
 # What is one line, and what becomes of one that is too long? It is never kept, but its sender is told by its id.
 #
@@ -67,9 +67,9 @@ class LineBuffer:
     def _bounded(self) -> Iterator[LineTooLong]:
         if not self._overlong and len(self._rest) > LONGEST_LINE:
             self._overlong = True
-            self._known = _members(FIRST.match(self._rest, 0, TIP))
+            self._known = _find_members(FIRST.match(self._rest, 0, TIP))
             # Told at once: the end of such a line may never come.
-            yield LineTooLong(_request_id(self._known))
+            yield LineTooLong(_get_request_id(self._known))
         if self._overlong:
             del self._rest[:-TIP]
 
@@ -78,17 +78,17 @@ class LineBuffer:
         self._rest, self._overlong = bytearray(), False
         if not overlong:
             yield whole
-        elif _request_id(self._known) is None:
-            late = _request_id(self._known | _members(LAST.search(whole)))
+        elif _get_request_id(self._known) is None:
+            late = _get_request_id(self._known | _find_members(LAST.search(whole)))
             if late is not None:
                 yield LineTooLong(late)
 
 
-def _members(found: "re.Match[bytes] | None") -> dict[bytes, bytes]:
+def _find_members(found: "re.Match[bytes] | None") -> dict[bytes, bytes]:
     return dict(ONE.findall(found[0])) if found else {}
 
 
-def _request_id(members: dict[bytes, bytes]) -> str | int | None:
+def _get_request_id(members: dict[bytes, bytes]) -> str | int | None:
     """Only a request has one to answer to; an answer of the client's carries an id of ours."""
     if b"id" not in members or b"method" not in members:
         return None
@@ -105,10 +105,10 @@ Sink: TypeAlias = asyncio.StreamWriter | int
 
 
 @asynccontextmanager
-async def stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
+async def open_stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
     """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
-    source, sink = _claimed()
-    (reader, close), writer = await _reader(source), await _writer(sink)
+    source, sink = _claim_streams()
+    (reader, close), writer = await _open_reader(source), await _open_writer(sink)
     outgoing = Outgoing(writer)
     try:
         yield Incoming(reader, outgoing), outgoing
@@ -130,7 +130,7 @@ class Outgoing:
     async def send(self, item: SessionMessage, /) -> None:
         if isinstance(item.message, JSONRPCRequest):
             self.asked.add(str(item.message.id))
-        await self.write(encoded(item.message))
+        await self.write(encode_message(item.message))
 
     async def write(self, data: bytes) -> None:
         writer = self._writer
@@ -168,7 +168,7 @@ class Incoming:
 
     async def receive(self) -> SessionMessage | Exception:
         while not self._ready:
-            chunk = await _chunk(self._reader)
+            chunk = await _read_chunk(self._reader)
             # The last line may end with the stream, as what a script writes often does.
             for line in self._lines.feed(chunk or b"\n"):
                 await self._take(line)
@@ -183,13 +183,13 @@ class Incoming:
         if not line.strip():
             return
         try:
-            found = jsonrpc_message_adapter.validate_python(message(line), by_name=False)
+            found = jsonrpc_message_adapter.validate_python(parse_message(line), by_name=False)
         except NotStrict as refused:
             ours = str(refused.answers) in self._answers.asked
             # An id of ours may be one of the client's as well, whose request is still to be answered.
             await self._refuse(refused.code, refused.reason, None if ours else refused.request_id)
             if ours and refused.answers is not None:
-                self._ready.append(SessionMessage(no_answer(refused.answers)))
+                self._ready.append(SessionMessage(make_no_answer(refused.answers)))
         except ValidationError:
             await self._refuse(INVALID_REQUEST, "this is not a JSON-RPC message", None)
         else:
@@ -220,7 +220,7 @@ class Incoming:
         return None
 
 
-def _claimed() -> tuple[int, int]:
+def _claim_streams() -> tuple[int, int]:
     """Private copies of stdin and stdout; what prints, here or in a child, goes to stderr and reads nothing."""
     source, sink = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in (0, 1))
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -230,12 +230,12 @@ def _claimed() -> tuple[int, int]:
     return source, sink
 
 
-def _selectable(fd: int) -> bool:
+def _is_selectable(fd: int) -> bool:
     kind = os.fstat(fd).st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
-def _terminal(fd: int) -> int:
+def _reopen_terminal(fd: int) -> int:
     """A terminal opened anew: waited for by the loop, because a thread that waits in it keeps the process alive until
     somebody presses a key; and of our own, because whoever shares it must not find it set to never wait."""
     try:
@@ -246,11 +246,11 @@ def _terminal(fd: int) -> int:
     return opened
 
 
-async def _reader(fd: int) -> tuple[Source, Callable[[], None]]:
+async def _open_reader(fd: int) -> tuple[Source, Callable[[], None]]:
     """What to read from, and how to let go of it."""
     if os.isatty(fd):
-        fd = _terminal(fd)
-    elif not _selectable(fd):
+        fd = _reopen_terminal(fd)
+    elif not _is_selectable(fd):
         return fd, lambda: None
     reader = asyncio.StreamReader(limit=CHUNK)
     loop = asyncio.get_running_loop()
@@ -259,15 +259,15 @@ async def _reader(fd: int) -> tuple[Source, Callable[[], None]]:
     return reader, transport.close
 
 
-async def _writer(fd: int) -> Sink:
-    if not _selectable(fd):
+async def _open_writer(fd: int) -> Sink:
+    if not _is_selectable(fd):
         return fd
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
-async def _chunk(reader: Source) -> bytes:
+async def _read_chunk(reader: Source) -> bytes:
     if isinstance(reader, int):
         return await anyio.to_thread.run_sync(os.read, reader, CHUNK, abandon_on_cancel=True)
     return await reader.read(CHUNK)

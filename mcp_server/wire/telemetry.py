@@ -27,12 +27,12 @@ class TelemetryHandle:
     """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
 
 
-def asked_for(
+def start_telemetry(
     wish: TelemetrySettings, tools: frozenset[str], prompts: frozenset[str], owner: str
 ) -> TelemetryHandle | None:
     if not (wish.traces or wish.metrics):
         return None
     from mcp_server.wire.spans import SpanNames
-    from mcp_server.wire.telemetry_export import started
+    from mcp_server.wire.telemetry_export import start_exporters
 
-    return started(wish, SpanNames(tools, prompts, owner))
+    return start_exporters(wish, SpanNames(tools, prompts, owner))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 FLUSH_MS = 2_000
 
 
-def started(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandle:
+def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandle:
     try:
-        tracing, metering = _providers(wish)
+        tracing, metering = _build_providers(wish)
     except ImportError as missing:
         raise TelemetryUnavailable(
             f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
@@ -47,21 +47,21 @@ def started(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandle:
     return TelemetryHandle(telemetry, stop)
 
 
-def _providers(wish: TelemetrySettings) -> "tuple[TracerProvider, MeterProvider]":
+def _build_providers(wish: TelemetrySettings) -> "tuple[TracerProvider, MeterProvider]":
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    about = _about(wish.workspace)
+    about = _build_resource(wish.workspace)
     tracing = TracerProvider(resource=about, shutdown_on_exit=False)
     if wish.traces:
-        tracing.add_span_processor(BatchSpanProcessor(_span_exporter(wish.traces)))
-    readers = [PeriodicExportingMetricReader(_metric_exporter(wish.metrics))] if wish.metrics else []
+        tracing.add_span_processor(BatchSpanProcessor(_make_span_exporter(wish.traces)))
+    readers = [PeriodicExportingMetricReader(_make_metric_exporter(wish.metrics))] if wish.metrics else []
     return tracing, MeterProvider(readers, resource=about, shutdown_on_exit=False)
 
 
-def _about(workspace: str) -> "Resource":
+def _build_resource(workspace: str) -> "Resource":
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     ours = {"service.name": "menugate", "service.version": __version__, "menugate.workspace": workspace}
@@ -69,29 +69,29 @@ def _about(workspace: str) -> "Resource":
     return Resource(ours).merge(OTELResourceDetector().detect())
 
 
-def _span_exporter(name: str) -> "SpanExporter":
+def _make_span_exporter(name: str) -> "SpanExporter":
     if name == "console":
         from opentelemetry.sdk.trace.export import ConsoleSpanExporter
 
         return ConsoleSpanExporter(out=sys.stderr)
-    _check(name)
+    _check_exporter(name)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     return OTLPSpanExporter()
 
 
-def _metric_exporter(name: str) -> "MetricExporter":
+def _make_metric_exporter(name: str) -> "MetricExporter":
     if name == "console":
         from opentelemetry.sdk.metrics.export import ConsoleMetricExporter
 
         return ConsoleMetricExporter(out=sys.stderr)
-    _check(name)
+    _check_exporter(name)
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
     return OTLPMetricExporter()
 
 
-def _check(name: str) -> None:
+def _check_exporter(name: str) -> None:
     if name != "otlp":
         raise TelemetryUnavailable(
             f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none."

@@ -10,21 +10,21 @@ from mcp_types import methods
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.results import Done, Picture, Problem, Question, Raw
 from mcp_server.model.tools import Tool
-from mcp_server.wire.instructions import entering
+from mcp_server.wire.instructions import describe_menu_enter
 
 ALWAYS = {"anthropic/alwaysLoad": True}
 """Keeps a tool loaded in hosts that defer tools behind a search of their own."""
 LONG_RESULT = {"anthropic/maxResultSizeChars": 200_000}
 
 
-def listed(tool: Tool, menus: Menus) -> dict[str, Any]:
+def build_tool_entry(tool: Tool, menus: Menus) -> dict[str, Any]:
     """A tool as a list shows it, before the revision in use takes out what it does not know."""
     meta = (ALWAYS if tool.name in (*META_TOOLS, *CARRIERS) else {}) | (LONG_RESULT if tool.large else {})
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": described(tool, menus),
-        "inputSchema": schema(tool, menus),
+        "description": describe_tool(tool, menus),
+        "inputSchema": build_input_schema(tool, menus),
         "annotations": {
             "readOnlyHint": tool.hints.read_only,
             "destructiveHint": tool.hints.destructive,
@@ -36,12 +36,12 @@ def listed(tool: Tool, menus: Menus) -> dict[str, Any]:
     }
 
 
-def described(tool: Tool, menus: Menus) -> str:
+def describe_tool(tool: Tool, menus: Menus) -> str:
     """`menu_enter` names what is behind it."""
-    return entering(tool.description, menus) if tool.name == "menu_enter" else tool.description
+    return describe_menu_enter(tool.description, menus) if tool.name == "menu_enter" else tool.description
 
 
-def schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
+def build_input_schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
     """`menu_enter` shows the names as a choice, and takes a number, a title or a trigger as well."""
     if tool.name != "menu_enter":
         return tool.arguments
@@ -49,44 +49,46 @@ def schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
     return {**tool.arguments, "properties": {**tool.arguments["properties"], "mode": names}}
 
 
-def prepared(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
+def prepare_tool(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
     """The tool exactly as the SDK would put it into a `tools/list` of that revision; raises where it would fail."""
-    whole = {"tools": [listed(tool, menus)], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    whole = {"tools": [build_tool_entry(tool, menus)], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     return methods.serialize_server_result("tools/list", version, whole)["tools"][0]
 
 
-def result(ending: Done | Problem | Question) -> dict[str, Any]:
+def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
     """An ending as a tool result. Nothing a model can cause is ever a protocol error."""
     match ending:
         case Done():
-            blocks = [_block(block) for block in ending.blocks]
-            text = [_text(ending.text)] if ending.text or not blocks else []
-            structured = {"structuredContent": whole(dict(ending.data))} if ending.data is not None else {}
+            blocks = [_build_block(block) for block in ending.blocks]
+            text = [_build_text_block(ending.text)] if ending.text or not blocks else []
+            structured = (
+                {"structuredContent": replace_half_surrogates(dict(ending.data))} if ending.data is not None else {}
+            )
             return {"content": text + blocks, "isError": False, "resultType": "complete", **structured}
         case Problem():
-            about = whole({"code": str(ending.code), **(ending.data or {})})
+            about = replace_half_surrogates({"code": str(ending.code), **(ending.data or {})})
             return {
-                "content": [_text(ending.text)],
+                "content": [_build_text_block(ending.text)],
                 "isError": True,
                 "resultType": "complete",
                 "_meta": {"menugate/refusal": about},
             }
         case Question():
-            return {"content": [_text(ending.text)], "isError": True, "resultType": "complete"}
+            return {"content": [_build_text_block(ending.text)], "isError": True, "resultType": "complete"}
 
 
-def whole(value: dict[str, Any]) -> dict[str, Any]:
+def replace_half_surrogates(value: dict[str, Any]) -> dict[str, Any]:
     """The same JSON, with the replacement sign for every half of a character: half a pair is no UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
     return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
 
 
-def _text(text: str) -> dict[str, Any]:
+def _build_text_block(text: str) -> dict[str, Any]:
     # A lone surrogate is a string in Python and not one in UTF-8; the wire gets the replacement sign.
     return {"type": "text", "text": text if text.isascii() else text.encode("utf-8", "replace").decode()}
 
 
-def _block(block: Picture | Raw) -> dict[str, Any]:
+def _build_block(block: Picture | Raw) -> dict[str, Any]:
     if isinstance(block, Raw):
-        return whole(dict(block.block))
+        return replace_half_surrogates(dict(block.block))
     return {"type": "image", "data": base64.b64encode(block.data).decode(), "mimeType": block.media_type}

@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from mcp_server.calls.context import ToolContext
 from mcp_server.model.posture import AXES
+from mcp_server.state import posture_changes
 from tests.architecture.test_rooms import HOUSE, modules
 
 DOORS = {"mcp_server/calls/posture.py"}
@@ -35,12 +37,22 @@ NARROWING = {
     "mcp_server/policy/posture_width.py": "the narrower of two, to weigh a wish by",
 }
 """Where a posture is made that nobody chose, and why that raises nothing."""
-STATE = {"posture", "posture_changes", "state_posture", "state_posture_changes"}
-"""As what the state's modules about the posture are imported."""
+STATE = {"posture_changes", "state_posture_changes"}
+"""As what the state's module about changes of the posture is imported."""
 ASKING = {
     "mcp_server/cli/explain.py": "what if; nothing is written",
     "mcp_server/cli/servers.py": "what a server was started with; nothing is written",
 }
+
+
+OPENING = (
+    "PostureChanges",
+    "build_posture_changes",
+    "open_posture_changes",
+    "HealthResponse",
+    "build_health_response",
+)
+"""What leads to the doors."""
 
 
 @cache
@@ -60,7 +72,7 @@ def importing(module: str, *names: str) -> set[str]:
 
 
 def deeds_done(tree: ast.AST) -> set[str]:
-    """Which deeds of the state are named: `posture_changes.steer`."""
+    """Which deeds of the state are named: `posture_changes.drop_changes`."""
     return {
         node.attr
         for node in ast.walk(tree)
@@ -69,10 +81,12 @@ def deeds_done(tree: ast.AST) -> set[str]:
 
 
 def test_a_choice_is_written_from_the_doors_alone() -> None:
-    deeds = {"steer", "confirm", "drop", "keep_choice"}
+    deeds = {"request_posture_change", "confirm_change", "drop_changes"}
+    assert all(hasattr(posture_changes, deed) for deed in deeds)
     assert {where for where, tree in every() if deeds_done(tree) & deeds} == DOORS
     assert importing("mcp_server.state", *deeds) <= KEEPERS
-    assert list(deeds_done(ast.parse("await store.write(partial(posture_changes.steer, change=change))"))) == ["steer"]
+    planted = ast.parse("await store.write(partial(posture_changes.drop_changes, ids=ids))")
+    assert list(deeds_done(planted)) == ["drop_changes"]
 
 
 def test_only_the_keepers_know_how_a_choice_is_kept() -> None:
@@ -82,7 +96,8 @@ def test_only_the_keepers_know_how_a_choice_is_kept() -> None:
 
 
 def test_the_doors_are_opened_to_the_person_alone() -> None:
-    opening = importing("mcp_server", "PostureChanges", "doors_of", "doors_open", "HealthResponse", "health_gate")
+    assert {"compose", "health"} <= {Path(where).stem for where in importing("mcp_server", *OPENING)}
+    opening = importing("mcp_server", *OPENING)
     assert opening - BUILDERS <= AT_THE_DOORS | {"mcp_server/cli/doctor.py"}
 
 

@@ -14,13 +14,13 @@ from mcp_server.calls.reviews import MOST_NAMED, CheckResult, FinishedRun
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import PromptFolder as Folder
 from mcp_server.config.prompts import Prompts
-from mcp_server.guards.network.build import to_one
+from mcp_server.guards.network.build import build_single_place_network
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.destinations import destinations
+from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
-from mcp_server.model.reports import LISTS, AdviserOpinion, RunReport, report_of
+from mcp_server.model.reports import LISTS, AdviserOpinion, RunReport, parse_report
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state.engine.rows import Row
@@ -48,7 +48,7 @@ def reviewer(store: Store, one: Oracle, **changed: Any) -> ModelAdviser:
     asks = ModelAdviser(
         wish=wish,
         key=KEY,
-        network=to_one(wish.place, destinations(())),
+        network=build_single_place_network(wish.place, parse_destinations(())),
         store=store,
         redactor=Redactor((KEY, SECRET)),
         say=Prompts((Folder("shipped", DATA / "prompts"),)).say,
@@ -210,8 +210,8 @@ async def test_a_name_leads_inside_only_where_the_operator_wrote_that_down(
 ) -> None:
     with oracle() as one:
         one.says(EMPTY)
-        written = destinations(entry.format(port=one.port) for entry in opened)
-        network = to_one(f"{place}:{one.port}", written)
+        written = parse_destinations(entry.format(port=one.port) for entry in opened)
+        network = build_single_place_network(f"{place}:{one.port}", written)
         here = replace(network, door=replace(network.door, resolve=this_machine))
         url = one.url.replace("127.0.0.1", place)
         if open_:
@@ -233,9 +233,9 @@ def test_a_report_comes_back_as_it_was_written_down() -> None:
         RunReport("r", "me", "s", "success", "so"),
         RunReport("r", "me", "s", "success", "so", opinion=opinion),
     ):
-        assert report_of(json.loads(json.dumps(asdict(report)))) == report
+        assert parse_report(json.loads(json.dumps(asdict(report)))) == report
     older = {"run": "r", "principal": "me", "session": "s", "status": "success", "summary": "so"}
-    assert report_of(older).opinion is None
+    assert parse_report(older).opinion is None
     text = RunReport("r", "me", "s", "success", "so", opinion=opinion).as_text()
     assert text.index("## Suggested next actions") < text.index("## A model's words, checked by nobody (m)")
     assert "- issue: i\n- missing step: m\n- suggested next action: n" in text

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_server.calls.approval_text import MOST_SHOWN, question, scopes, summarise
+from mcp_server.calls.approval_text import MOST_SHOWN, build_scope_field, format_question, format_question_summary
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import Approval, ApprovedCall
 from mcp_server.model.policy import Call, Decision
@@ -23,7 +23,7 @@ POSTURE = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)
 def shown(arguments: Arguments, tool: str = "bash") -> str:
     decision = decide(tools()[tool], Call(tool, arguments), Session("s", "p", "swe"), POSTURE, policy())
     assert decision.demand
-    return question(tools()[tool], arguments, decision, Redactor((SECRET,)))
+    return format_question(tools()[tool], arguments, decision, Redactor((SECRET,)))
 
 
 def test_it_says_who_asks_what_would_run_and_why() -> None:
@@ -66,7 +66,7 @@ def test_a_known_secret_is_marked_and_what_looks_like_one_is_shown() -> None:
 def test_what_decides_comes_first_and_says_where_its_links_lead() -> None:
     arguments = {"description": "look", "exec_dir": "tmp", "command": "rm a"}
     decision = decide(tools()["bash"], Call("bash", arguments), Session("s", "p", "swe"), POSTURE, policy())
-    text = question(BASH, arguments, decision, Redactor(), {"exec_dir": "src/\n"})
+    text = format_question(BASH, arguments, decision, Redactor(), {"exec_dir": "src/\n"})
     assert text.split("\n")[4:] == [
         '  "command": "rm a"',
         '  "exec_dir": "tmp"',
@@ -78,7 +78,7 @@ def test_what_decides_comes_first_and_says_where_its_links_lead() -> None:
 def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() -> None:
     whole = shown({"command": "rm " + "a" * 10 * MOST_SHOWN})
     assert "a" * 10 * MOST_SHOWN in whole
-    short = summarise(whole, "k7f392qa")
+    short = format_question_summary(whole, "k7f392qa")
     assert len(short) < MOST_SHOWN
     assert "aaa" not in short
     assert "menugate approvals show k7f392qa" in short
@@ -97,7 +97,7 @@ def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() ->
 def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
     wanted = ApprovedCall.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
     assert wanted.lasting is lasting
-    assert ("scope" in scopes(Approval("id", wanted, "message", 0, 1))) is lasting
+    assert ("scope" in build_scope_field(Approval("id", wanted, "message", 0, 1))) is lasting
 
 
 @pytest.mark.parametrize("path", ["notes.md", ".git/config"])

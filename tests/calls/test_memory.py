@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.memory import MOST_LINES, ProjectMemory, distilled, ranked
+from mcp_server.calls.memory import MOST_LINES, ProjectMemory, distil_answer, rank_entries
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.memory import LONGEST, MOST, MemoryEntry, Tier
 from mcp_server.model.sessions import Session
@@ -34,7 +34,7 @@ RUN = Session("s", "ada", run="r1")
     ],
 )
 async def test_what_an_answer_leaves(answer: str, kept: list[tuple[Tier, str]]) -> None:
-    found = distilled(answer)
+    found = distil_answer(answer)
     assert found[: len(kept)] == kept
     assert all(one[0] is OUTCOME for one in found[len(kept) :])
 
@@ -51,18 +51,18 @@ async def test_what_an_answer_leaves(answer: str, kept: list[tuple[Tier, str]]) 
 async def test_what_was_noted_while_it_went_on_is_kept_too(
     notes: list[tuple[str, str]], kept: list[tuple[Tier, str]]
 ) -> None:
-    assert distilled("Done.", notes) == kept
+    assert distil_answer("Done.", notes) == kept
 
 
 async def test_an_entry_stays_short_however_many_files_were_changed() -> None:
     notes = [("file", f"{'deep/' * 30}{number}.py") for number in range(500)]
-    ((_, text),) = distilled("y" * 5000, notes)
+    ((_, text),) = distil_answer("y" * 5000, notes)
     assert len(text) <= LONGEST
     assert text.endswith(" and 490 more.")
 
 
 async def test_an_answer_of_a_thousand_decisions_is_a_few() -> None:
-    found = distilled("".join(f"Decision: {number}\nFact: {number}\n" for number in range(1000)))
+    found = distil_answer("".join(f"Decision: {number}\nFact: {number}\n" for number in range(1000)))
     assert [tier for tier, _ in found].count(DECISION) == [tier for tier, _ in found].count(FACT) == MOST_LINES
 
 
@@ -118,7 +118,7 @@ async def test_nobody_finds_what_another_ones_runs_left(memory: ProjectMemory) -
     assert (await other.search("")).total == 0
     await memory.learn(Session("t", "bob"), "bob's")
     assert [one.text for one in (await other.search("")).shown] == ["bob's"]
-    every = await memory.store.read(state_memory.memories)
+    every = await memory.store.read(state_memory.load_all_memories)
     assert {(one.principal, one.text) for one in every} == {("ada", "ada's"), ("bob", "bob's")}
 
 
@@ -138,7 +138,7 @@ async def test_what_fits_best_comes_first_and_then_what_lasts_longest() -> None:
         entry("3", 9, FACT, "store lives in state.db"),
         entry("4", 3, DECISION, "no ORM"),
     ]
-    assert [one.id for one in ranked(entries, "sqlite store")] == ["2", "1", "3"]
-    assert [one.id for one in ranked(entries, '"state.db"')] == ["3"]
-    assert [one.id for one in ranked(entries, "")] == ["3", "1", "4", "2"]
-    assert ranked(entries, "(((") == []
+    assert [one.id for one in rank_entries(entries, "sqlite store")] == ["2", "1", "3"]
+    assert [one.id for one in rank_entries(entries, '"state.db"')] == ["3"]
+    assert [one.id for one in rank_entries(entries, "")] == ["3", "1", "4", "2"]
+    assert rank_entries(entries, "(((") == []

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mcp_server.config.merge import both
+from mcp_server.config.merge import combine_policies
 from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile
 from mcp_server.policy.rules import compile_rules
@@ -20,7 +20,7 @@ def test_what_either_forbids_is_forbidden_and_what_both_allow_is_allowed() -> No
     before = under(Profile.TRUSTED, None, deny=["Write"], allow=["Read", "grep"])
     now = under(Profile.NORMAL, 5, ask=["Edit"], allow=["grep", "bash"])
     for one, other in ((before, now), (now, before)):
-        found = both(one, other)
+        found = combine_policies(one, other)
         assert {(rule.kind, rule.text) for rule in found.rules.every} == {
             (RuleKind.DENY, "Write"),
             (RuleKind.ASK, "Edit"),

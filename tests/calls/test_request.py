@@ -11,13 +11,13 @@ import pytest
 
 from mcp_server.app import App
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.cli.call import asked
+from mcp_server.cli.call import build_call_request
 from mcp_server.model.context import Context
 from mcp_server.model.posture import PostureChange, Profile, Stage, WorkMode
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
-from mcp_server.settings import read
+from mcp_server.settings import read_settings
 from mcp_server.state import posture_changes
 from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
@@ -76,7 +76,9 @@ async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[t
 
 
 async def errand(built: App, seat: LiveSession, tool: str, /, **arguments: Any) -> Ending:
-    call = asked(built, seat, "errand", {"tool": tool, "arguments": arguments}, lambda _done, _total=0: None)
+    call = build_call_request(
+        built, seat, "errand", {"tool": tool, "arguments": arguments}, lambda _done, _total=0: None
+    )
     return await built.pipeline.run(call)
 
 
@@ -86,7 +88,7 @@ def problem(ending: Ending) -> Problem:
 
 
 def rows(workspace: Path, home: Path, **wanted: Any) -> list[Row]:
-    settings = read({"workspace": str(workspace)}, environment(home))
+    settings = read_settings({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         return list(state.rows(LedgerFilter(**wanted)))
 
@@ -96,7 +98,9 @@ async def test_it_runs_although_its_mode_is_another_and_both_are_on_record(works
         got = await errand(built, seat, "grep", pattern="def main")
         assert isinstance(got, Done)
         assert "src/main.py" in got.text
-        direct = await built.pipeline.run(asked(built, seat, "grep", {"pattern": "x"}, lambda _done, _total=0: None))
+        direct = await built.pipeline.run(
+            build_call_request(built, seat, "grep", {"pattern": "x"}, lambda _done, _total=0: None)
+        )
         assert problem(direct).code is Code.WRONG_MODE, "only on the way to an answer"
         assert seat.spending.calls == 2, "both count"
     outer, inner = rows(workspace, home, kinds=("intent",))
@@ -150,7 +154,7 @@ async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home:
         assert isinstance(await errand(built, seat, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
         change = PostureChange("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
-        await built.store.write(partial(posture_changes.steer, principal=person, change=change))
+        await built.store.write(partial(posture_changes.request_posture_change, principal=person, change=change))
         got = problem(await errand(built, seat, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK
     assert not (workspace / "two.txt").exists()

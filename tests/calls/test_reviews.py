@@ -15,10 +15,10 @@ from mcp_server.calls.reviews import (
     MOST_NAMED,
     CheckResult,
     FinishedRun,
-    last_tests,
-    open_todos,
-    unanswered,
-    uncommitted,
+    build_commit_check,
+    build_todo_check,
+    check_failed_calls,
+    check_last_tests,
 )
 from mcp_server.model.documents import Document, DocumentCause
 from mcp_server.model.posture import Profile
@@ -26,7 +26,7 @@ from mcp_server.model.processes import ChildProcess, Command, CommandResult, Out
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.todos import KIND, Todo, TodoState
-from mcp_server.model.verification import ending_of_tests
+from mcp_server.model.verification import find_test_outcome
 from mcp_server.state import documents
 from mcp_server.state.engine.rows import Row
 from tests.policy.world import tools
@@ -54,16 +54,16 @@ async def test_what_went_through_in_the_end_is_no_issue() -> None:
         *(refused("Edit", "WRONG_MODE"), ran("Read", "NOT_FOUND"), ran("Read"), ran("Edit")),
         *(ran("Write"), ran("Write", "STALE"), refused("fs_delete", "APPROVAL_DENIED")),
     ]
-    seen = await unanswered(run(*rows))
+    seen = await check_failed_calls(run(*rows))
     assert seen.issues == (
         "`Write` failed (STALE), and was not made up for",
         "`fs_delete` was refused (APPROVAL_DENIED), and was not made up for",
     )
-    assert await unanswered(run(ran("Read"))) == CheckResult()
+    assert await check_failed_calls(run(ran("Read"))) == CheckResult()
 
 
 async def test_many_issues_are_counted() -> None:
-    seen = await unanswered(run(*(ran(f"tool{number}", "TIMEOUT") for number in range(MOST_NAMED + 3))))
+    seen = await check_failed_calls(run(*(ran(f"tool{number}", "TIMEOUT") for number in range(MOST_NAMED + 3))))
     assert len(seen.issues) == MOST_NAMED + 1
     assert seen.issues[-1] == "and 3 more"
 
@@ -73,7 +73,7 @@ async def test_many_issues_are_counted() -> None:
     [(["failed"], True), (["failed", "passed"], False), (["passed", "failed"], True), ([], False), (["", ""], False)],
 )
 async def test_the_last_test_run_decides(ends: list[str], issue: bool) -> None:
-    seen = await last_tests(run(*(ran("bash", tested=end) for end in ends)))
+    seen = await check_last_tests(run(*(ran("bash", tested=end) for end in ends)))
     assert bool(seen.issues) is issue
 
 
@@ -84,9 +84,11 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
         for state in TodoState:
             todo = Todo(f"it is {state}", state=state)
             document = Document(KIND, state, todo.body, state)
-            writing = documents.DocumentWrite(documents.of_session("s1"), document, DocumentCause("created", {}))
+            writing = documents.DocumentWrite(
+                documents.format_session_owner("s1"), document, DocumentCause("created", {})
+            )
             await store.write(partial(documents.put_document, writing=writing))
-        assert (await open_todos(store)(run())).missing == (
+        assert (await build_todo_check(store)(run())).missing == (
             "still pending: it is pending",
             "still in progress: it is in_progress",
             "still claimed: it is claimed",
@@ -110,9 +112,9 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
     ],
 )
 def test_which_commands_are_tests(command: str, ending: Ending, said: str) -> None:
-    assert ending_of_tests(tools()["bash"], {"command": command}, ending) == said
-    assert ending_of_tests(tools()["Read"], {"file_path": command}, ending) == ""
-    assert ending_of_tests(tools()["bash"], {"command": command}, None) == ""
+    assert find_test_outcome(tools()["bash"], {"command": command}, ending) == said
+    assert find_test_outcome(tools()["Read"], {"file_path": command}, ending) == ""
+    assert find_test_outcome(tools()["bash"], {"command": command}, None) == ""
 
 
 @dataclass
@@ -151,7 +153,7 @@ async def test_git_says_what_no_commit_holds(workspace: Path) -> None:
         pytest.skip("git is not installed here")
 
     async def seen(program: str | None = git) -> CheckResult:
-        return await uncommitted(lambda: Here(workspace, program))(run())
+        return await build_commit_check(lambda: Here(workspace, program))(run())
 
     assert await seen() == CheckResult(), "no repository is no finding"
     about = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")

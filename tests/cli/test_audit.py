@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from mcp_server.cli.export import ACTIVITY, event
+from mcp_server.cli.export import ACTIVITY, build_event
 from mcp_server.cli.ledger import CHOICES, WORDS
 from mcp_server.cli.output import KINDS
 from mcp_server.model.posture import Profile
@@ -204,7 +204,7 @@ def test_a_call_without_an_end_is_an_event_too(lived: Type) -> None:
 
 
 def test_an_alarm_is_a_finding() -> None:
-    one = event(Row(7, "ab" * 32, "", {"kind": "alarm", "at": 1, "reason": "the ledger's anchor is missing"}))
+    one = build_event(Row(7, "ab" * 32, "", {"kind": "alarm", "at": 1, "reason": "the ledger's anchor is missing"}))
     assert list(breaches(one)) == []
     assert (one["class_uid"], one["severity_id"]) == (2004, 4)
 

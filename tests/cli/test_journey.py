@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.model.posture import WorkMode
-from mcp_server.state.engine.chain import GENESIS, canonical, chained
+from mcp_server.state.engine.chain import GENESIS, compute_row_hash, format_canonical_json
 from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
 from tests.cli.conftest import Type
@@ -106,7 +106,7 @@ def test_an_export_can_be_checked_elsewhere(lived: Type, place: Path) -> None:
     for line in path.read_text().splitlines():
         row = json.loads(line)
         seq, mark = row.pop("seq"), row.pop("hash")
-        assert chained(before, seq, canonical(row)) == mark
+        assert compute_row_hash(before, seq, format_canonical_json(row)) == mark
         before = mark
     assert seq == json.loads(lived("audit verify --json").out)["rows"]
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.cli import output
-from mcp_server.settings import colours_wanted
+from mcp_server.settings import may_use_colours
 from tests.clients.served import PATIENCE, command, environment
 
 
@@ -48,27 +48,27 @@ def test_a_terminal_gets_colours() -> None:
     [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
 )
 def test_colours_can_be_declined(environment: dict[str, str], wanted: bool) -> None:
-    assert colours_wanted(environment) is wanted
+    assert may_use_colours(environment) is wanted
 
 
 def test_who_declined_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     with watched() as eyes:
         output.say(("yes", "green"))
-        output.table([("1", "a")], ("n", "b"))
+        output.print_table([("1", "a")], ("n", "b"))
     assert "yes" in eyes.getvalue()
     assert "\x1b" not in eyes.getvalue()
 
 
 def test_progress_shows_how_far_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "TOLD_EVERY", 0.0)
-    with watched() as eyes, output.progress("rows") as told:
+    with watched() as eyes, output.show_progress("rows") as told:
         told(1500, 3000)
     assert eyes.getvalue() == "\rrows: 1,500 of 3,000 (50 %)\x1b[K\r\x1b[K"
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with output.progress("rows") as told:
+    with output.show_progress("rows") as told:
         told(1500, 3000)
     assert capsys.readouterr() == ("", "")
 
@@ -85,7 +85,7 @@ def test_nothing_shown_moves_the_terminal(text: str) -> None:
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), min_size=1))
 def test_columns_stand_below_each_other(rows: list[tuple[str, str]]) -> None:
     with redirect_stdout(io.StringIO()) as out:
-        output.table([(first.replace("\n", " "), "|" + second.replace("\n", " ")) for first, second in rows])
+        output.print_table([(first.replace("\n", " "), "|" + second.replace("\n", " ")) for first, second in rows])
     assert len({line.index("|", 0) for line in out.getvalue().split("\n")[:-1] if line.count("|") == 1}) <= 1
 
 

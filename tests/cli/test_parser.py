@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.cli.completion import commands_of
-from mcp_server.cli.parser import MODULES, parser
+from mcp_server.cli.completion import get_subcommands
+from mcp_server.cli.parser import MODULES, build_parser
 from tests.cli.conftest import Type
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
-COMMANDS = tuple(commands_of(parser()))
+COMMANDS = tuple(get_subcommands(build_parser()))
 NOUNS = (
     *COMMANDS,
     *(f"todos {deed}" for deed in ("list", "show", "accept", "reject")),
@@ -26,7 +26,7 @@ NOUNS = (
 @pytest.mark.parametrize(("module", "names"), MODULES.items())
 def test_a_command_is_understood_without_the_other_commands(module: str, names: tuple[str, ...]) -> None:
     for name in names:
-        assert tuple(commands_of(parser([name, "whatever follows"]))) == names, module
+        assert tuple(get_subcommands(build_parser([name, "whatever follows"]))) == names, module
 
 
 def test_every_command_has_its_module() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from mcp_server.cli.main import main
 from mcp_server.model.posture import PostureChange, PostureChoice
-from mcp_server.person import Wall, numbered
-from mcp_server.settings import read
+from mcp_server.person import Wall, make_id_generator
+from mcp_server.settings import read_settings
 from mcp_server.state import posture_changes
 from mcp_server.state.store import Store
 from tests.clients.served import environment
@@ -19,13 +19,14 @@ from tests.clients.served import environment
 
 async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) -> None:
     """Choose a posture: the values given, everything else as it was."""
-    settings = read({"workspace": str(workspace)}, environment(home))
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=numbered())
+    settings = read_settings({"workspace": str(workspace)}, environment(home))
+    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
     try:
         who = principal or settings.person
         change = PostureChange("test", axes, reason="the person chose it")
         assert isinstance(
-            await store.write(partial(posture_changes.steer, principal=who, change=change)), PostureChoice
+            await store.write(partial(posture_changes.request_posture_change, principal=who, change=change)),
+            PostureChoice,
         )
     finally:
         await store.close()

@@ -3,18 +3,18 @@
 import asyncio
 import sys
 
-from mcp_server.cli.serve import over_http
-from mcp_server.compose import build
-from mcp_server.settings import read
+from mcp_server.cli.serve import serve_over_http
+from mcp_server.compose import build_app
+from mcp_server.settings import read_settings
 from mcp_server.wire.http_access import HttpLimits
 
 TIGHT = HttpLimits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, requests=20, streams=4, sessions=6, sse=2)
 
 
 async def serve(workspace: str, address: str) -> None:
-    house = build(read({"workspace": workspace, "http": address}))
+    house = build_app(read_settings({"workspace": workspace, "http": address}))
     async with house.running():
-        await over_http(house, TIGHT)
+        await serve_over_http(house, TIGHT)
 
 
 if __name__ == "__main__":

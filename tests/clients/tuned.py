@@ -76,7 +76,7 @@ def main() -> int:
     options.add_argument("--answer", type=float)
     options.add_argument("--hours", type=Path)
     chosen, rest = options.parse_known_args()
-    build = compose.build
+    build = compose.build_app
 
     def built(settings: Settings, packs: Sequence[Pack] = ()) -> App:
         given = {"settle_seconds": chosen.settle, "answer_seconds": chosen.answer}
@@ -84,7 +84,7 @@ def main() -> int:
         return build(changed, packs, Late(chosen.hours) if chosen.hours else None)
 
     # The command line asks `compose` for the house by this name, each time.
-    compose.build = built
+    compose.build_app = built
     return cli_main.main(["serve", *rest], packs=(LAB,))
 
 

@@ -13,10 +13,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from mcp_server.app import App
-from mcp_server.compose import build
+from mcp_server.compose import build_app
 from mcp_server.model.tool_packs import Pack
-from mcp_server.settings import read
-from mcp_server.wire.http import application, listening
+from mcp_server.settings import read_settings
+from mcp_server.wire.http import build_application, open_listening_socket
 from mcp_server.wire.http_access import HttpLimits
 from mcp_server.wire.server import MenuServer
 from tests.clients.clients import MODERN
@@ -27,7 +27,7 @@ from tests.clients.served import PATIENCE, Served, environment
 @asynccontextmanager
 async def house(workspace: Path, home: Path, *packs: Pack, **flags: str) -> AsyncGenerator[App]:
     given = {"workspace": str(workspace), "http": "127.0.0.1:0", **flags}
-    built = build(read(given, environment(home)), packs)
+    built = build_app(read_settings(given, environment(home)), packs)
     async with built.running():
         yield built
 
@@ -35,8 +35,8 @@ async def house(workspace: Path, home: Path, *packs: Pack, **flags: str) -> Asyn
 @asynccontextmanager
 async def over_http(one: App) -> AsyncGenerator[Served]:
     """Without our door in front: whoever asks is the person whose process this is."""
-    bound = listening("127.0.0.1", 0)
-    app = application(one.server, one.law.policy.menus, HttpLimits(), lambda: True)
+    bound = open_listening_socket("127.0.0.1", 0)
+    app = build_application(one.server, one.law.policy.menus, HttpLimits(), lambda: True)
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[bound]))

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.config.faults import ConfigFaults, FaultCollector
-from mcp_server.config.load import DATA, ConfigFiles, load
-from mcp_server.config.menus import ModeDrafts, drafts_in
+from mcp_server.config.load import DATA, ConfigFiles, load_config_files
+from mcp_server.config.menus import ModeDrafts, load_mode_drafts
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Done, Ending
@@ -46,7 +46,7 @@ def made(name: str, **changes: Any) -> Tool:
 
 
 def shipped_drafts() -> ModeDrafts:
-    return drafts_in([SHIPPED], FaultCollector())
+    return load_mode_drafts([SHIPPED], FaultCollector())
 
 
 def shipped_tools() -> dict[str, Tool]:
@@ -61,12 +61,12 @@ def mode_text(**changes: str) -> str:
 
 
 def opened(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> ConfigFiles:
-    library = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
+    library = load_config_files([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
     assert isinstance(library, ConfigFiles), str(library)
     return library
 
 
 def refused(*folders: Path, config: Path | None = None, tools: dict[str, Tool] | None = None) -> ConfigFaults:
-    faults = load([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
+    faults = load_config_files([SHIPPED, *folders], config, shipped_tools() if tools is None else tools)
     assert isinstance(faults, ConfigFaults)
     return faults

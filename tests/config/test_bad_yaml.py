@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import load
+from mcp_server.config.load import load_config_files
 from tests.config.samples import SHIPPED, mode_text, shipped_tools
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_yaml.yaml").read_text())
@@ -41,7 +41,7 @@ def placed(case: dict[str, Any], folder: Path) -> tuple[Path, list[Path], Path |
 def test_a_bad_file_is_refused_where_it_is_wrong(case: dict[str, Any], tmp_path: Path) -> None:
     file, folders, config = placed(case, tmp_path)
     file.write_bytes(content(case))
-    answer = load(folders, config, TOOLS)
+    answer = load_config_files(folders, config, TOOLS)
     assert isinstance(answer, ConfigFaults)
     first = next(iter(answer))
     assert case["says"] in first.message, str(answer)

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.menu_coverage import is_covered, validate_tool_coverage
-from mcp_server.config.menus import drafts_in
+from mcp_server.config.menus import load_mode_drafts
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.tools import Effect, Hints, Tool
 from tests.config.samples import SHIPPED, made, mode_text, opened, run, shipped_drafts, shipped_tools
@@ -55,14 +55,14 @@ def test_a_menu_entry_without_a_tool_is_found_with_its_place() -> None:
 
 def test_a_tool_in_a_file_with_a_fault_is_not_said_to_be_on_no_menu(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(mode_text(tools="[lonely, 5]"))
-    drafts = drafts_in([SHIPPED, tmp_path], FaultCollector())
+    drafts = load_mode_drafts([SHIPPED, tmp_path], FaultCollector())
     assert not drafts.complete
     assert validate_tool_coverage(shipped_tools() | {"lonely": made("lonely")}, drafts) == []
 
 
 def test_a_fault_beside_the_tools_leaves_the_check_whole(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(mode_text(goal="endless"))
-    assert drafts_in([SHIPPED, tmp_path], FaultCollector()).complete
+    assert load_mode_drafts([SHIPPED, tmp_path], FaultCollector()).complete
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_a_fault_beside_the_tools_leaves_the_check_whole(tmp_path: Path) -> None
 )
 def test_a_fault_that_may_have_cost_tools_is_known_as_one(lost: str, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(lost)
-    assert not drafts_in([SHIPPED, tmp_path], FaultCollector()).complete
+    assert not load_mode_drafts([SHIPPED, tmp_path], FaultCollector()).complete
 
 
 def test_a_mode_that_lost_all_its_tools_is_found(tmp_path: Path) -> None:
     swe = opened().menus.get("swe")
     assert swe is not None
     (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(swe.tools)}]\n")
-    faults = validate_tool_coverage(shipped_tools(), drafts_in([SHIPPED, tmp_path], FaultCollector()))
+    faults = validate_tool_coverage(shipped_tools(), load_mode_drafts([SHIPPED, tmp_path], FaultCollector()))
     assert any("the mode `swe` has no tools" in fault.message for fault in faults)
 
 
@@ -162,7 +162,7 @@ def test_everything_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "d.yaml").write_text("extends: data\nremove: [fs_move]\n")
     tools = shipped_tools() | {"lonely": made("lonely", hints=None), "x__y": made("x__y", description="")}
     told = "\n".join(
-        str(fault) for fault in validate_tool_coverage(tools, drafts_in([SHIPPED, tmp_path], FaultCollector()))
+        str(fault) for fault in validate_tool_coverage(tools, load_mode_drafts([SHIPPED, tmp_path], FaultCollector()))
     )
     for says in (
         "no tool `gerp` is registered (did you mean `grep`?)",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.model.destinations import USUAL, Destinations, destinations
+from mcp_server.model.destinations import USUAL, Destinations, parse_destinations
 from tests.config.samples import opened, refused
 
 
@@ -16,12 +16,12 @@ def listed(folder: Path, text: str) -> Destinations:
 
 @pytest.mark.parametrize("text", ["max_profile: trusted\n", "network: {}\n"])
 def test_without_a_list_the_usual_places_are_on_it(text: str, tmp_path: Path) -> None:
-    assert listed(tmp_path, text) == destinations(USUAL)
+    assert listed(tmp_path, text) == parse_destinations(USUAL)
 
 
 def test_a_list_takes_their_place(tmp_path: Path) -> None:
     found = listed(tmp_path, 'network:\n  allow: ["*.example.org", "git.example:22", 10.1.0.0/16]\n')
-    assert found == destinations(["*.example.org", "git.example:22", "10.1.0.0/16"])
+    assert found == parse_destinations(["*.example.org", "git.example:22", "10.1.0.0/16"])
     assert not found.allow("github.com", 443)
 
 

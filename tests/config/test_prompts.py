@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, composed, keys_for
+from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, compose_prompts, list_prompt_keys
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
 
 ROOT = Path(__file__).parents[2]
@@ -24,29 +24,29 @@ EVERY = [(posture, stage) for posture in POSTURES for stage in Stage]
 
 
 def every() -> bytes:
-    return "\f".join(composed(SHIPPED, posture, stage, VALUES) for posture, stage in EVERY).encode()
+    return "\f".join(compose_prompts(SHIPPED, posture, stage, VALUES) for posture, stage in EVERY).encode()
 
 
 @pytest.mark.parametrize(("posture", "stage"), EVERY)
 def test_the_order_is_base_root_mode_stage_reasoning(posture: Posture, stage: Stage) -> None:
-    keys = keys_for(posture, stage)
+    keys = list_prompt_keys(posture, stage)
     assert keys[:3] == ("base/system", "base/project_root_context", f"{posture.ai_mode}/mode_addition")
     reasoned = posture.reasoning and posture.ai_mode is AiMode.AGENT
     assert [key for key in keys[4:] if "reasoning" in key] == list(keys[4:])
     assert len(keys) == 4 + reasoned
-    said = composed(SHIPPED, posture, stage, VALUES)
+    said = compose_prompts(SHIPPED, posture, stage, VALUES)
     places = [said.index(SHIPPED.say(key, VALUES)) for key in keys]
     assert places == sorted(places) and places[0] == 0
 
 
 def test_other_axes_change_nothing() -> None:
     for mode, stage in itertools.product(WorkMode, Stage):
-        assert keys_for(Posture(work_mode=mode), stage) == keys_for(Posture(), stage)
+        assert list_prompt_keys(Posture(work_mode=mode), stage) == list_prompt_keys(Posture(), stage)
 
 
 def test_reasoning_is_asked_for_when_the_person_has_it_on_and_only_then() -> None:
     for stage in Stage:
-        on, off = (composed(SHIPPED, Posture(reasoning=one), stage, VALUES) for one in (True, False))
+        on, off = (compose_prompts(SHIPPED, Posture(reasoning=one), stage, VALUES) for one in (True, False))
         assert on.startswith(off.removesuffix("\n")) and on != off
         assert "`think`" not in off
 

@@ -7,10 +7,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.config.faults import SHOWN_PER_FILE, ConfigFault, FaultCollector, nearest, quoted
+from mcp_server.config.faults import SHOWN_PER_FILE, ConfigFault, FaultCollector, find_nearest_name, quote_text
 from mcp_server.config.menus import WHOLE
 from mcp_server.config.operator_schema import CONFIG
-from mcp_server.config.reader import LARGEST, Fields, Items, Leaf, Node, ScalarKind, kind, parse, read
+from mcp_server.config.reader import (
+    LARGEST,
+    Fields,
+    Items,
+    Leaf,
+    Node,
+    ScalarKind,
+    get_scalar_kind,
+    parse_yaml,
+    read_yaml_file,
+)
 from mcp_server.config.shapes import fit
 
 MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
@@ -36,7 +46,7 @@ TEXTS = st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("".jo
 
 def parsed(text: str, pure: bool = False) -> tuple[Node | None, tuple[ConfigFault, ...]]:
     findings = FaultCollector()
-    return parse(text, "file.yaml", findings, pure), findings.faults()
+    return parse_yaml(text, "file.yaml", findings, pure), findings.faults()
 
 
 def plain(node: Node | None) -> object:
@@ -75,7 +85,7 @@ def test_any_bytes_end_in_a_value_or_a_fault(data: bytes, tmp_path_factory: pyte
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_bytes(data)
     findings = FaultCollector()
-    assert read(file, findings) is not None or findings.faults()
+    assert read_yaml_file(file, findings) is not None or findings.faults()
 
 
 @given(
@@ -143,7 +153,7 @@ def test_a_plain_value_means_what_yaml_1_2_says(written: str, meant: ScalarKind,
     assert isinstance(node, Fields)
     leaf = node.fields["a"]
     assert isinstance(leaf, Leaf)
-    assert kind(leaf) is meant
+    assert get_scalar_kind(leaf) is meant
 
 
 def test_the_two_parsers_find_the_same_lines() -> None:
@@ -163,7 +173,7 @@ def test_files_that_are_none_are_refused_and_not_waited_for(tmp_path: Path) -> N
         ("gone", "no such file"),
     ):
         findings = FaultCollector()
-        assert read(tmp_path / f"{name}.yaml", findings) is None
+        assert read_yaml_file(tmp_path / f"{name}.yaml", findings) is None
         assert says in findings.faults()[0].message
         assert findings.faults()[0].line == 0
 
@@ -172,16 +182,16 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
     file = tmp_path / "large.yaml"
     file.write_bytes(b"a: b\n#".ljust(LARGEST, b"x"))
     findings = FaultCollector()
-    assert read(file, findings) is not None
+    assert read_yaml_file(file, findings) is not None
     file.write_bytes(b"a: b\n#".ljust(LARGEST + 1, b"x"))
-    assert read(file, findings) is None
+    assert read_yaml_file(file, findings) is None
     assert "larger than 256 KB" in findings.faults()[0].message
 
 
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     file = tmp_path / "marked.yaml"
     file.write_bytes(b"\xef\xbb\xbfa: b\n")
-    assert plain(read(file, FaultCollector())) == {"a": "b"}
+    assert plain(read_yaml_file(file, FaultCollector())) == {"a": "b"}
 
 
 def test_many_faults_end_in_one_line_that_says_so() -> None:
@@ -197,7 +207,7 @@ def test_a_fault_reads_as_one_line_with_its_hint() -> None:
 
 
 def test_names_are_shown_short_and_harmless() -> None:
-    assert quoted("a\x1b[31m") == "`a\\u001b[31m`"
-    assert len(quoted("x" * 500)) == 62
-    assert nearest("READ_lokal", ["read-local", "read-remote"]) == "read-local"
-    assert nearest("zebra", ["read-local"]) == ""
+    assert quote_text("a\x1b[31m") == "`a\\u001b[31m`"
+    assert len(quote_text("x" * 500)) == 62
+    assert find_nearest_name("READ_lokal", ["read-local", "read-remote"]) == "read-local"
+    assert find_nearest_name("zebra", ["read-local"]) == ""

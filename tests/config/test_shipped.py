@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from mcp_server.config.schemas import schemas
+from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import Hosts, Listing
 from mcp_server.model.posture import Stage
 from mcp_server.model.tools import READING, Effect
@@ -60,7 +60,7 @@ def test_a_shipped_file_names_its_schema_and_follows_it(name: str) -> None:
     schema = TABLES.get(name, "mode.schema.json")
     text = (SHIPPED / name).read_text()
     assert text.startswith(f"# yaml-language-server: $schema=./{schema}\n")
-    jsonschema_rs.validate(schemas()[schema], yaml.safe_load(text))
+    jsonschema_rs.validate(build_schemas()[schema], yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_a_shipped_file_names_its_schema_and_follows_it(name: str) -> None:
     ],
 )
 def test_the_schemas_say_what_the_loader_says(schema: str, text: str, fits: bool) -> None:
-    assert jsonschema_rs.is_valid(schemas()[schema], yaml.safe_load(text)) is fits
+    assert jsonschema_rs.is_valid(build_schemas()[schema], yaml.safe_load(text)) is fits
 
 
 def test_the_schemas_are_schemas_and_always_the_same() -> None:
-    assert schemas() == schemas()
-    for schema in schemas().values():
+    assert build_schemas() == build_schemas()
+    for schema in build_schemas().values():
         jsonschema_rs.meta.validate(schema)
 
 

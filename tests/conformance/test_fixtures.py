@@ -14,7 +14,7 @@ import yaml
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.menu_coverage import validate_tool_coverage
-from mcp_server.config.menus import drafts_in
+from mcp_server.config.menus import load_mode_drafts
 from mcp_server.model.context import Client, Context
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw
 from tests.conformance.contents import PNG, WAV
@@ -79,7 +79,7 @@ def test_the_menu_holds_every_tool_of_the_pack_once() -> None:
 
 
 def test_names_longer_than_hosts_allow_pass_on_the_word_of_their_pack_alone() -> None:
-    drafts = drafts_in([Path(folder) for folder in FIXTURES.menus], FaultCollector())
+    drafts = load_mode_drafts([Path(folder) for folder in FIXTURES.menus], FaultCollector())
     assert validate_tool_coverage(TOOLS, drafts, FIXTURES.longest_name) == []
     refused = validate_tool_coverage(TOOLS, drafts)
     assert sorted(len(fault.key) for fault in refused) == [41, 42]

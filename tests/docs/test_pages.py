@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from mcp_server.cli.main import main
-from mcp_server.cli.parser import parser
-from mcp_server.config.load import Configuration, law
+from mcp_server.cli.parser import build_parser
+from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import Commands, Listing
 from mcp_server.model.posture import Surface
-from mcp_server.settings import read
+from mcp_server.settings import read_settings
 from tests.clients.served import state_home
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -73,11 +73,11 @@ def test_every_other_command_on_a_page_is_understood(page: str) -> None:
     for kind, text in blocks(page):
         lines = [line for line in text.splitlines() if "menugate " in line] if kind == "sh" else []
         for line in lines:
-            parser().parse_args(shlex.split(line.partition("menugate ")[2].removeprefix("-- menugate ")))
+            build_parser().parse_args(shlex.split(line.partition("menugate ")[2].removeprefix("-- menugate ")))
         if kind == "json":
             for server in servers(json.loads(text)):
                 assert server["command"] == "menugate"
-                parser().parse_args(server["args"])
+                build_parser().parse_args(server["args"])
 
 
 def servers(file: dict[str, Any]) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def servers(file: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_table_of_hosts_is_the_table_in_use() -> None:
-    found = law(read({"workspace": str(DOCS)}, {}), bare=True)
+    found = load_configuration(read_settings({"workspace": str(DOCS)}, {}), bare=True)
     assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
     rows = re.findall(r"^\| `([^`]+)` \| (masked|carried) \| (yes|no) \|$", page, re.MULTILINE)
@@ -94,7 +94,7 @@ def test_the_table_of_hosts_is_the_table_in_use() -> None:
 
 
 def test_the_hosts_that_get_commands_are_the_ones_in_use() -> None:
-    found = law(read({"workspace": str(DOCS)}, {}), bare=True)
+    found = load_configuration(read_settings({"workspace": str(DOCS)}, {}), bare=True)
     assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
     rows = re.findall(r"^\| `([^`]+)` \| `/[^`]*pause now` \|$", page, re.MULTILINE)

@@ -12,7 +12,7 @@ from mcp_server.guards import atomic
 from mcp_server.guards.atomic import Spot, Trash
 from mcp_server.guards.files import MOST_ENTRIES, WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.openat import Resolve, by_steps, chosen
+from mcp_server.guards.openat import Resolve, choose_resolver, open_by_steps
 from mcp_server.model.files import Search, SearchResult, Stamp
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem, Refusal
@@ -53,7 +53,7 @@ def files_over(root: Path, resolve: Resolve) -> WorkspaceFiles:
     return WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Echo())
 
 
-@pytest.fixture(params=[chosen(), by_steps], ids=["chosen", "steps"])
+@pytest.fixture(params=[choose_resolver(), open_by_steps], ids=["chosen", "steps"])
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> WorkspaceFiles:
     root = tmp_path / "work"
     (root / "src").mkdir(parents=True)
@@ -70,7 +70,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture(params=["one step", "two steps"])
 def renaming(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "two steps":
-        monkeypatch.setattr(atomic, "_exclusive_rename", lambda: None)
+        monkeypatch.setattr(atomic, "_load_exclusive_rename", lambda: None)
 
 
 def problem(act: Callable[[], object]) -> Problem:
@@ -194,7 +194,7 @@ def test_whoever_comes_first_keeps_the_name(
     files: WorkspaceFiles, root: Path, renaming: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
-        name = atomic.draft(folder, data, replaced, mode)
+        name = atomic.write_draft(folder, data, replaced, mode)
         (root / "src" / "new").write_text("somebody else's")
         return name
 
@@ -232,7 +232,7 @@ def test_what_changed_meanwhile_is_not_replaced(
     writer, stamp = files.granted(WRITE), files.read("src/a.txt", EVERYTHING).stamp
 
     def slow(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
-        name = atomic.draft(folder, data, replaced, mode)
+        name = atomic.write_draft(folder, data, replaced, mode)
         (root / "src" / "a.txt").write_text("ONE\n")
         return name
 
@@ -466,9 +466,9 @@ def test_two_steps_never_leave_two_names(root: Path) -> None:
         spot: Callable[[str], Spot] = lambda name: (folder, name)  # noqa: E731  # reads better than a def here
         for old, new in (("a", "b"), ("full", "b"), ("full", "a")):
             with pytest.raises(FileExistsError):
-                atomic.in_two_steps(spot(old), spot(new))
-        atomic.in_two_steps(spot("a"), spot("c"))
-        atomic.in_two_steps(spot("full"), spot("moved"))
+                atomic.rename_in_two_steps(spot(old), spot(new))
+        atomic.rename_in_two_steps(spot("a"), spot("c"))
+        atomic.rename_in_two_steps(spot("full"), spot("moved"))
         assert sorted(os.listdir(root)) == ["b", "c", "moved"]
         assert (root / "c").stat().st_nlink == 1
     finally:

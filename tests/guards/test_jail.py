@@ -10,14 +10,14 @@ import pytest
 
 from mcp_server.guards import openat
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.openat import Resolve, by_kernel, by_steps
+from mcp_server.guards.openat import Resolve, open_by_kernel, open_by_steps
 from mcp_server.model.results import Code, Refusal
 
 BACKENDS = [
     pytest.param(
-        by_kernel, id="kernel", marks=pytest.mark.skipif(not openat.kernel_resolves(), reason="no openat2 here")
+        open_by_kernel, id="kernel", marks=pytest.mark.skipif(not openat.can_kernel_resolve(), reason="no openat2 here")
     ),
-    pytest.param(by_steps, id="steps"),
+    pytest.param(open_by_steps, id="steps"),
 ]
 READ = os.O_RDONLY
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -253,7 +253,7 @@ def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
     top, system = os.open(root, openat.FOLDER), os.open("/", openat.FOLDER)
     try:
         try:
-            os.close(by_kernel(top, "src")[0])
+            os.close(open_by_kernel(top, "src")[0])
         except OSError:
             pytest.skip("no openat2 here")
         (root / "out").symlink_to("..")
@@ -265,8 +265,8 @@ def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
             (system, "proc/self/cwd"),
         ):
             with pytest.raises(OSError):
-                by_kernel(folder, path)
-        assert openat.kernel_resolves()
+                open_by_kernel(folder, path)
+        assert openat.can_kernel_resolve()
     finally:
         os.close(top)
         os.close(system)
@@ -291,14 +291,14 @@ def test_only_the_kernel_that_was_seen_working_is_trusted(monkeypatch: pytest.Mo
     def unfit(_root: int, _path: str) -> tuple[int, str]:
         return os.open("/", os.O_RDONLY), "."
 
-    openat.kernel_resolves.cache_clear()
-    monkeypatch.setattr(openat, "by_kernel", unfit)
-    assert openat.chosen() is by_steps
-    openat.kernel_resolves.cache_clear()
+    openat.can_kernel_resolve.cache_clear()
+    monkeypatch.setattr(openat, "open_by_kernel", unfit)
+    assert openat.choose_resolver() is open_by_steps
+    openat.can_kernel_resolve.cache_clear()
     monkeypatch.setattr(openat.platform, "machine", lambda: "pdp11")
-    assert openat.chosen() is by_steps
+    assert openat.choose_resolver() is open_by_steps
     monkeypatch.undo()
-    openat.kernel_resolves.cache_clear()
+    openat.can_kernel_resolve.cache_clear()
 
 
 def test_no_descriptor_is_left_open(jail: Jail, root: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards import redaction
-from mcp_server.guards.redaction import REDACTED, Redactor, names_secret
-from mcp_server.guards.spill import LONGEST_WORD, cut, parts
+from mcp_server.guards.redaction import REDACTED, Redactor, is_secret_key
+from mcp_server.guards.spill import LONGEST_WORD, cut_into_parts, cut_middle
 
 HOUSE = Path(__file__).parents[2]
 TABLE: dict[str, list[dict[str, str]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "redaction.yaml").read_text())
@@ -103,7 +103,7 @@ OTHERS = "nextPageToken progressToken max_tokens tokenizer secretary path csrf_t
     ("key", "secret"), [(key, True) for key in NAMING.split()] + [(key, False) for key in OTHERS.split()]
 )
 def test_keys_that_name_a_secret(key: str, secret: bool) -> None:
-    assert names_secret(key) is secret
+    assert is_secret_key(key) is secret
 
 
 def test_a_value_keeps_its_shape() -> None:
@@ -155,9 +155,9 @@ WORDS = st.lists(st.text(st.characters(codec="ascii", categories=["L", "N"]), mi
 @given(WORDS, st.sampled_from([" ", "\n"]), st.integers(0, 700))
 def test_a_cut_leaves_whole_words(words: list[str], gap: str, limit: int) -> None:
     text = gap.join(words)
-    whole = parts(text, limit)
+    whole = cut_into_parts(text, limit)
     assert set(whole.head.split()) | set(whole.tail.split()) <= set(words)
-    assert len(cut(text, limit)) <= max(limit, 0)
+    assert len(cut_middle(text, limit)) <= max(limit, 0)
     assert len(whole.head) + len(whole.tail) + whole.left_out == len(text)
     assert text.startswith(whole.head) and text.endswith(whole.tail)
 
@@ -167,20 +167,20 @@ def test_no_half_of_a_secret_at_any_edge(place: int, limit: int) -> None:
     token = "ghp_" + "Zq" * 20
     text = ("word " * 1000)[:place] + f" {token} " + ("word " * 1000)[place:]
     assert "Zq" not in Redactor().cut(text, limit)
-    assert "Zq" not in cut(text, limit).replace(token, "")
+    assert "Zq" not in cut_middle(text, limit).replace(token, "")
 
 
 def test_a_cut_says_what_it_left_out() -> None:
     text = "\n".join(f"line {number}" for number in range(1000))
-    shown = cut(text, 500)
+    shown = cut_middle(text, 500)
     assert shown.startswith("line 0\n") and shown.endswith("line 999")
-    whole = parts(text, 500)
+    whole = cut_into_parts(text, 500)
     assert f"[... {whole.left_out:,} characters in {whole.lines_left_out:,} lines left out ...]" in shown
 
 
 def test_one_endless_word_is_cut_where_the_room_ends() -> None:
-    assert len(cut("x" * 10**6, 10_000)) > 9_800
-    assert parts("x" * LONGEST_WORD, 300).head == ""
+    assert len(cut_middle("x" * 10**6, 10_000)) > 9_800
+    assert cut_into_parts("x" * LONGEST_WORD, 300).head == ""
 
 
 # Anything worse than linear would take hours on these; the processor time is rationed instead of the clock watched.

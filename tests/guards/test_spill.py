@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.guards.spill import ONE_DAY_NS, Spill, limit
+from mcp_server.guards.spill import ONE_DAY_NS, Spill, spill_long_text
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def spill(tmp_path: Path) -> Spill:
 
 
 def test_what_fits_is_shown_and_nothing_is_written(spill: Spill) -> None:
-    assert limit("short", 5, spill, "grep") == ("short", None)
+    assert spill_long_text("short", 5, spill, "grep") == ("short", None)
     assert not spill.folder.exists()
 
 
 def test_the_rest_is_kept_whole_and_the_next_call_is_named(spill: Spill) -> None:
     text = "".join(f"line {number}\n" for number in range(10_000))
-    shown, path = limit(text, 3000, spill, "grep")
+    shown, path = spill_long_text(text, 3000, spill, "grep")
     assert path is not None and path.read_text() == text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -38,7 +38,7 @@ def test_the_rest_is_kept_whole_and_the_next_call_is_named(spill: Spill) -> None
 
 @given(st.text(st.sampled_from("ab \n"), min_size=0, max_size=5000), st.integers(600, 3000))
 def test_never_more_than_asked_for(tmp_path_factory: pytest.TempPathFactory, text: str, most: int) -> None:
-    shown, path = limit(text, most, Spill(tmp_path_factory.getbasetemp() / "spilled"), "t")
+    shown, path = spill_long_text(text, most, Spill(tmp_path_factory.getbasetemp() / "spilled"), "t")
     assert len(shown) <= most
     assert (path is None) == (len(text) <= most)
     assert path is None or path.read_bytes().decode() == text
@@ -74,7 +74,7 @@ def test_a_planted_link_is_neither_followed_nor_written_over(spill: Spill, tmp_p
 def test_a_folder_swapped_for_a_link_is_not_used(spill: Spill, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     spill.folder.symlink_to(tmp_path / "elsewhere")
-    shown, path = limit("x" * 5000, 1000, spill, "bash")
+    shown, path = spill_long_text("x" * 5000, 1000, spill, "bash")
     assert path is None and "could not be kept" in shown
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -82,7 +82,7 @@ def test_a_folder_swapped_for_a_link_is_not_used(spill: Spill, tmp_path: Path) -
 def test_a_folder_others_can_write_to_is_not_used(spill: Spill) -> None:
     spill.folder.mkdir()
     spill.folder.chmod(0o777)
-    assert limit("x" * 5000, 1000, spill, "bash")[1] is None
+    assert spill_long_text("x" * 5000, 1000, spill, "bash")[1] is None
 
 
 def test_sweeping_takes_what_is_old_and_ours(spill: Spill, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.calls.request import measured
+from mcp_server.calls.request import measure_arguments
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
 from tests.clients.served import command, environment
@@ -210,7 +210,7 @@ class Ledger:
     def check(self, server: Server, work: Path) -> None:
         """Of one that is dead: everything it answered is here."""
         process = str(server.process.pid)
-        told = Counter((process, measured(deed.arguments)[0]) for deed in server.answered)
+        told = Counter((process, measure_arguments(deed.arguments)[0]) for deed in server.answered)
         assert told <= self.intents, f"answered and not on record: {told - self.intents}"
         moves = sum(deed.moves for deed in server.answered)
         assert moves <= self.moved[process] <= moves + 1, (moves, self.moved[process])

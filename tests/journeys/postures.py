@@ -31,7 +31,16 @@ from mcp_server.calls.request import CallRequest
 from mcp_server.cli.call import CommandLine
 from mcp_server.model.context import Context
 from mcp_server.model.policy import Call, Verdict
-from mcp_server.model.posture import AXES, ChangeScope, Posture, PostureChange, Profile, WorkMode, value_of, words_of
+from mcp_server.model.posture import (
+    AXES,
+    ChangeScope,
+    Posture,
+    PostureChange,
+    Profile,
+    WorkMode,
+    find_axis_value,
+    list_axis_words,
+)
 from mcp_server.model.results import Code, Done, Ending, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.model.tool_packs import Pack
@@ -144,7 +153,7 @@ class Walk:
 
     async def chooses(self) -> None:
         axis = self.chance.choice(["profile", "profile", "work_mode", "ai_mode", "run_control", "model_mode"])
-        value = value_of(axis, str(self.chance.choice(words_of(AXES[axis]))))
+        value = find_axis_value(axis, str(self.chance.choice(list_axis_words(AXES[axis]))))
         assert value is not None
         if self.chance.random() < 0.4:
             axis, value = self.chance.choice([("work_mode", WorkMode.BUILD), ("profile", Profile.TRUSTED)])
@@ -152,18 +161,18 @@ class Walk:
         scope = self.chance.choice(list(ChangeScope))
         # Two walks on one folder number their changes alike.
         change = PostureChange(f"c{self.seed}.{self.number}", {axis: value}, scope, "the walk")
-        await self._at_a_door(posture_changes.steer, change=change)
+        await self._at_a_door(posture_changes.request_posture_change, change=change)
 
     async def takes_back(self) -> None:
         who = self.chance.choice(PEOPLE)
         one = self.chance.choice(self.houses)
-        choice = await one.store.read(partial(posture.choice, principal=who))
+        choice = await one.store.read(partial(posture.load_choice, principal=who))
         ids = [change.id for change in choice.waiting] if choice else []
-        await one.store.write(partial(posture_changes.drop, principal=who, ids=ids[:1]))
+        await one.store.write(partial(posture_changes.drop_changes, principal=who, ids=ids[:1]))
 
     async def goes_on(self) -> None:
         """A unit of an assisted run is done, and the person looked at it."""
-        await self._at_a_door(runs.go_on, session=None)
+        await self._at_a_door(runs.resume_session, session=None)
 
     async def _at_a_door(self, deed: Any, **about: Any) -> None:
         one = self.chance.choice(self.houses)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.settings import read
+from mcp_server.settings import read_settings
 from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
 from tests.clients.pipe import Pipe, pipe
@@ -106,7 +106,7 @@ def mend(one: Pipe) -> None:
 
 
 def end(workspace: Path, home: Path) -> EndState:
-    settings = read({"workspace": str(workspace)}, environment(home))
+    settings = read_settings({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         assert state.verify().ok
         todos = tuple((todo.mark, todo.body["content"], todo.body["by"]) for _, todo in state.records("todo"))

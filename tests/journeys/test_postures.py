@@ -38,7 +38,7 @@ async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkey
     def heedless(tx: Transaction, intent: IntentRow) -> int:
         return tx.append(intent.kind, intent.fields())
 
-    monkeypatch.setattr(ledger, "intend", heedless)
+    monkeypatch.setattr(ledger, "record_intent", heedless)
     judge, _ = await walked(tmp_path, 300, 1)
     assert any("another posture than held" in fault for fault in judge.faults)
 
@@ -47,12 +47,12 @@ async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkey
 async def test_a_change_that_does_not_wait_for_its_calls_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient = posture.calls_over
+    patient = posture.end_calls
 
     def hasty(choice: PostureChoice, _over: Callable[[int, str], bool]) -> list[PostureStep]:
         return patient(choice, lambda _seq, _process: True)
 
-    monkeypatch.setattr(posture, "calls_over", hasty)
+    monkeypatch.setattr(posture, "end_calls", hasty)
     # Whether a call runs at that moment is up to the machine: one walk may not meet any.
     for seed in range(1, 7):
         judge, _ = await walked(tmp_path / str(seed), 600, seed)

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
-from mcp_server.settings import read
+from mcp_server.settings import read_settings
 from mcp_server.state.reader import Reader
 from tests.clients.clients import ERAS, MODERN, held, over_sse
 from tests.clients.person import choose
@@ -148,7 +148,7 @@ def test_the_record_and_the_messages_say_whose_they_are(both: Both) -> None:
     for who in ("alice", "bob"):
         with both.raw(who) as one:
             left[who] = one.call("message_user", message=f"from {who}")["structuredContent"]["id"]
-    settings = read({"workspace": str(both.work)}, environment(both.home))
+    settings = read_settings({"workspace": str(both.work)}, environment(both.home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         messages = {one.id: one for one in state.messages()}
         callers = {

@@ -141,11 +141,11 @@ def test_a_workspace_cannot_name_one(workspace: Path, home: Path) -> None:
 
 WITHOUT = """
 import asyncio, sys
-from mcp_server.compose import build
-from mcp_server.settings import read
+from mcp_server.compose import build_app
+from mcp_server.settings import read_settings
 
 async def started():
-    async with build(read({"workspace": sys.argv[1], "config": sys.argv[2]})).running():
+    async with build_app(read_settings({"workspace": sys.argv[1], "config": sys.argv[2]})).running():
         pass
 
 asyncio.run(started())

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.compose import spoken
+from mcp_server.compose import format_endpoint_instructions
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import law
+from mcp_server.config.load import load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus, Mode
-from mcp_server.settings import read
-from mcp_server.wire.instructions import looked_for
-from mcp_server.wire.translate import described
+from mcp_server.settings import read_settings
+from mcp_server.wire.instructions import format_mode_words
+from mcp_server.wire.translate import describe_tool
 from tests.clients.clients import MODERN
 from tests.clients.pipe import pipe
 from tests.clients.raw import Raw, raw
@@ -117,11 +117,18 @@ def words(home: Path, *menus: Path) -> tuple[str, str, list[str], list[str]]:
     """The instructions, what `menu_enter` says, and of each mode its name and the words a model would look for."""
     work = home / "work"
     work.mkdir(exist_ok=True)
-    found = law(read({"workspace": str(work), "menus": ":".join(map(str, menus))}, environment(home)), bare=True)
+    found = load_configuration(
+        read_settings({"workspace": str(work), "menus": ":".join(map(str, menus))}, environment(home)), bare=True
+    )
     assert not isinstance(found, ConfigFaults), str(found)
-    entering = described(found.policy.tools["menu_enter"], found.policy.menus)
+    entering = describe_tool(found.policy.tools["menu_enter"], found.policy.menus)
     modes = list(found.policy.menus)
-    return spoken(found, None), entering, [mode.name for mode in modes], [mode.triggers[0] for mode in modes]
+    return (
+        format_endpoint_instructions(found, None),
+        entering,
+        [mode.name for mode in modes],
+        [mode.triggers[0] for mode in modes],
+    )
 
 
 def test_what_hosts_cut_off_stands_behind_what_a_model_looks_for(home: Path) -> None:
@@ -167,7 +174,7 @@ def test_words_are_left_out_before_names_and_from_the_end(triggers: list[list[st
     menus = Menus(tuple(mode(f"mode_{number}", words) for number, words in enumerate(triggers)))
     names = ", ".join(one.name for one in menus)
     for most in (0, 100, 190, 10_000):
-        said = looked_for(menus, most)
+        said = format_mode_words(menus, most)
         assert len(said) <= max(most, len(names) + 1)
         for one in menus:
             shown = re.search(rf"\b{one.name}(?: \(([^)]*)\))?[,.]", said)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_server.config.load import DATA
-from mcp_server.config.prompts import PromptFolder, Prompts, composed
+from mcp_server.config.prompts import PromptFolder, Prompts, compose_prompts
 from mcp_server.model.posture import Posture, Stage
 from tests.clients.pipe import Pipe, pipe
 
@@ -45,7 +45,7 @@ def test_the_words_are_there_by_name(era: str, workspace: Path, home: Path) -> N
             "qa/reviewer",
         ]
         root = {"project_root": str(workspace)}
-        assert said(line, "system") == composed(SHIPPED, Posture(), Stage.ACT, root)
+        assert said(line, "system") == compose_prompts(SHIPPED, Posture(), Stage.ACT, root)
         warm = said(line, "system", stage="warmup", user_input="{{project_root}} is mine")
         assert "{{project_root}} is mine" in warm and f"`{workspace}`" in warm
         for key in SHIPPED.known():

@@ -15,8 +15,8 @@ from mcp_server.model.posture import (
     Profile,
     TemporaryChange,
     WorkMode,
-    narrower,
-    words_of,
+    get_narrower_value,
+    list_axis_words,
 )
 
 ORDER = {
@@ -34,9 +34,9 @@ def test_every_value_has_its_place(axis: str) -> None:
     order = NARROWEST_FIRST[axis]
     assert " ".join(map(str, order)) == ORDER[axis]
     kind = AXES[axis]
-    assert set(order) == ({True, False} if kind is bool else set(words_of(kind)))
+    assert set(order) == ({True, False} if kind is bool else set(list_axis_words(kind)))
     for one, other in product(order, order):
-        assert narrower(axis, one, other) == order[min(order.index(one), order.index(other))]
+        assert get_narrower_value(axis, one, other) == order[min(order.index(one), order.index(other))]
 
 
 def test_a_claim_narrows_and_never_widens() -> None:
@@ -44,8 +44,8 @@ def test_a_claim_narrows_and_never_widens() -> None:
         claimed = PostureChoice(claims={"work_mode": work, "profile": profile})
         for usual in (Posture(), Posture(work_mode=WorkMode.PLAN, profile=Profile.TRUSTED)):
             held = claimed.over(usual)
-            assert held.work_mode == narrower("work_mode", work, usual.work_mode)
-            assert held.profile == narrower("profile", profile, usual.profile)
+            assert held.work_mode == get_narrower_value("work_mode", work, usual.work_mode)
+            assert held.profile == get_narrower_value("profile", profile, usual.profile)
 
 
 def test_only_a_terminal_tries_something_beyond_a_claim() -> None:

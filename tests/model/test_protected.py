@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.files import Stamp, protected, secret
+from mcp_server.model.files import Stamp, is_protected, is_secret
 
 TABLE = Path(__file__).parents[1] / "tables" / "places.yaml"
 PLACES = cast(dict[str, list[str]], yaml.safe_load(TABLE.read_text()))
@@ -16,29 +16,29 @@ PLACES = cast(dict[str, list[str]], yaml.safe_load(TABLE.read_text()))
 
 @pytest.mark.parametrize("path", PLACES["protected"])
 def test_protected(path: str) -> None:
-    assert protected(path)
+    assert is_protected(path)
 
 
 @pytest.mark.parametrize("path", PLACES["secret"])
 def test_secret(path: str) -> None:
-    assert secret(path)
+    assert is_secret(path)
 
 
 @pytest.mark.parametrize("path", PLACES["neither"])
 def test_neither(path: str) -> None:
-    assert not protected(path)
-    assert not secret(path)
+    assert not is_protected(path)
+    assert not is_secret(path)
 
 
 @given(st.lists(st.sampled_from(["a", "b.txt", ".", "", "c d"])), st.sampled_from(PLACES["protected"]))
 def test_what_lies_above_does_not_matter(above: list[str], path: str) -> None:
-    assert protected("/".join([*above, path]))
+    assert is_protected("/".join([*above, path]))
 
 
 @given(st.text())
 def test_any_path_has_an_answer(path: str) -> None:
-    assert isinstance(protected(path), bool)
-    assert isinstance(secret(path), bool)
+    assert isinstance(is_protected(path), bool)
+    assert isinstance(is_secret(path), bool)
 
 
 def test_a_stamp_fits_by_content_where_the_content_is_known() -> None:

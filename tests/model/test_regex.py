@@ -3,7 +3,7 @@
 import pytest
 import regex
 
-from mcp_server.model.regex import unbearable
+from mcp_server.model.regex import describe_pattern_danger
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from mcp_server.model.regex import unbearable
     ],
 )
 def test_what_is_small_is_tried(pattern: str) -> None:
-    assert unbearable(pattern) is None
+    assert describe_pattern_danger(pattern) is None
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_what_is_small_is_tried(pattern: str) -> None:
     ],
 )
 def test_what_becomes_large_is_not(pattern: str) -> None:
-    assert unbearable(pattern)
+    assert describe_pattern_danger(pattern)
 
 
 def test_the_largest_that_is_tried_is_still_small() -> None:
     pattern = r"(?i)(?:[a-zß]\p{L}){16000}"
-    assert unbearable(pattern) is None
+    assert describe_pattern_danger(pattern) is None
     assert not regex.compile(pattern).search("a")

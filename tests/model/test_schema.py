@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 import pytest
 
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 
 
 class Size(TypedDict):
@@ -32,13 +32,13 @@ class Grown(Plain):
 
 @pytest.mark.parametrize("arguments", [Within, Words])
 def test_a_word_stands_for_what_it_names(arguments: type) -> None:
-    assert schema_of(arguments) == schema_of(Plain)
-    assert schema_of(Plain)["properties"]["sizes"]["items"] == schema_of(Size)
-    assert schema_of(Plain)["required"] == ["sizes"]
+    assert build_schema(arguments) == build_schema(Plain)
+    assert build_schema(Plain)["properties"]["sizes"]["items"] == build_schema(Size)
+    assert build_schema(Plain)["required"] == ["sizes"]
 
 
 def test_what_is_inherited_is_there() -> None:
-    assert list(schema_of(Grown)["properties"]) == ["sizes", "name", "depth"]
+    assert list(build_schema(Grown)["properties"]) == ["sizes", "name", "depth"]
 
 
 def test_what_json_cannot_say_is_refused() -> None:
@@ -46,4 +46,4 @@ def test_what_json_cannot_say_is_refused() -> None:
         size: set[int]
 
     with pytest.raises(KeyError):
-        schema_of(Odd)
+        build_schema(Odd)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.tools import Arguments
 from mcp_server.policy import arguments as rules
-from mcp_server.policy.arguments import checks, meanings, normalised
+from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner, normalize_arguments
 from tests.policy.world import spoken, table, tools
 from tools.git.definitions import STATUS
 
@@ -46,7 +46,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def unfit(arguments: Any, schema: Mapping[str, Any] = SCHEMA) -> str | None:
-    return checks({"t": replace(tools()["Read"], name="t", arguments=schema)})("t", arguments)
+    return build_argument_check({"t": replace(tools()["Read"], name="t", arguments=schema)})("t", arguments)
 
 
 @pytest.mark.parametrize("case", table("arguments"), ids=lambda case: spoken(case["given"]))
@@ -97,7 +97,9 @@ def test_what_no_schema_can_be_asked_about(given: Any, says: str | None) -> None
 
 def test_each_tool_is_checked_by_its_own_schema_compiled_once() -> None:
     one, other = ({"type": "object", "required": [name]} for name in ("a", "b"))
-    check = checks({name: replace(tools()["Read"], name=name, arguments=s) for name, s in (("x", one), ("y", other))})
+    check = build_argument_check(
+        {name: replace(tools()["Read"], name=name, arguments=s) for name, s in (("x", one), ("y", other))}
+    )
     for _ in range(2):
         assert check("x", {"a": 1}) is None
         assert check("y", {"a": 1}) == "`b` is missing. It takes no arguments."
@@ -181,7 +183,7 @@ def test_a_schema_is_compiled_once_and_only_when_its_tool_is_called(monkeypatch:
         return plain(schema)
 
     monkeypatch.setattr(rules, "_compile", counted)
-    check = checks({name: replace(tools()["Read"], name=name) for name in ("x", "y")})
+    check = build_argument_check({name: replace(tools()["Read"], name=name) for name in ("x", "y")})
     assert compiled == []
     for _ in range(3):
         check("x", {"file_path": "a"})
@@ -222,15 +224,15 @@ def test_references_to_elsewhere_are_never_fetched() -> None:
     ],
 )
 def test_whole_numbers_reach_a_tool_as_whole_numbers(schema: Any, given: Any, wanted: Any) -> None:
-    got = normalised(schema, given)
+    got = normalize_arguments(schema, given)
     assert got == wanted
     assert repr(got) == repr(wanted)
 
 
 def test_what_needs_no_change_is_given_back_as_it_is() -> None:
     arguments = {"path": "a", "tags": ["b"], "options": {"depth": 1.0}, "limit": 3}
-    assert normalised(SCHEMA, arguments) is arguments
-    changed = normalised(SCHEMA, arguments | {"limit": 3.0})
+    assert normalize_arguments(SCHEMA, arguments) is arguments
+    changed = normalize_arguments(SCHEMA, arguments | {"limit": 3.0})
     assert changed["options"] is arguments["options"]
 
 
@@ -247,7 +249,7 @@ KEYS = st.sampled_from(sorted(SCHEMA["properties"])) | st.text(max_size=8)
 def test_any_arguments_fit_or_are_told_why_in_one_short_message(arguments: Arguments) -> None:
     got = unfit(arguments)
     if got is None:
-        again = normalised(SCHEMA, arguments)
+        again = normalize_arguments(SCHEMA, arguments)
         assert again == arguments
         assert not isinstance(again.get("limit"), float)
     else:
@@ -298,7 +300,7 @@ NESTED = {
 )
 def test_what_says_nothing_is_left_out_and_only_that(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     tools = {"ours": replace(STATUS, name="ours", arguments=NESTED)}
-    said = meanings(tools)
+    said = build_argument_cleaner(tools)
     assert said("ours", sent) == meant
     assert said("ours", meant) == meant
     assert said("theirs", sent) is sent, "what others made may tell null from nothing"

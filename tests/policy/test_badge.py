@@ -6,16 +6,16 @@ from itertools import product
 import pytest
 
 from mcp_server.cli.badge import COLOURS
-from mcp_server.model.posture import ChangeScope, ModelMode, Posture, Profile, RunControl, WorkMode, word_of
-from mcp_server.policy.badge import CODES, badge, title
-from mcp_server.policy.phrases import Unclear, phrase
+from mcp_server.model.posture import ChangeScope, ModelMode, Posture, Profile, RunControl, WorkMode, format_value
+from mcp_server.policy.badge import CODES, format_badge, format_title
+from mcp_server.policy.phrases import Unclear, parse_phrase
 
 EVERY = [Posture(*axes) for axes in product(WorkMode, RunControl, Profile, ModelMode)]
 
 
 def test_every_posture_has_a_badge_of_its_own_in_every_width() -> None:
     for columns in (40, 79, 80, 200):
-        assert len({badge(posture, columns) for posture in EVERY}) == len(EVERY)
+        assert len({format_badge(posture, columns) for posture in EVERY}) == len(EVERY)
     assert len(set(CODES.values())) == len(CODES) == 16
 
 
@@ -34,11 +34,11 @@ def test_every_posture_has_a_badge_of_its_own_in_every_width() -> None:
     ],
 )
 def test_the_badge(posture: Posture, columns: int, shown: str) -> None:
-    assert badge(posture, columns) == shown
+    assert format_badge(posture, columns) == shown
 
 
 def test_the_title_names_the_project() -> None:
-    assert title(Posture(profile=Profile.TRUSTED), "app") == "menugate[build|AU|trusted|smart] app"
+    assert format_title(Posture(profile=Profile.TRUSTED), "app") == "menugate[build|AU|trusted|smart] app"
 
 
 def test_the_colours_are_those_of_the_table() -> None:
@@ -72,8 +72,8 @@ def test_the_colours_are_those_of_the_table() -> None:
     ],
 )  # fmt: skip
 def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str], scope: str) -> None:
-    meant = phrase(typed.split(), axis)
-    assert {name: word_of(value) for name, value in meant.axes.items()} == axes
+    meant = parse_phrase(typed.split(), axis)
+    assert {name: format_value(value) for name, value in meant.axes.items()} == axes
     assert meant.scope is ChangeScope(scope)
 
 
@@ -93,5 +93,5 @@ def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str
 )
 def test_what_is_not_understood_is_said_and_not_guessed(typed: str, says: str) -> None:
     with pytest.raises(Unclear) as unclear:
-        phrase(typed.split(), "work_mode")
+        parse_phrase(typed.split(), "work_mode")
     assert says in str(unclear.value)

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.menus import META_TOOLS
-from mcp_server.model.phases import REACHABLE, Phase, step_of
+from mcp_server.model.phases import REACHABLE, Phase, find_step
 from mcp_server.model.policy import Budget, BudgetUse, Call, Decision, Policy, RuleKind, Rules, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import ACTING, Demand, Tool
 from mcp_server.policy import decision
-from mcp_server.policy.decision import LAYERS, decide, visible
+from mcp_server.policy.decision import LAYERS, decide, list_visible_tools
 from mcp_server.policy.rules import compile_rules
 from tests.policy.world import EFFECTS, check, example, menus, policy, table, texts, tools
 
@@ -125,11 +125,14 @@ def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None
     for phase, profile, stage, mode, flat in product((*Phase, "other"), Profile, ACTING, menus(), (False, True)):
         posture, free = Posture(profile=profile), Session("s", "p", None if flat else mode.name, stage, flat=flat)
         session = replace(free, phase=phase)
-        seen, seen_free = set(visible(session, posture, house)), set(visible(free, posture, house))
+        seen, seen_free = (
+            set(list_visible_tools(session, posture, house)),
+            set(list_visible_tools(free, posture, house)),
+        )
         assert meta <= seen <= seen_free
         if mode.name == "swe" or flat:
             assert ways <= seen
-            step = step_of(phase)
+            step = find_step(phase)
             allowed = (step.tools if step else set[str]()) | REACHABLE | meta
             elsewhere = (
                 {name for one in menus() for name in one.tools} - set(menus().modes[0].tools) if flat else set[str]()

@@ -6,7 +6,16 @@ from mcp_server.model.approvals import Approval, ApprovalAnswer, ApprovedCall
 from mcp_server.model.posture import Profile, RunControl
 from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tools import Effect
-from mcp_server.policy.pending import DAY_NS, HOUR_NS, MINUTE_NS, MOST, in_words, paused, since, unanswered
+from mcp_server.policy.pending import (
+    DAY_NS,
+    HOUR_NS,
+    MINUTE_NS,
+    MOST,
+    describe_pending,
+    format_elapsed_time,
+    list_paused_runs,
+    list_unanswered_approvals,
+)
 
 WANTED = ApprovedCall(
     "me", "s1", "r1", 3, None, 0, "fs_delete", Effect.DESTROY_LOCAL, Profile.TRUSTED, "", lasting=False
@@ -28,7 +37,7 @@ WANTED = ApprovedCall(
     ],
 )
 def test_how_long_is_said_in_round_words(passed: int, words: str) -> None:
-    assert since(100, 100 + passed) == words
+    assert format_elapsed_time(100, 100 + passed) == words
 
 
 def test_a_finished_unit_pauses_assisted_alone() -> None:
@@ -38,8 +47,8 @@ def test_a_finished_unit_pauses_assisted_alone() -> None:
         ("me", ""): Hold(Holder.PERSON, "lunch", at=3),
     }
     control = {"me": RunControl.ASSISTED, "bob": RunControl.AUTONOMOUS}
-    assert [one.run for one in paused(holds, control.__getitem__)] == ["the run of session s1", "every run"]
-    assert [one.hold.reason for one in paused(holds, lambda _: RunControl.MANUAL)] == ["lunch"]
+    assert [one.run for one in list_paused_runs(holds, control.__getitem__)] == ["the run of session s1", "every run"]
+    assert [one.hold.reason for one in list_paused_runs(holds, lambda _: RunControl.MANUAL)] == ["lunch"]
 
 
 @pytest.mark.parametrize(
@@ -57,13 +66,14 @@ def test_a_finished_unit_pauses_assisted_alone() -> None:
 )
 def test_only_what_can_still_be_answered_waits(now: int, answer: ApprovalAnswer, used: int, waits: bool) -> None:
     one = Approval("k7f392qa", WANTED, "may it?", 10, 20, answer, used=used)
-    assert (unanswered([one], now) == [one]) is waits
+    assert (list_unanswered_approvals([one], now) == [one]) is waits
 
 
 def test_many_are_counted_and_not_named() -> None:
-    runs = paused({("me", f"s{number}"): Hold(Holder.PERSON, "x") for number in range(MOST + 2)}, lambda _: None)  # pyright: ignore[reportArgumentType]  # nobody asks
+    holds = {("me", f"s{number}"): Hold(Holder.PERSON, "x") for number in range(MOST + 2)}
+    runs = list_paused_runs(holds, lambda _: None)  # pyright: ignore[reportArgumentType]  # nobody asks
     asked = [Approval(f"q{number}", WANTED, "", 0, 9) for number in range(MOST + 3)]
-    lines = list(in_words(runs, asked, 1))
+    lines = list(describe_pending(runs, asked, 1))
     assert "Paused: 2 more." in lines
     assert lines[-1] == "Waits for the user's yes: 3 more, which `menugate approvals` shows."
-    assert list(in_words([], [], 1)) == []
+    assert list(describe_pending([], [], 1)) == []

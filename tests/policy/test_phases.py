@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.model.phases import OUTPUTS, REACHABLE, STEPS, Log, Phase, Proof, after, step_of
+from mcp_server.model.phases import OUTPUTS, REACHABLE, STEPS, Log, Phase, Proof, find_step, get_next_step
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Effect
-from mcp_server.policy.phases import begun, changing, counting, ended, is_test, proving
+from mcp_server.policy.phases import (
+    find_counted_step,
+    is_test_call,
+    is_test_command,
+    may_change_workspace,
+    record_call_start,
+    record_test_end,
+)
 from tests.policy.world import menus, table, tools
 
 TESTS = """
@@ -72,18 +79,18 @@ git test
 
 @pytest.mark.parametrize("command", TESTS.strip().split("\n"))
 def test_this_runs_tests(command: str) -> None:
-    assert is_test(command)
+    assert is_test_command(command)
 
 
 @pytest.mark.parametrize("command", ["", " ", *NO_TESTS.strip().split("\n")])
 def test_of_this_the_exit_code_says_nothing(command: str) -> None:
-    assert not is_test(command)
+    assert not is_test_command(command)
 
 
 @given(st.text(max_size=60))
 def test_any_line_at_all_is_read(line: str) -> None:
-    assert is_test(line) in (True, False)
-    assert not is_test(f"pytest; {line}")
+    assert is_test_command(line) in (True, False)
+    assert not is_test_command(f"pytest; {line}")
 
 
 def test_the_five_phases_are_the_seeds() -> None:
@@ -94,20 +101,20 @@ def test_the_five_phases_are_the_seeds() -> None:
     ) == OUTPUTS
     every = set(table("tools")["tools"])
     assert {name for step in STEPS for name in step.tools} | REACHABLE <= every
-    assert [after(phase) for phase in (None, *Phase)] == [*STEPS, None]
+    assert [get_next_step(phase) for phase in (None, *Phase)] == [*STEPS, None]
 
 
 def test_only_calls_of_the_phases_own_tools_are_counted() -> None:
     for phase in Phase:
-        session, step = Session("s", "p", "swe", phase=phase), step_of(phase)
+        session, step = Session("s", "p", "swe", phase=phase), find_step(phase)
         assert step is not None
-        counted = {name for name, tool in tools().items() if counting(session, tool, menus(), None)}
+        counted = {name for name, tool in tools().items() if find_counted_step(session, tool, menus(), None)}
         assert counted == step.tools
         elsewhere = Session("s", "p", "data", phase=phase)
-        assert not any(counting(elsewhere, tool, menus(), None) for tool in tools().values())
-        by_verify = {name for name, tool in tools().items() if counting(session, tool, menus(), "TodoVerify")}
+        assert not any(find_counted_step(elsewhere, tool, menus(), None) for tool in tools().values())
+        by_verify = {name for name, tool in tools().items() if find_counted_step(session, tool, menus(), "TodoVerify")}
         assert by_verify == step.tools
-        inside = counting(session, tools()["bash"], menus(), "analyze_test_failure")
+        inside = find_counted_step(session, tools()["bash"], menus(), "analyze_test_failure")
         assert (inside is not None) == ("bash" in step.tools and phase is not Phase.REGRESSION_CHECK)
 
 
@@ -129,15 +136,15 @@ def test_only_a_run_that_passed_with_nothing_changed_since_is_proof(calls: list[
     log, holds = Log(), False
     for name, code in calls:
         tool, arguments, effect, within = CALLS[name]
-        log = begun(log, None, changing(tools()[tool], effect, within))
+        log = record_call_start(log, None, may_change_workspace(tools()[tool], effect, within))
         if "tests" in name and "past" not in name:
             # A run that was taken back or cut off proves nothing, not even what was proved before.
             assert not log.proof.holds
             holds = code == 0
         elif name in ("edit", "build", "write elsewhere"):
             holds = False
-        if proving(tools()[tool], arguments, within):
-            log = ended(log, code)
+        if is_test_call(tools()[tool], arguments, within):
+            log = record_test_end(log, code)
         assert log.proof.holds == holds, (name, code)
         assert Log.of(log.body) == log
 

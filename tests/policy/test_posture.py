@@ -20,10 +20,10 @@ from mcp_server.model.posture import (
     Profile,
     Value,
     WorkMode,
-    word_of,
+    format_value,
 )
 from mcp_server.policy import posture
-from mcp_server.policy.phrases import NAMES, axis_named, valued
+from mcp_server.policy.phrases import NAMES, find_axis, parse_axis_value
 from mcp_server.policy.posture import LIVES_NS, PostureStep, ProcessWork
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
@@ -40,19 +40,19 @@ def happens(choice: PostureChoice, line: str) -> PostureChoice:
     match words:
         case ["ask", *_]:
             change, work = wish(words[1:])
-            return after(choice, posture.asked(choice, change, work))
+            return after(choice, posture.request_change(choice, change, work))
         case ["call", number, "ends"]:
-            return after(choice, posture.calls_over(choice, lambda seq, _process: seq == int(number)))
+            return after(choice, posture.end_calls(choice, lambda seq, _process: seq == int(number)))
         case [("unit" | "run") as what, "of", session, "ends"]:
-            return after(choice, posture.unit_over(choice, session, what == "run"))
+            return after(choice, posture.end_unit(choice, session, what == "run"))
         case ["drop"]:
             ids = [one.id for one in choice.waiting] + [one.change.id for one in choice.trials]
-            return after(choice, posture.dropped(choice, ids))
+            return after(choice, posture.drop_changes(choice, ids))
         case ["confirm"]:
             ids = [one.id for one in choice.waiting if one.unconfirmed]
-            found = posture.confirmable(choice, ids[0] if ids else "", 0)
+            found = posture.find_confirmable_change(choice, ids[0] if ids else "", 0)
             return (
-                after(choice, posture.asked(choice, replace(found, unconfirmed=False), ProcessWork()))
+                after(choice, posture.request_change(choice, replace(found, unconfirmed=False), ProcessWork()))
                 if found
                 else choice
             )
@@ -61,12 +61,16 @@ def happens(choice: PostureChoice, line: str) -> PostureChoice:
 
 
 def wish(words: list[str]) -> tuple[PostureChange, ProcessWork]:
-    axis = axis_named(words[0])
+    axis = find_axis(words[0])
     scope = next((ChangeScope(word) for word in words if word in list(ChangeScope)), ChangeScope.NOW)
     calls = tuple((int(word), "p") for word in words if word.isdigit())
     session = words[words.index("of") + 1] if "of" in words else ""
     change = PostureChange(
-        f"c{next(_numbers)}", {axis: valued(axis, words[1])}, scope, session=session, unconfirmed="unconfirmed" in words
+        f"c{next(_numbers)}",
+        {axis: parse_axis_value(axis, words[1])},
+        scope,
+        session=session,
+        unconfirmed="unconfirmed" in words,
     )
     return replace(change, unconfirmed="unconfirmed" in words), ProcessWork(calls, "unit" in words)
 
@@ -76,8 +80,8 @@ def test_what_becomes_of_it(case: dict[str, Any]) -> None:
     choice = PostureChoice()
     for line in case["does"]:
         choice = happens(choice, line)
-    assert {axis: word_of(value) for axis, value in choice.axes.items()} == case["chosen"]
-    waits = [f"{NAMES[axis][0]} {word_of(one.axes[axis])}" for one in choice.waiting for axis in one.axes]
+    assert {axis: format_value(value) for axis, value in choice.axes.items()} == case["chosen"]
+    waits = [f"{NAMES[axis][0]} {format_value(one.axes[axis])}" for one in choice.waiting for axis in one.axes]
     assert waits == [word.replace("model ", "model-mode ") for word in case.get("waits", [])]
     assert bool(choice.trials) is case.get("reverts", False)
 
@@ -111,10 +115,10 @@ EVENTS = st.one_of(st.tuples(st.just("ask"), CHANGES, st.booleans()), ENDINGS)
 def stepped(choice: PostureChoice, event: tuple[Any, ...]) -> list[PostureStep]:
     kind, what, flag = event
     if kind == "ask":
-        return posture.asked(choice, what, ProcessWork(((1, "p"), (2, "p")) if flag else (), flag))
+        return posture.request_change(choice, what, ProcessWork(((1, "p"), (2, "p")) if flag else (), flag))
     if kind == "unit":
-        return posture.unit_over(choice, what, flag)
-    return posture.calls_over(choice, lambda seq, _process: seq == what)
+        return posture.end_unit(choice, what, flag)
+    return posture.end_calls(choice, lambda seq, _process: seq == what)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -146,7 +150,7 @@ def test_nothing_raises_the_profile_over_a_newer_word(
     choice = PostureChoice()
     for event in before:
         choice = after(choice, stepped(choice, event))
-    choice = after(choice, posture.asked(choice, PostureChange("last", {"profile": word}), ProcessWork()))
+    choice = after(choice, posture.request_change(choice, PostureChange("last", {"profile": word}), ProcessWork()))
     for event in later:
         choice = after(choice, stepped(choice, event))
         held = choice.axes["profile"]
@@ -162,7 +166,7 @@ def test_a_trial_is_over_with_the_unit(events: list[tuple[Any, ...]]) -> None:
         choice = after(choice, stepped(choice, event))
     running = {trial.change.id for trial in choice.trials}
     for session in ("s1", "s2"):
-        choice = after(choice, posture.unit_over(choice, session, True))
+        choice = after(choice, posture.end_unit(choice, session, True))
     assert running.isdisjoint(trial.change.id for trial in choice.trials)
 
 
@@ -170,9 +174,9 @@ def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
     for door, lasts in ((ChangeSource.PROMPT, False), (ChangeSource.DOCTOR, True)):
         change = PostureChange("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
         choice = PostureChoice(waiting=(change,))
-        assert posture.confirmable(choice, "c", LIVES_NS) is not None
-        assert (posture.confirmable(choice, "c", LIVES_NS + 2) is not None) is lasts
-        assert posture.confirmable(choice, "d", 1) is None
+        assert posture.find_confirmable_change(choice, "c", LIVES_NS) is not None
+        assert (posture.find_confirmable_change(choice, "c", LIVES_NS + 2) is not None) is lasts
+        assert posture.find_confirmable_change(choice, "d", 1) is None
 
 
 def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
@@ -181,7 +185,7 @@ def test_a_wish_takes_the_place_of_no_word_of_the_person() -> None:
     choice = PostureChoice(waiting=(word, doctors))
     for id in ("c", "d"):
         wish = PostureChange(id, {"work_mode": WorkMode.BUILD}, door=ChangeSource.PROMPT, unconfirmed=True)
-        choice = after(choice, posture.asked(choice, wish, ProcessWork()))
+        choice = after(choice, posture.request_change(choice, wish, ProcessWork()))
         assert choice.waiting == (word, doctors, wish)
     confirmed = replace(choice.waiting[-1], unconfirmed=False)
-    assert after(choice, posture.asked(choice, confirmed, ProcessWork())).waiting == ()
+    assert after(choice, posture.request_change(choice, confirmed, ProcessWork())).waiting == ()

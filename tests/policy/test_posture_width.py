@@ -15,24 +15,24 @@ from mcp_server.model.posture import (
     Profile,
     RunControl,
     WorkMode,
-    words_of,
+    list_axis_words,
 )
 from mcp_server.policy.decision import READ_ONLY_WORK
-from mcp_server.policy.posture_width import WIDTHS, narrower, puts_off, widens, wider
+from mcp_server.policy.posture_width import WIDTHS, get_narrower_posture, is_delaying_narrowing, is_widening, is_wider
 
 
 def test_every_value_of_every_axis_is_weighed() -> None:
     assert WIDTHS.keys() == AXES.keys()
     for axis, kind in AXES.items():
-        assert set(WIDTHS[axis]) == ({True, False} if kind is bool else set(words_of(kind)))
+        assert set(WIDTHS[axis]) == ({True, False} if kind is bool else set(list_axis_words(kind)))
 
 
 def test_what_nobody_weighed_is_wider_than_anything() -> None:
     for axis in AXES:
         assert all(
-            wider(axis, ModelMode.FAST if axis != "model_mode" else WorkMode.PLAN, held) for held in WIDTHS[axis]
+            is_wider(axis, ModelMode.FAST if axis != "model_mode" else WorkMode.PLAN, held) for held in WIDTHS[axis]
         )
-    assert wider("a new axis", True, False)
+    assert is_wider("a new axis", True, False)
 
 
 def test_the_read_only_modes_are_the_narrowest() -> None:
@@ -43,27 +43,29 @@ def test_the_read_only_modes_are_the_narrowest() -> None:
 @pytest.mark.parametrize("profile", Profile)
 @pytest.mark.parametrize("wished", Profile)
 def test_a_profile_is_wider_the_higher_it_is(profile: Profile, wished: Profile) -> None:
-    assert widens(replace(Posture(), profile=profile), {"profile": wished}) is (wished.rank > profile.rank)
+    assert is_widening(replace(Posture(), profile=profile), {"profile": wished}) is (wished.rank > profile.rank)
 
 
 def test_one_axis_is_enough() -> None:
     held = Posture(WorkMode.PLAN, RunControl.MANUAL, ai_mode=AiMode.CHAT, reasoning=True)
-    assert not widens(held, {"work_mode": WorkMode.REVIEW, "model_mode": ModelMode.DEEP, "profile": Profile.NORMAL})
+    assert not is_widening(
+        held, {"work_mode": WorkMode.REVIEW, "model_mode": ModelMode.DEEP, "profile": Profile.NORMAL}
+    )
     for axes in (
         {"work_mode": WorkMode.CHAT},
         {"work_mode": WorkMode.REVIEW, "run_control": RunControl.ASSISTED},
         {"ai_mode": AiMode.AGENT},
         {"reasoning": False},
     ):
-        assert widens(held, axes)
-        assert not widens(Posture(), axes)
+        assert is_widening(held, axes)
+        assert not is_widening(Posture(), axes)
 
 
 def test_the_narrower_of_two_is_taken_axis_by_axis() -> None:
     one = Posture(WorkMode.PLAN, RunControl.AUTONOMOUS, Profile.TRUSTED, epoch=7)
     other = Posture(WorkMode.BUILD, RunControl.MANUAL, Profile.NORMAL, reasoning=True)
     found = Posture(WorkMode.PLAN, RunControl.MANUAL, Profile.NORMAL, reasoning=True, epoch=7)
-    assert narrower(one, other) == found
+    assert get_narrower_posture(one, other) == found
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,8 @@ def test_the_narrower_of_two_is_taken_axis_by_axis() -> None:
 def test_what_is_to_be_narrowed_is_not_put_off(wish: WorkMode, scope: ChangeScope, off: bool) -> None:
     coming = PostureChange("a", {"work_mode": WorkMode.PLAN}, ChangeScope.AFTER_CURRENT_UNIT)
     change = PostureChange("b", {"work_mode": wish}, scope)
-    assert puts_off(PostureChoice(waiting=(coming,)), Posture(), change) is off
-    assert not puts_off(PostureChoice(waiting=(replace(coming, unconfirmed=True),)), Posture(), change)
-    assert not puts_off(PostureChoice(waiting=(coming,)), Posture(WorkMode.PLAN), change), "it would take nothing away"
+    assert is_delaying_narrowing(PostureChoice(waiting=(coming,)), Posture(), change) is off
+    assert not is_delaying_narrowing(PostureChoice(waiting=(replace(coming, unconfirmed=True),)), Posture(), change)
+    assert not is_delaying_narrowing(PostureChoice(waiting=(coming,)), Posture(WorkMode.PLAN), change), (
+        "it would take nothing away"
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.menus import Menus
 from mcp_server.policy import router
-from mcp_server.policy.router import Confidence, NoRoute, Route, RouteChoice, confidence, route
+from mcp_server.policy.router import Confidence, NoRoute, Route, RouteChoice, grade_confidence, route
 from tests.policy.world import menus, mode, spoken
 from tests.policy.world import table as read
 
@@ -59,7 +59,7 @@ def test_offered_numbers_are_those_of_the_menu_so_answering_with_one_enters_it()
     [(55, "low"), (99, "low"), (100, "medium"), (149, "medium"), (150, "high"), (160, "high")],
 )
 def test_how_sure_points_make_it(points: int, sure: str) -> None:
-    assert confidence(points) == sure
+    assert grade_confidence(points) == sure
 
 
 # A whole word (70) of one description beside the beginning of a word (55) of another: 15 apart.
@@ -87,7 +87,7 @@ def test_nothing_below_the_threshold_is_offered_beside_what_reaches_it(monkeypat
 def test_the_published_numbers() -> None:
     assert (router.THRESHOLD, router.SIMILAR, router.HIGH, router.MEDIUM) == (55, 10, 150, 100)
     assert (
-        router.table()
+        router.render_points_table()
         == """\
 | what matches | the whole text | a whole word | the beginning of a word | inside a word | shortest input |
 | --- | --- | --- | --- | --- | --- |

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from mcp_server.model.tools import RuleSubject
-from mcp_server.policy.rule_match import words_of
-from mcp_server.policy.rule_reach import DEEPEST, never
-from mcp_server.policy.rule_syntax import parse
+from mcp_server.policy.rule_match import find_subject_words
+from mcp_server.policy.rule_reach import DEEPEST, describe_impossible_predicates
+from mcp_server.policy.rule_syntax import parse_rule
 from tests.policy.world import spoken, table
 
 
 def of(schema: Mapping[str, Any], rule: str) -> str | None:
-    return never({"type": "object", "properties": {"a": schema}}, parse(f"t({rule})").predicates)
+    return describe_impossible_predicates(
+        {"type": "object", "properties": {"a": schema}}, parse_rule(f"t({rule})").predicates
+    )
 
 
 @pytest.mark.parametrize("case", table("reach"), ids=lambda case: spoken(f"{case['a']} {case['rule']}"))
@@ -25,10 +27,10 @@ def test_reviewed_cases(case: Mapping[str, Any]) -> None:
 def test_what_has_to_be_there_is_always_there() -> None:
     anything: dict[str, Any] = {}
     schema: dict[str, Any] = {"type": "object", "properties": {"a": anything, "b": anything}, "required": ["a"]}
-    assert never(schema, parse("t(a exists false)").predicates) == "`a` is always there."
-    assert never(schema, parse("t(b exists false)").predicates) is None
-    assert never(schema, parse("t(a exists)").predicates) is None
-    assert never(schema, parse("t(a.b exists false)").predicates) is None
+    assert describe_impossible_predicates(schema, parse_rule("t(a exists false)").predicates) == "`a` is always there."
+    assert describe_impossible_predicates(schema, parse_rule("t(b exists false)").predicates) is None
+    assert describe_impossible_predicates(schema, parse_rule("t(a exists)").predicates) is None
+    assert describe_impossible_predicates(schema, parse_rule("t(a.b exists false)").predicates) is None
 
 
 def alternative(inner: Any) -> dict[str, Any]:
@@ -63,4 +65,4 @@ def test_below_some_depth_anything_is_possible(depth: int, known: bool, wrap: An
     ],
 )
 def test_the_words_a_call_holds(values: list[object], kind: RuleSubject, words: set[str] | None) -> None:
-    assert words_of(values, kind) == words
+    assert find_subject_words(values, kind) == words

@@ -12,11 +12,11 @@ from mcp_server.model.policy import RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import RuleSubject, Tool
 from mcp_server.policy import rule_match
-from mcp_server.policy.globs import Impossible, lexical, paths, texts
-from mcp_server.policy.rule_match import condition, words
-from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse
+from mcp_server.policy.globs import Impossible, compile_path_glob, compile_text_glob, split_path
+from mcp_server.policy.rule_match import build_condition, find_call_words
+from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse_rule
 from mcp_server.policy.rules import RuleFault, compile_rules
-from mcp_server.policy.shell_reader import read
+from mcp_server.policy.shell_reader import read_shell_line
 from tests.policy.world import spoken, table, tools
 from tests.policy.world import texts as listed
 
@@ -58,7 +58,7 @@ def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
     every = [
         rule for rule in rules.for_tool(name, RuleKind(kind)) if rule.applies is None or rule.applies(tool, arguments)
     ]
-    found = rules.for_call(name, RuleKind(kind), words(tool, arguments))
+    found = rules.for_call(name, RuleKind(kind), find_call_words(tool, arguments))
     assert set(every) <= set(found), "a rule that applies is not found by its word"
     return bool(every)
 
@@ -155,22 +155,22 @@ def test_examples_are_checked() -> None:
 
 
 def test_what_a_text_is_taken_apart_into() -> None:
-    assert parse("server:tool(a.b-c gt -1.5 and d in ['x\\'y', \"\\u00e9\", 2])") == ParsedRule(
+    assert parse_rule("server:tool(a.b-c gt -1.5 and d in ['x\\'y', \"\\u00e9\", 2])") == ParsedRule(
         "server:tool",
         None,
         (Predicate(("a", "b-c"), PredicateOperator.GT, -1.5), Predicate(("d",), PredicateOperator.IN, ["x'y", "é", 2])),
     )
-    assert parse("bash('a eq b')") == ParsedRule("bash", "a eq b")
-    assert parse("bash(echo (a))") == ParsedRule("bash", "echo (a)")
-    assert parse('bash("a\nb")') == ParsedRule("bash", "a\nb")
-    assert parse("mcp__s__t__u") == ParsedRule("s:t__u")
+    assert parse_rule("bash('a eq b')") == ParsedRule("bash", "a eq b")
+    assert parse_rule("bash(echo (a))") == ParsedRule("bash", "echo (a)")
+    assert parse_rule('bash("a\nb")') == ParsedRule("bash", "a\nb")
+    assert parse_rule("mcp__s__t__u") == ParsedRule("s:t__u")
 
 
 def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_match, "REGEX_SECONDS", 0.000001)
     text = {"command": "a" * 5_000}
     for cautious in (True, False):
-        holds = condition(parse("bash(command regex '(a|aa)+$x')"), cautious, [RuleSubject.COMMAND])
+        holds = build_condition(parse_rule("bash(command regex '(a|aa)+$x')"), cautious, [RuleSubject.COMMAND])
         assert holds
         assert holds(tools()["bash"], text) is cautious
 
@@ -178,28 +178,28 @@ def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: p
 def test_what_is_too_long_to_be_read_matches_where_a_rule_narrows() -> None:
     for text in ("bash(git push:*)", "bash(command glob 'git*')"):
         for cautious in (True, False):
-            holds = condition(parse(text), cautious, [RuleSubject.COMMAND])
+            holds = build_condition(parse_rule(text), cautious, [RuleSubject.COMMAND])
             assert holds
             assert holds(tools()["bash"], {"command": "a" * 70_000}) is cautious
             assert holds(tools()["bash"], {"command": "echo " + "$(" * 20 + ")" * 20}) is (cautious and "push" in text)
 
 
 def test_hostile_patterns_and_texts_take_no_time() -> None:
-    fits = texts("*a*a*a*a*a*a*a*a*b", cautious=True)
+    fits = compile_text_glob("*a*a*a*a*a*a*a*a*b", cautious=True)
     assert fits("a" * 60_000) is False
-    deep = paths("**/a/**/a/**/a/**/b", cautious=True)
+    deep = compile_path_glob("**/a/**/a/**/a/**/b", cautious=True)
     assert deep("a/" * 30_000) is False
-    assert read("-a " * 20_000)
+    assert read_shell_line("-a " * 20_000)
 
 
 def test_lexical_paths() -> None:
-    assert lexical("./a//b/../c/.") == ("a", "c")
-    assert lexical("../../a") == ("..", "..", "a")
-    assert lexical("a/../../b") == ("..", "b")
-    assert lexical("/../a") == ("/", "a")
-    assert lexical("/w/x/a", ("/w/x/",)) == ("a",)
-    assert lexical("/w/xy/a", ("/w/x",)) == ("/", "w", "xy", "a")
-    assert lexical("") == ()
+    assert split_path("./a//b/../c/.") == ("a", "c")
+    assert split_path("../../a") == ("..", "..", "a")
+    assert split_path("a/../../b") == ("..", "b")
+    assert split_path("/../a") == ("/", "a")
+    assert split_path("/w/x/a", ("/w/x/",)) == ("a",)
+    assert split_path("/w/xy/a", ("/w/x",)) == ("/", "w", "xy", "a")
+    assert split_path("") == ()
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -216,7 +216,7 @@ def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
 def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix: str) -> None:
     """The careful reading sees whatever the literal one sees, so that the same words deny more than they allow."""
     literal, careful = (
-        condition(parse(f"bash({prefix}:*)"), cautious, [RuleSubject.COMMAND]) for cautious in (False, True)
+        build_condition(parse_rule(f"bash({prefix}:*)"), cautious, [RuleSubject.COMMAND]) for cautious in (False, True)
     )
     assert literal
     assert careful
@@ -228,7 +228,7 @@ def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix
 @given(st.text(alphabet="ab*?/.", min_size=1, max_size=12), st.text(alphabet="ab/.", max_size=16))
 def test_a_path_that_is_allowed_by_a_pattern_is_denied_by_it(pattern: str, path: str) -> None:
     try:
-        literal, careful = paths(pattern, False), paths(pattern, True)
+        literal, careful = compile_path_glob(pattern, False), compile_path_glob(pattern, True)
     except Impossible:
         return
     assert bool(literal(path)) <= bool(careful(path))
@@ -249,4 +249,4 @@ def test_a_rule_that_applies_is_found_by_its_word(name: str, specifier: str, tex
 
 def test_malformed_text_says_where() -> None:
     with pytest.raises(MalformedRule, match="`now` is left over"):
-        parse("bash(timeout gt 1 now)")
+        parse_rule("bash(timeout gt 1 now)")

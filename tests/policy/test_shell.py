@@ -5,30 +5,30 @@ from typing import Any
 
 import pytest
 
-from mcp_server.policy.shell_reader import LONGEST, plain_words, read
+from mcp_server.policy.shell_reader import LONGEST, read_plain_words, read_shell_line
 from tests.policy.world import spoken, table
 
 
 @pytest.mark.parametrize("case", table("shell_lines"), ids=lambda case: spoken(repr(case["line"])))
 def test_reviewed_lines(case: Mapping[str, Any]) -> None:
-    line = read(case["line"])
+    line = read_shell_line(case["line"])
     if case.get("unreadable"):
         assert line is None
-        assert plain_words(case["line"]) is None
+        assert read_plain_words(case["line"]) is None
         return
     assert line is not None
     assert [list(command) for command in line.commands] == case["runs"]
     assert line.plain is case["plain"]
-    assert plain_words(case["line"]) == (tuple(case["runs"][0]) if case["plain"] else None)
+    assert read_plain_words(case["line"]) == (tuple(case["runs"][0]) if case["plain"] else None)
 
 
 def test_a_line_may_be_long_but_not_without_end() -> None:
-    assert read("a" * LONGEST) is not None
-    assert read("a" * (LONGEST + 1)) is None
+    assert read_shell_line("a" * LONGEST) is not None
+    assert read_shell_line("a" * (LONGEST + 1)) is None
 
 
 def test_so_many_words_behind_a_wrapper_are_looked_at() -> None:
-    line = read("xargs " + " ".join(f"w{number}" for number in range(100)))
+    line = read_shell_line("xargs " + " ".join(f"w{number}" for number in range(100)))
     assert line is not None
     assert len(line.commands) == 1 + 64
     assert line.commands[-1][0] == "w63"
@@ -43,6 +43,6 @@ def evaluated(depth: int) -> str:
 
 @pytest.mark.parametrize(("depth", "readable"), [(7, True), (8, True), (9, False)])
 def test_shells_within_shells_end_at_a_depth(depth: int, readable: bool) -> None:
-    line = read(evaluated(depth))
+    line = read_shell_line(evaluated(depth))
     assert (line is not None) is readable
     assert line is None or line.commands[-1] == ("ls",)

@@ -9,7 +9,7 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
-from mcp_server.policy.decision import decide, visible
+from mcp_server.policy.decision import decide, list_visible_tools
 from tests.policy import world
 
 
@@ -56,7 +56,7 @@ def test_without_a_sandbox_it_asks_for_one_profile_more(
 )
 def test_what_would_be_refused_is_hidden(shelter: SandboxState, profile: Profile, seen: bool) -> None:
     made = policy(shelter)
-    assert ("bash" in visible(Session("s", "me", mode="swe"), Posture(profile=profile), made)) is seen
+    assert ("bash" in list_visible_tools(Session("s", "me", mode="swe"), Posture(profile=profile), made)) is seen
 
 
 @pytest.mark.parametrize(("profile", "verdict"), [(Profile.NORMAL, Verdict.ASK), (Profile.TRUSTED, Verdict.ALLOW)])

@@ -9,16 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.config.load import Configuration, law
+from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.policy import Budget, BudgetUse, Call, Policy, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, Stage, WorkMode
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import READING, Effect, Tool
-from mcp_server.policy.decision import decide, visible
-from mcp_server.policy.stages import FINAL, StageDuty, reasons, stage_after, stage_now, stage_policy
-from mcp_server.settings import read
+from mcp_server.policy.decision import decide, list_visible_tools
+from mcp_server.policy.stages import (
+    FINAL,
+    StageDuty,
+    build_stage_policy,
+    get_current_stage,
+    get_next_stage,
+    is_reasoning_on,
+)
+from mcp_server.settings import read_settings
 from tests.policy.world import EFFECTS, example, policy, tools
 
 HOLDS = (None, *(Hold(by, "for a reason") for by in Holder))
@@ -44,7 +51,7 @@ ACTING = (Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP)
     ],
 )
 def test_the_stages_policy(stage: Stage | None, ai: str, reasoning: bool, effects: str, duty: str) -> None:
-    got = stage_policy(stage, AiMode(ai), reasoning, EFFECTS)
+    got = build_stage_policy(stage, AiMode(ai), reasoning, EFFECTS)
     wanted: Mapping[str, frozenset[Effect]] = {"reading": READING, "all": frozenset(Effect), "none": frozenset()}
     assert got.effects == wanted[effects]
     assert got.duty == duty
@@ -53,11 +60,11 @@ def test_the_stages_policy(stage: Stage | None, ai: str, reasoning: bool, effect
 
 def test_no_stage_of_chat_ever_changes_anything() -> None:
     for stage, reasoning in product((None, *Stage), (True, False)):
-        assert stage_policy(stage, AiMode.CHAT, reasoning, EFFECTS).effects <= READING
+        assert build_stage_policy(stage, AiMode.CHAT, reasoning, EFFECTS).effects <= READING
 
 
 def test_a_stage_that_is_in_no_table_only_reads() -> None:
-    assert stage_policy(Stage.ACT, AiMode.AGENT, False, {}).effects == READING
+    assert build_stage_policy(Stage.ACT, AiMode.AGENT, False, {}).effects == READING
 
 
 @pytest.mark.parametrize(
@@ -79,16 +86,16 @@ def test_the_stage_follows_from_the_persons_switch(
     stage: Stage | None, reasoned: bool, reasoning: bool, now: Stage | None
 ) -> None:
     session = Session("s", "p", stage=stage, reasoned=reasoned)
-    assert stage_now(session, Posture(reasoning=reasoning)) is now
+    assert get_current_stage(session, Posture(reasoning=reasoning)) is now
 
 
 def test_where_a_call_leads() -> None:
-    assert stage_after(Stage.ACT, changed=True, failed=False) is Stage.MICRO_STEP
-    assert stage_after(Stage.ACT, changed=False, failed=False) is Stage.ACT
-    assert stage_after(Stage.ACT, changed=True, failed=True) is Stage.TOOL_FOLLOWUP
-    assert stage_after(Stage.TOOL_FOLLOWUP, changed=False, failed=False) is Stage.ACT
+    assert get_next_stage(Stage.ACT, changed=True, failed=False) is Stage.MICRO_STEP
+    assert get_next_stage(Stage.ACT, changed=False, failed=False) is Stage.ACT
+    assert get_next_stage(Stage.ACT, changed=True, failed=True) is Stage.TOOL_FOLLOWUP
+    assert get_next_stage(Stage.TOOL_FOLLOWUP, changed=False, failed=False) is Stage.ACT
     for stage in (None, Stage.WARMUP, Stage.MICRO_STEP, *FINAL):
-        assert stage_after(stage, changed=True, failed=True) is stage
+        assert get_next_stage(stage, changed=True, failed=True) is stage
 
 
 # Every state there is.
@@ -111,7 +118,7 @@ def allowed(name: str, session: Session, posture: Posture, house: Policy) -> boo
 
 def led_on(session: Session, posture: Posture) -> Session:
     """What the meta-tools make of a state: a thought first, where one is due, else the end of the run."""
-    stage = stage_now(session, posture)
+    stage = get_current_stage(session, posture)
     if stage is None or stage in FINAL:
         return replace(session, run="next", stage=Stage.ACT, reasoned=False)
     return replace(session, stage=Stage.ACT, reasoned=True)
@@ -131,7 +138,7 @@ def test_no_state_is_a_dead_end() -> None:
         state = session
         for _ in range(2):
             state = led_on(state, posture)
-        assert stage_now(state, posture) is Stage.ACT or not reasons(posture)
+        assert get_current_stage(state, posture) is Stage.ACT or not is_reasoning_on(posture)
         assert allowed("Read", next_said(state), posture, house), (session, posture)
         work = posture.work_mode not in (WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW)
         if work and posture.ai_mode is AiMode.AGENT and posture.profile.covers(Profile.NORMAL):
@@ -145,7 +152,7 @@ def test_a_pause_hides_and_refuses_everything_but_the_meta_tools() -> None:
     for by in Holder:
         session = Session("s", "p", "swe", run="r", held=Hold(by, "lunch"))
         posture = Posture(run_control=RunControl.ASSISTED)
-        assert visible(session, posture, house) == META_TOOLS
+        assert list_visible_tools(session, posture, house) == META_TOOLS
         refused = decide(tools()["Read"], Call("Read", example("Read")), session, posture, house)
         assert (refused.code, refused.layer) == (Code.RUN_PAUSED, "budget")
         assert "lunch" in refused.reason
@@ -177,7 +184,7 @@ def test_a_spent_budget_leaves_the_way_out() -> None:
 
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
-    found = law(read({"workspace": str(tmp_path_factory.mktemp("work"))}, {}), bare=True)
+    found = load_configuration(read_settings({"workspace": str(tmp_path_factory.mktemp("work"))}, {}), bare=True)
     assert isinstance(found, Configuration)
     return found
 
@@ -206,7 +213,7 @@ def test_every_registered_tool_is_decided_everywhere(shipped: Configuration) -> 
         posture = Posture(work_mode=work, profile=profile, ai_mode=ai, reasoning=reasoning)
         for mode in house.menus:
             session = Session("s", "p", mode.name, stage, run="r", reasoned=True, held=held)
-            shown = set(visible(session, posture, house)) | set(CARRIERS)
+            shown = set(list_visible_tools(session, posture, house)) | set(CARRIERS)
             assert shown.issuperset(META_TOOLS)
             for name in (*META_TOOLS, *CARRIERS, *mode.tools):
                 tool = house.tools[name]
@@ -227,5 +234,5 @@ def test_reasoning_and_a_pause_only_narrow(
     house = policy()
     plain = Session("s", "p", "swe", stage, run="r")
     full = replace(plain, reasoned=reasoned, held=held)
-    wide = set(visible(plain, Posture(ai_mode=ai), house))
-    assert set(visible(full, Posture(ai_mode=ai, reasoning=reasoning), house)) <= wide
+    wide = set(list_visible_tools(plain, Posture(ai_mode=ai), house))
+    assert set(list_visible_tools(full, Posture(ai_mode=ai, reasoning=reasoning), house)) <= wide

@@ -9,7 +9,7 @@ import yaml
 
 from mcp_server import policy
 from mcp_server.model.posture import AXES, Posture, Surface
-from mcp_server.wire.caller import observed
+from mcp_server.wire.caller import observe_surface
 
 HOUSE = Path(__file__).parents[2]
 CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())
@@ -18,7 +18,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surf
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_table(case: dict[str, Any]) -> None:
     seen = {name: case[name] for name in ("terminal", "page", "asks") if name in case}
-    assert observed(case["transport"], **seen) is Surface(case["surface"])
+    assert observe_surface(case["transport"], **seen) is Surface(case["surface"])
 
 
 def test_the_table_has_each_of_them() -> None:

@@ -10,7 +10,7 @@ from mcp_server.model.posture import (
     Value,
     WorkMode,
 )
-from mcp_server.policy.badge import every_axis, to_come
+from mcp_server.policy.badge import describe_axes, describe_pending_changes
 
 
 def test_what_is_still_to_come_is_said_in_words() -> None:
@@ -22,17 +22,17 @@ def test_what_is_still_to_come_is_said_in_words() -> None:
     )
     tried = PostureChange("c4", {"profile": Profile.RESTRICTED}, ChangeScope.FOR_NEXT_UNIT, session="s2")
     choice = PostureChoice(waiting=waiting, trials=(TemporaryChange(tried, {"profile": Profile.NORMAL}),))
-    assert to_come(choice) == [
+    assert describe_pending_changes(choice) == [
         (tried, "back to profile normal when the unit ends of session s2"),
         (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),
         (waiting[1], "reasoning on, next-milestone of session s1"),
         (waiting[2], "profile trusted, now, once the person says yes"),
     ]
-    assert to_come(None) == []
+    assert describe_pending_changes(None) == []
 
 
 def test_every_axis_has_its_word() -> None:
-    assert every_axis(Posture(reasoning=True, work_mode=WorkMode.PLAN)) == {
+    assert describe_axes(Posture(reasoning=True, work_mode=WorkMode.PLAN)) == {
         "work_mode": "plan",
         "run_control": "autonomous",
         "profile": "normal",

@@ -8,7 +8,7 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.policy import Call, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage, WorkMode
 from mcp_server.model.sessions import Session
-from mcp_server.policy.decision import decide, flat, visible
+from mcp_server.policy.decision import decide, list_allowed_tools, list_visible_tools
 from tests.policy.world import example, menus, policy, tools
 
 # At unrestricted, as the menus count them: the six and the mode's own.
@@ -21,8 +21,8 @@ def at(mode: str | None, stage: Stage | None = Stage.ACT) -> Session:
 
 def test_root_shows_exactly_the_six() -> None:
     for profile in Profile:
-        assert visible(at(None), Posture(profile=profile), policy()) == META_TOOLS
-    assert visible(at("nowhere"), Posture(), policy()) == META_TOOLS
+        assert list_visible_tools(at(None), Posture(profile=profile), policy()) == META_TOOLS
+    assert list_visible_tools(at("nowhere"), Posture(), policy()) == META_TOOLS
 
 
 @pytest.mark.parametrize(("mode", "count"), [*COUNTS.items(), ("integrations", 9)])
@@ -30,42 +30,46 @@ def test_a_mode_shows_the_six_and_then_its_own_in_menu_order(mode: str, count: i
     everything = Posture(profile=Profile.UNRESTRICTED)
     home = menus().get(mode)
     assert home
-    assert visible(at(mode), everything, policy()) == (*META_TOOLS, *home.tools)
-    assert len(visible(at(mode), everything, policy())) == count
+    assert list_visible_tools(at(mode), everything, policy()) == (*META_TOOLS, *home.tools)
+    assert len(list_visible_tools(at(mode), everything, policy())) == count
 
 
 def test_what_the_profile_the_stage_or_the_work_forbids_is_not_shown() -> None:
-    assert "Edit" not in visible(at("swe"), Posture(profile=Profile.RESTRICTED), policy())
-    assert "Edit" not in visible(at("swe", Stage.WARMUP), Posture(), policy())
-    assert "Edit" not in visible(at("swe", None), Posture(), policy())
-    assert "Edit" not in visible(at("swe"), Posture(work_mode=WorkMode.PLAN), policy())
-    assert "Edit" not in visible(at("swe"), Posture(ai_mode=AiMode.CHAT), policy())
-    assert "Edit" in visible(at("swe"), Posture(), policy())
-    assert visible(at("swe", Stage.DELIVERY_CHECK), Posture(), policy()) == META_TOOLS
+    assert "Edit" not in list_visible_tools(at("swe"), Posture(profile=Profile.RESTRICTED), policy())
+    assert "Edit" not in list_visible_tools(at("swe", Stage.WARMUP), Posture(), policy())
+    assert "Edit" not in list_visible_tools(at("swe", None), Posture(), policy())
+    assert "Edit" not in list_visible_tools(at("swe"), Posture(work_mode=WorkMode.PLAN), policy())
+    assert "Edit" not in list_visible_tools(at("swe"), Posture(ai_mode=AiMode.CHAT), policy())
+    assert "Edit" in list_visible_tools(at("swe"), Posture(), policy())
+    assert list_visible_tools(at("swe", Stage.DELIVERY_CHECK), Posture(), policy()) == META_TOOLS
 
 
 def test_a_blocked_meta_tool_disappears_and_the_others_stay() -> None:
     house = policy({"block": ["message_user"]})
-    assert visible(at(None), Posture(), house) == tuple(name for name in META_TOOLS if name != "message_user")
-    assert visible(at(None), Posture(), policy({"deny": ["*"]})) == META_TOOLS
-    assert visible(at(None), Posture(), policy({"block": ["*"]})) == ()
+    assert list_visible_tools(at(None), Posture(), house) == tuple(
+        name for name in META_TOOLS if name != "message_user"
+    )
+    assert list_visible_tools(at(None), Posture(), policy({"deny": ["*"]})) == META_TOOLS
+    assert list_visible_tools(at(None), Posture(), policy({"block": ["*"]})) == ()
 
 
 def test_a_tool_some_calls_of_which_are_denied_is_still_shown() -> None:
     house = policy({"deny": ["Read(secrets/**)"], "ask": ["grep"]})
-    shown = visible(at("swe"), Posture(), house)
+    shown = list_visible_tools(at("swe"), Posture(), house)
     assert "Read" in shown
     assert "grep" in shown
 
 
 def test_flat_is_every_tool_once_in_menu_order() -> None:
-    shown = flat(Posture(profile=Profile.UNRESTRICTED), policy())
+    shown = list_allowed_tools(Posture(profile=Profile.UNRESTRICTED), policy())
     assert shown == tuple(dict.fromkeys((*META_TOOLS, *(name for mode in menus() for name in mode.tools))))
     assert len(shown) == 81
 
 
 def test_flat_shows_what_the_posture_allows() -> None:
-    shown = flat(Posture(profile=Profile.RESTRICTED, work_mode=WorkMode.PLAN), policy({"deny": ["web_*"]}))
+    shown = list_allowed_tools(
+        Posture(profile=Profile.RESTRICTED, work_mode=WorkMode.PLAN), policy({"deny": ["web_*"]})
+    )
     assert "Read" in shown
     assert not {"Edit", "bash", "deploy", "web_search"} & set(shown)
 
@@ -75,7 +79,7 @@ def test_shown_is_what_a_call_would_not_be_denied() -> None:
     for mode in menus():
         for profile in Profile:
             posture = replace(Posture(), profile=profile)
-            shown = visible(at(mode.name), posture, house)
+            shown = list_visible_tools(at(mode.name), posture, house)
             called = {
                 name
                 for name, tool in tools().items()

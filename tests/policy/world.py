@@ -23,7 +23,7 @@ from mcp_server.model.tools import (
     RuleSubject,
     Tool,
 )
-from mcp_server.policy.arguments import checks
+from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.rules import compile_rules
 
 TABLES = Path(__file__).parents[1] / "tables"
@@ -141,7 +141,7 @@ def texts(written: Mapping[str, Sequence[str]], reason: str = "") -> list[RuleTe
 
 @cache
 def check(own: bool = False) -> Any:
-    return checks(tools(own))
+    return build_argument_check(tools(own))
 
 
 def policy(

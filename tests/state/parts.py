@@ -122,7 +122,9 @@ async def intended(store: Store, one: IntentRow) -> int:
 async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | VersionMoved:
     """Every axis at once, if `wanted.epoch` is where the choice still stands."""
     change = PostureChange("c1", PostureChoice.whole(wanted).axes, reason=reason, **about)
-    found = await store.write(partial(posture_changes.steer, principal=who, change=change, epoch=wanted.epoch))
+    found = await store.write(
+        partial(posture_changes.request_posture_change, principal=who, change=change, epoch=wanted.epoch)
+    )
     return found if isinstance(found, VersionMoved) else found.over(Posture())
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall, read
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall, parse_approval
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Hold, Holder
@@ -39,7 +39,7 @@ async def asked(store: Store, place: Place, call: ApprovedCall, id: str = "q1") 
     now = place.clock.now_ns()
     draft = Approval(id, call, "may it?", now, now + HOUR)
     judged = QuestionRow(SESSION, Posture(), call.tool, ALLOWED)
-    return await store.write(lambda tx: approvals.ask(tx, draft, judged))
+    return await store.write(lambda tx: approvals.record_question(tx, draft, judged))
 
 
 async def say(
@@ -49,7 +49,7 @@ async def say(
     way: AnsweredBy = AnsweredBy.PERSON,
     scope: ApprovalScope = ApprovalScope.ONCE,
 ) -> Approval | None:
-    return await store.write(lambda tx: approvals.answer(tx, approvals.QuestionReply(id, answer, way, scope)))
+    return await store.write(lambda tx: approvals.record_answer(tx, approvals.QuestionReply(id, answer, way, scope)))
 
 
 async def begin(store: Store, call: ApprovedCall, id: str = "q1") -> Any:
@@ -199,7 +199,7 @@ async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(
 ) -> None:
     now = place.clock.now_ns()
     draft = Approval("q1", wanted(), "too long", now, now + HOUR, whole="rm " + "a" * 5000)
-    await store.write(lambda tx: approvals.ask(tx, draft, QuestionRow(SESSION, Posture(), "Read", ALLOWED)))
+    await store.write(lambda tx: approvals.record_question(tx, draft, QuestionRow(SESSION, Posture(), "Read", ALLOWED)))
     assert await say(store, "q1", ApprovalAnswer.YES, way) is None
     assert isinstance(await begin(store, wanted()), ApprovalLapsed)
     await store.write(lambda tx: approvals.mark_shown(tx, "q1"))
@@ -208,16 +208,16 @@ async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(
 
 
 async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
-    module = sys.modules[approvals.ask.__module__]
+    module = sys.modules[approvals.record_question.__module__]
     now, most = place.clock.now_ns(), vars(module)["MOST_LONG"]
     judged = QuestionRow(SESSION, Posture(), "Read", ALLOWED)
     for number in range(most + 3):
         call = replace(wanted(), arguments_sha256=f"{number:064}")
         draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000)
         place.clock.now += 1
-        await store.write(lambda tx, draft=draft: approvals.ask(tx, draft, judged))
+        await store.write(lambda tx, draft=draft: approvals.record_question(tx, draft, judged))
     await asked(store, place, wanted(), "short")
-    kept = {one.id for one in await store.read(approval_questions.approvals)}
+    kept = {one.id for one in await store.read(approval_questions.load_approvals)}
     assert kept == {"short"} | {f"q{number}" for number in range(3, most + 3)}
 
 
@@ -230,13 +230,13 @@ async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_mor
     for name in ("whole", "shown"):
         del fields[name]
     del fields["wanted"]["exact"]
-    earlier = read(fields)
+    earlier = parse_approval(fields)
     assert earlier == settled
     assert earlier.covers(replace(wanted(READING), arguments_sha256="1" * 64))
     assert not earlier.covers(replace(wanted(READING), arguments_sha256="1" * 64, exact=True))
     del fields["wanted"]["lasting"]
     with pytest.raises(ValueError, match="not an approval"):
-        read(fields)
+        parse_approval(fields)
 
 
 async def test_what_destroys_is_never_for_the_session(place: Place, store: Store) -> None:
@@ -255,10 +255,10 @@ async def test_the_same_open_question_is_not_put_twice(place: Place, store: Stor
 
 
 async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(sys.modules[approvals.ask.__module__]), "MOST_KEPT", 5)
+    monkeypatch.setitem(vars(sys.modules[approvals.record_question.__module__]), "MOST_KEPT", 5)
     for number in range(9):
         await asked(store, place, replace(wanted(), arguments_sha256=f"{number:064}"), f"q{number}")
-    kept = await store.read(approval_questions.approvals)
+    kept = await store.read(approval_questions.load_approvals)
     assert {one.id for one in kept} == {f"q{number}" for number in range(4, 9)}
 
 
@@ -347,25 +347,25 @@ async def test_a_unit_is_taken_once(store: Store) -> None:
     found = await asyncio.gather(*(unit() for _ in range(5)))
     assert len([one for one in found if isinstance(one, int)]) == 1
     assert all(isinstance(one, RunPaused) and one.hold.by is Holder.UNIT for one in found if not isinstance(one, int))
-    await store.write(lambda tx: runs.go_on(tx, "me", None, 3))
+    await store.write(lambda tx: runs.resume_session(tx, "me", None, 3))
     assert [isinstance(await unit(), int) for _ in range(4)] == [True, True, True, False]
 
 
 async def test_the_first_reason_stays_and_the_persons_wins(store: Store) -> None:
     def pause(by: Holder, reason: str, run: str = "") -> Any:
-        return store.write(lambda tx: runs.pause(tx, "me", "s1", Hold(by, reason, run)))
+        return store.write(lambda tx: runs.pause_session(tx, "me", "s1", Hold(by, reason, run)))
 
     assert (await pause(Holder.BUDGET, "calls", "r1")).reason == "calls"
     assert (await pause(Holder.UNIT, "unit", "r1")).reason == "calls"
     assert (await pause(Holder.BUDGET, "minutes", "r2")).reason == "minutes", "the first was about another run"
     assert (await pause(Holder.PERSON, "lunch")).reason == "lunch"
     assert (await pause(Holder.UNIT, "unit")).reason == "lunch"
-    held = await store.read(runs.holds)
+    held = await store.read(runs.load_holds)
     assert held["me", "s1"].by is Holder.PERSON
 
 
 async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> None:
-    await store.write(lambda tx: runs.pause(tx, "me", "", Hold(Holder.PERSON, "lunch")))
+    await store.write(lambda tx: runs.pause_session(tx, "me", "", Hold(Holder.PERSON, "lunch")))
     await store.close()
     place.sql("UPDATE holds SET body = '{'")
     with place.reader() as state:
@@ -375,15 +375,15 @@ async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> 
 async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
     await store.put_session(SESSION)
     await store.write(lambda tx: runs.keep_thought(tx, SESSION, ReasoningOutcome("a plan")))
-    assert await store.read(lambda view: runs.thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
-    assert len(await store.write(lambda tx: runs.stop(tx, "me", None, "new", "stopped"))) == 1
+    assert await store.read(lambda view: runs.load_thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
+    assert len(await store.write(lambda tx: runs.stop_runs(tx, "me", None, "new", "stopped"))) == 1
     after = await store.session("s1")
     assert after is not None
     assert (after.run, after.steps, after.stage) == ("new-1", 0, Stage.ACT)
-    assert await store.read(lambda view: runs.thoughts(view, "s1", "r1")) == []
-    held = await store.read(runs.holds)
+    assert await store.read(lambda view: runs.load_thoughts(view, "s1", "r1")) == []
+    held = await store.read(runs.load_holds)
     assert held["me", ""].stopped
-    assert await store.write(lambda tx: runs.stop(tx, "you", None, "new", "stopped")) == ()
+    assert await store.write(lambda tx: runs.stop_runs(tx, "you", None, "new", "stopped")) == ()
 
 
 # The layout.

@@ -37,7 +37,7 @@ def test_rows_before_and_behind_the_zeros_are_there_after_a_crash(tmp_path: Path
         append(link, seq)
     link.begin()
     steps = 1
-    while disk.lengthen(link.path):
+    while disk.lengthen_log(link.path):
         steps += 1
     link.rollback()
     assert steps > 1
@@ -57,17 +57,17 @@ def test_rows_before_and_behind_the_zeros_are_there_after_a_crash(tmp_path: Path
 
 
 def test_there_is_nothing_to_do_without_a_log_or_where_it_is_long_enough(tmp_path: Path) -> None:
-    assert not disk.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen_log(tmp_path / "state.db")
     log_of(tmp_path / "state.db").write_bytes(b"")
-    assert not disk.lengthen(tmp_path / "state.db"), "nobody has begun it"
+    assert not disk.lengthen_log(tmp_path / "state.db"), "nobody has begun it"
     log_of(tmp_path / "state.db").write_bytes(bytes(disk.FULL_LENGTH))
-    assert not disk.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen_log(tmp_path / "state.db")
 
 
 def test_a_log_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     log_of(tmp_path / "state.db").symlink_to(tmp_path / "precious")
-    assert not disk.lengthen(tmp_path / "state.db")
+    assert not disk.lengthen_log(tmp_path / "state.db")
     assert (tmp_path / "precious").read_text() == "precious"
 
 

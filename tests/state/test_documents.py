@@ -15,7 +15,7 @@ from mcp_server.state.store import Store
 from tests.state.parts import HOUR, Hands, Place
 
 pytestmark = pytest.mark.anyio
-OWNER = state_documents.of_session("s1")
+OWNER = state_documents.format_session_owner("s1")
 MADE = DocumentCause("made")
 ACTOR = {"principal": "me", "session": "s1", "run": "r1", "tool": "TodoCreate"}
 
@@ -27,11 +27,11 @@ async def put(store: Store, document: Document, owner: str = OWNER, why: Documen
 
 
 async def get(store: Store, id: str, owner: str = OWNER) -> Document | None:
-    return await store.read(partial(state_documents.document, owner=owner, kind="todo", id=id))
+    return await store.read(partial(state_documents.find_document, owner=owner, kind="todo", id=id))
 
 
 async def listed(store: Store, mark: str | None = None, limit: int = 100, offset: int = 0) -> list[str]:
-    found = partial(state_documents.documents, owner=OWNER, kind="todo", mark=mark, limit=limit, offset=offset)
+    found = partial(state_documents.load_documents, owner=OWNER, kind="todo", mark=mark, limit=limit, offset=offset)
     return [one.id for one in await store.read(found)]
 
 
@@ -82,11 +82,11 @@ async def test_of_many_at_once_exactly_one_wins(place: Place, hands: Hands, stor
 
 async def test_each_owner_and_kind_has_its_own(store: Store) -> None:
     await put(store, Document("todo", "a", {}, "pending"))
-    assert await get(store, "a", state_documents.of_session("s2")) is None
-    assert await get(store, "a", state_documents.of_principal("s1")) is None
-    assert await store.read(partial(state_documents.document, owner=OWNER, kind="phases", id="a")) is None
+    assert await get(store, "a", state_documents.format_session_owner("s2")) is None
+    assert await get(store, "a", state_documents.format_principal_owner("s1")) is None
+    assert await store.read(partial(state_documents.find_document, owner=OWNER, kind="phases", id="a")) is None
     assert isinstance(
-        await put(store, Document("todo", "a", {}, "pending"), state_documents.of_session("s2")), Document
+        await put(store, Document("todo", "a", {}, "pending"), state_documents.format_session_owner("s2")), Document
     )
 
 
@@ -100,7 +100,7 @@ async def test_they_are_listed_in_order_by_page_and_by_mark(store: Store) -> Non
     assert await listed(store) == list("edcba")
     assert await listed(store, "pending") == list("ca")
     assert await listed(store, None, 2, 3) == list("ba")
-    assert await store.read(partial(state_documents.tally, owner=OWNER, kind="todo")) == {
+    assert await store.read(partial(state_documents.tally_documents, owner=OWNER, kind="todo")) == {
         "claimed": Tally(2, 3),
         "pending": Tally(2, 2),
         "verified": Tally(1, 1),
@@ -151,7 +151,7 @@ async def test_ten_thousand_are_no_burden(store: Store) -> None:
     await store.write(fill)
     with anyio.fail_after(1.0):
         assert await listed(store, "pending", 100, 9_950) == [f"t{number}" for number in range(9_950, 10_000)]
-        assert (await store.read(partial(state_documents.tally, owner=OWNER, kind="todo")))[
+        assert (await store.read(partial(state_documents.tally_documents, owner=OWNER, kind="todo")))[
             "pending"
         ].documents == 10_000
         kept = await get(store, "t5000")
@@ -163,9 +163,9 @@ async def test_ten_thousand_are_no_burden(store: Store) -> None:
 
 async def test_what_a_forgotten_session_remembered_is_forgotten(place: Place, hands: Hands, store: Store) -> None:
     await put(store, Document("todo", "a", {}, "pending"))
-    await put(store, Document("todo", "a", {}, "pending"), state_documents.of_principal("me"))
+    await put(store, Document("todo", "a", {}, "pending"), state_documents.format_principal_owner("me"))
     await store.close()
     place.clock.now += 31 * 24 * HOUR
     again = await hands.open(place)
     assert await get(again, "a") is None
-    assert await get(again, "a", state_documents.of_principal("me")) is not None
+    assert await get(again, "a", state_documents.format_principal_owner("me")) is not None

@@ -20,7 +20,7 @@ from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state import open as state_open
 from mcp_server.state.engine.rows import PostureMoved
-from mcp_server.state.engine.sqlite import network_share
+from mcp_server.state.engine.sqlite import find_network_share
 from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View
 from mcp_server.state.store import Store
 from tests.state.parts import Hands, Place, choose_all, intended, intent, outcome, posture_of
@@ -310,11 +310,11 @@ async def test_no_damage_goes_unseen(place: Place, hands: Hands, seed: int) -> N
     ],
 )
 def test_a_network_file_system_is_known_by_its_mount(mounts: str, expected: str | None) -> None:
-    assert network_share(Path("/home/me/my work"), mounts) == expected
+    assert find_network_share(Path("/home/me/my work"), mounts) == expected
 
 
 async def test_a_network_file_system_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_open, "network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
+    monkeypatch.setattr(state_open, "find_network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
     store = place.store()
     with pytest.raises(Refusal, match="network file system"):
         await store.ready()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, canonical, chained
+from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, compute_row_hash, format_canonical_json
 from mcp_server.state.engine.rows import LedgerFilter, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.store import Store
 from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
@@ -23,8 +23,8 @@ values = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.dictio
 
 @given(st.dictionaries(st.text(), values))
 def test_fields_have_one_text_whatever_their_order_and_can_be_read_back(fields: dict[str, Any]) -> None:
-    body = canonical(fields)
-    assert body == canonical(dict(reversed(fields.items())))
+    body = format_canonical_json(fields)
+    assert body == format_canonical_json(dict(reversed(fields.items())))
     assert body.isascii()
     if len(body) < LONGEST_BODY:
         assert json.loads(body) == {key: value for key, value in fields.items() if value is not None}
@@ -32,13 +32,15 @@ def test_fields_have_one_text_whatever_their_order_and_can_be_read_back(fields: 
 
 @given(st.text(), st.text(), st.integers(1), st.integers(1))
 def test_a_hash_covers_text_number_and_what_came_before(one: str, other: str, seq: int, number: int) -> None:
-    one, other = canonical({"x": one}), canonical({"x": other})
-    assert (chained(GENESIS, seq, one) == chained(GENESIS, number, other)) == ((seq, one) == (number, other))
-    assert chained(GENESIS, seq, one) != chained(chained(GENESIS, seq, one), seq, one)
+    one, other = format_canonical_json({"x": one}), format_canonical_json({"x": other})
+    assert (compute_row_hash(GENESIS, seq, one) == compute_row_hash(GENESIS, number, other)) == (
+        (seq, one) == (number, other)
+    )
+    assert compute_row_hash(GENESIS, seq, one) != compute_row_hash(compute_row_hash(GENESIS, seq, one), seq, one)
 
 
 def test_what_is_endless_is_clipped() -> None:
-    assert len(canonical({"tool": "x" * 1_000_000, "at": 1})) < LONGEST_BODY
+    assert len(format_canonical_json({"tool": "x" * 1_000_000, "at": 1})) < LONGEST_BODY
 
 
 async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Store) -> None:

@@ -25,14 +25,14 @@ OTHER = Session("s2", "me", mode="git", run="r9")
 async def ask(store: Store, scope: ChangeScope, who: str = "me", **about: Any) -> PostureChoice:
     axes = about.pop("axes", {"profile": Profile.TRUSTED})
     change = PostureChange(about.pop("id", "c1"), axes, scope, "for a test", **about)
-    found = await store.write(partial(posture_changes.steer, principal=who, change=change))
+    found = await store.write(partial(posture_changes.request_posture_change, principal=who, change=change))
     assert isinstance(found, PostureChoice)
     return found
 
 
 async def deeds_of(store: Store, who: str = "me") -> PostureChoice:
     """What is in the file now, whatever this process remembers."""
-    return await store.read(partial(state_posture.choice, principal=who)) or PostureChoice()
+    return await store.read(partial(state_posture.load_choice, principal=who)) or PostureChoice()
 
 
 async def profile(store: Store, who: str = "me") -> str:
@@ -74,8 +74,8 @@ async def test_a_call_that_begins_in_the_same_batch_is_waited_for(place: Place, 
     store = await hands.open(place)
     change = PostureChange("c1", {"profile": Profile.TRUSTED}, ChangeScope.AFTER_CURRENT_TOOL, "for a test")
     asked = (
-        store.write(partial(ledger.intend, intent=intent())),
-        store.write(partial(posture_changes.steer, principal="me", change=change)),
+        store.write(partial(ledger.record_intent, intent=intent())),
+        store.write(partial(posture_changes.request_posture_change, principal="me", change=change)),
     )
     seq, choice = await asyncio.gather(*asked)
     assert isinstance(choice, PostureChoice)
@@ -238,7 +238,7 @@ async def test_an_epoch_that_passed_is_no_ground_to_ask_on(place: Place, hands: 
     store = await hands.open(place)
     await ask(store, ChangeScope.NOW)
     late = PostureChange("c2", {"profile": Profile.UNRESTRICTED})
-    found = await store.write(partial(posture_changes.steer, principal="me", change=late, epoch=0))
+    found = await store.write(partial(posture_changes.request_posture_change, principal="me", change=late, epoch=0))
     assert isinstance(found, VersionMoved)
     assert await profile(store) == "trusted"
 
@@ -248,11 +248,13 @@ async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) ->
     await ask(store, ChangeScope.NOW, unconfirmed=True, door=ChangeSource.PROMPT)
     assert await profile(store) == "usual"
     place.clock.now += 2 * HOUR
-    assert await store.write(partial(posture_changes.confirm, principal="me", id="c1")) is None
+    assert await store.write(partial(posture_changes.confirm_change, principal="me", id="c1")) is None
     await ask(store, ChangeScope.NOW, unconfirmed=True, door=ChangeSource.PROMPT, id="c2")
-    assert await store.write(partial(posture_changes.confirm, principal="you", id="c2")) is None
-    assert isinstance(await store.write(partial(posture_changes.confirm, principal="me", id="c2")), PostureChoice)
-    assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
+    assert await store.write(partial(posture_changes.confirm_change, principal="you", id="c2")) is None
+    assert isinstance(
+        await store.write(partial(posture_changes.confirm_change, principal="me", id="c2")), PostureChoice
+    )
+    assert await store.write(partial(posture_changes.confirm_change, principal="me", id="c2")) is None
     assert await profile(store) == "trusted"
 
 
@@ -273,7 +275,7 @@ async def test_what_waits_is_believed_from_nobody_without_the_key(place: Place, 
     place.sql(statement)
     store = await hands.open(place)
     assert await deeds_of(store) == PostureChoice.least((await deeds_of(store)).epoch)
-    assert await store.write(partial(posture_changes.confirm, principal="me", id="c2")) is None
+    assert await store.write(partial(posture_changes.confirm_change, principal="me", id="c2")) is None
 
 
 async def test_every_step_is_on_record_with_its_reason_scope_and_door(place: Place, hands: Hands) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_server.state.engine.rows import Row
-from mcp_server.state.summaries import LONGEST_LINE, MOST_LINES, Note, summarised
+from mcp_server.state.summaries import LONGEST_LINE, MOST_LINES, Note, build_summary
 
 ROOT = Path(__file__).parents[2]
 RUN = "p-1"
@@ -64,11 +64,11 @@ NOTES = [
 
 
 def lived() -> str:
-    return summarised(RUN, LIVED, NOTES).text
+    return build_summary(RUN, LIVED, NOTES).text
 
 
 def test_every_section_says_what_is_on_record() -> None:
-    found = summarised(RUN, LIVED, NOTES)
+    found = build_summary(RUN, LIVED, NOTES)
     assert found.sections == {
         "goals": ("make the test pass",),
         "decisions": (
@@ -100,25 +100,25 @@ def test_every_section_says_what_is_on_record() -> None:
 
 
 def test_what_was_refused_and_done_later_is_no_open_issue() -> None:
-    assert not any("`Write`" in line for line in summarised(RUN, LIVED, NOTES).sections["issues"])
+    assert not any("`Write`" in line for line in build_summary(RUN, LIVED, NOTES).sections["issues"])
 
 
 def test_up_to_a_call_nothing_later_counts() -> None:
-    before = summarised(RUN, LIVED, NOTES, upto=6)
-    assert before.text == summarised(RUN, LIVED[:7], [note for note in NOTES if note.seq <= 6]).text
+    before = build_summary(RUN, LIVED, NOTES, upto=6)
+    assert before.text == build_summary(RUN, LIVED[:7], [note for note in NOTES if note.seq <= 6]).text
     assert before.facts["done"] == 2, "the outcome of the last call that counts, counts"
     assert "second plan" not in before.text
 
 
 def test_a_plan_nobody_told_is_where_the_run_stands() -> None:
-    assert summarised(RUN, LIVED, []).sections["plan"] == (
+    assert build_summary(RUN, LIVED, []).sections["plan"] == (
         "Stands in mode `swe`, stage act; the last call, `grep`, has not ended yet.",
     )
 
 
 def test_long_runs_stay_short() -> None:
     notes = [Note(1, "decision", f"{number} " + "x" * 1000) for number in range(100)]
-    lines = summarised(RUN, [], notes).sections["decisions"]
+    lines = build_summary(RUN, [], notes).sections["decisions"]
     assert len(lines) == MOST_LINES + 1
     assert lines[0] == "(80 earlier ones left out)" and lines[-1].startswith("99 ")
     assert max(map(len, lines)) == LONGEST_LINE
@@ -127,7 +127,7 @@ def test_long_runs_stay_short() -> None:
 def test_a_hostile_row_breaks_nothing() -> None:
     odd = row(1, "transition", **{"from": "x", "to": ["y"]})
     rows = [odd, row(2, "outcome", intent=99), row(3, "intent"), Row(4, "", "", {})]
-    assert summarised(RUN, rows, []).text.startswith("# Summary of run")
+    assert build_summary(RUN, rows, []).text.startswith("# Summary of run")
 
 
 @pytest.mark.parametrize(("locale", "seed"), [("C", "0"), ("tr_TR.UTF-8", "7"), ("de_DE.ISO-8859-1", "99")])

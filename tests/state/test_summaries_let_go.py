@@ -10,7 +10,7 @@ from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import notes, runs, sessions
 from mcp_server.state.open import FORGOTTEN_NS
 from mcp_server.state.store import Store
-from mcp_server.state.summaries import Summary, of_run
+from mcp_server.state.summaries import Summary, build_run_summary
 from tests.state.parts import SESSION, Hands, Place, intent, outcome
 
 pytestmark = pytest.mark.anyio
@@ -30,14 +30,14 @@ async def lived(store: Store, *said: tuple[str, str], thought: bool = False) -> 
     begun = await store.intend(intent())
     assert isinstance(begun, int)
     store.conclude(outcome(begun))
-    await store.write(partial(notes.note, run=SESSION.run, seq=begun, said=said))
+    await store.write(partial(notes.write_notes, run=SESSION.run, seq=begun, said=said))
     if thought:
         kept = ReasoningOutcome(next_action="look again", known_risks="it may be slow")
         await store.write(partial(runs.keep_thought, session=SESSION, outcome=kept))
 
 
 async def summary(store: Store) -> Summary:
-    found = await store.read(partial(of_run, run=SESSION.run))
+    found = await store.read(partial(build_run_summary, run=SESSION.run))
     assert found is not None
     return found
 
@@ -66,7 +66,7 @@ async def test_it_says_what_the_ledger_has_and_that_the_rest_is_gone(tmp_path: P
         assert after.text.count(GONE) == len([lines for lines in after.sections.values() if not lines]) > 0
         assert "None was told." not in after.text and "mend the parser" not in after.text
         assert after.data["let_go"] is True
-        assert await store.read(partial(notes.noted, run=SESSION.run)) == []
+        assert await store.read(partial(notes.load_notes, run=SESSION.run)) == []
 
 
 async def test_what_was_noted_since_then_stands_beside_it(tmp_path: Path, hands: Hands) -> None:
@@ -79,7 +79,7 @@ async def test_what_was_noted_since_then_stands_beside_it(tmp_path: Path, hands:
     found = await summary(store)
     assert found.let_go and found.sections["goals"] == ("the new way",)
     assert "the old way" not in found.text
-    assert await store.read(partial(notes.noted, run=SESSION.run)) == [("goal", "the new way")]
+    assert await store.read(partial(notes.load_notes, run=SESSION.run)) == [("goal", "the new way")]
 
 
 async def test_a_run_that_only_thought_is_known_to_have(tmp_path: Path, hands: Hands) -> None:
@@ -103,6 +103,6 @@ async def test_one_mark_stands_for_any_number(tmp_path: Path, hands: Hands) -> N
     for _ in range(3):
         await lived(store, *(("goal", f"goal {number}") for number in range(20)))
         place.clock.now += FORGOTTEN_NS + DAY_NS
-        await store.write(partial(sessions.forget, before_ns=place.clock.now - FORGOTTEN_NS))
+        await store.write(partial(sessions.forget_old_sessions, before_ns=place.clock.now - FORGOTTEN_NS))
     rows = await store.read(lambda view: view.all("SELECT kind FROM notes"))
     assert [row["kind"] for row in rows] == ["let go"]

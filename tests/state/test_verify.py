@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.state.engine.chain import chained
+from mcp_server.state.engine.chain import compute_row_hash
 from tests.state.parts import Hands, Place, intended, intent
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def recompute(place: Place, first: int, last: int) -> None:
     (previous,) = connection.execute("SELECT hash FROM ledger WHERE seq = ?", (first - 1,)).fetchone()
     span = connection.execute("SELECT seq, body FROM ledger WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
     for seq, body in span.fetchall():
-        previous = chained(previous, seq, body)
+        previous = compute_row_hash(previous, seq, body)
         connection.execute("UPDATE ledger SET hash = ? WHERE seq = ?", (previous, seq))
     connection.commit()
     connection.close()

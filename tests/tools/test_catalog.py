@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_server.config.load import DATA, ConfigFiles, load
+from mcp_server.config.load import DATA, ConfigFiles, load_config_files
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.tools import READING, Effect, Schema, Tool
@@ -22,7 +22,7 @@ def outside() -> list[Tool]:
 
 
 def test_the_catalogue_and_the_menus_fit_together() -> None:
-    library = load([DATA / "menus"], None, {tool.name: tool for tool in catalog()})
+    library = load_config_files([DATA / "menus"], None, {tool.name: tool for tool in catalog()})
     assert isinstance(library, ConfigFiles), str(library)
 
 

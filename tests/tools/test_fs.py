@@ -277,12 +277,12 @@ LETTERS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", " ", "é", "\\", "."
 
 @given(before=LETTERS, middle=LETTERS, after=LETTERS, new=LETTERS)
 def test_an_edit_changes_its_place_and_nothing_else(before: str, middle: str, after: str, new: str) -> None:
-    from tools.files.edit import matches, replaced
+    from tools.files.edit import find_matches, replace_matches
 
     whole = f"{before}<{middle}>{after}".replace("<", "‹").replace(">", "›")
     wanted = f"‹{middle}›"
-    assert len(matches(whole, wanted).starts) == 1
-    changed = replaced(whole, wanted, new)
+    assert len(find_matches(whole, wanted).starts) == 1
+    changed = replace_matches(whole, wanted, new)
     assert changed.startswith(before)
     assert changed.endswith(after)
     put = changed[len(before) : len(changed) - len(after)]
@@ -291,10 +291,10 @@ def test_an_edit_changes_its_place_and_nothing_else(before: str, middle: str, af
 
 @given(st.binary(max_size=200))
 def test_any_bytes_survive_being_text(data: bytes) -> None:
-    from tools.files.lines import decoded, encoded, page, visible
+    from tools.files.lines import build_line_page, decode_text, encode_text, make_visible
 
-    assert encoded(decoded(data)) == data
-    visible(decoded(data)).encode()
-    shown = page(data)
+    assert encode_text(decode_text(data)) == data
+    make_visible(decode_text(data)).encode()
+    shown = build_line_page(data)
     assert shown.total == shown.last or not data
     assert shown.bytes == len(data)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.config.load import Configuration, law
+from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from mcp_server.model.posture import Posture, Profile, Stage
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Effect, Tool
-from mcp_server.policy.decision import visible
-from mcp_server.settings import read
+from mcp_server.policy.decision import list_visible_tools
+from mcp_server.settings import read_settings
 from tools.catalog import CATALOG
 
 TABLES = Path(__file__).parents[1] / "tables"
@@ -28,7 +28,7 @@ CHANGING = frozenset(Effect) - READING
 
 
 def house() -> Configuration:
-    found = law(read({"workspace": str(TABLES)}, {}), bare=True)
+    found = load_configuration(read_settings({"workspace": str(TABLES)}, {}), bare=True)
     assert isinstance(found, Configuration)
     return found
 
@@ -127,5 +127,5 @@ def test_each_profile_sees_what_the_one_below_it_sees_and_no_less() -> None:
     assert sets[0] < sets[1] < sets[2]
     policy = house().policy
     for session in [Session("s", "p", flat=True), *(Session("s", "p", mode=mode.name) for mode in policy.menus)]:
-        seen = [set(visible(session, replace(Posture(), profile=given), policy)) for given in Profile]
+        seen = [set(list_visible_tools(session, replace(Posture(), profile=given), policy)) for given in Profile]
         assert all(lower <= higher for lower, higher in pairwise(seen)), session.mode

@@ -18,7 +18,7 @@ from typing import cast
 import pytest
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.openat import FOLDER, Resolve, by_kernel, by_steps, kernel_resolves
+from mcp_server.guards.openat import FOLDER, Resolve, can_kernel_resolve, open_by_kernel, open_by_steps
 from mcp_server.model.context import Context
 from mcp_server.model.results import Done, Refusal
 from tests.tools.workbench import TOOLS, Given, Workbench
@@ -70,8 +70,10 @@ for turn in itertools.count():
 """
 
 BACKENDS = [
-    pytest.param(by_kernel, id="kernel", marks=pytest.mark.skipif(not kernel_resolves(), reason="no openat2 here")),
-    pytest.param(by_steps, id="steps"),
+    pytest.param(
+        open_by_kernel, id="kernel", marks=pytest.mark.skipif(not can_kernel_resolve(), reason="no openat2 here")
+    ),
+    pytest.param(open_by_steps, id="steps"),
 ]
 
 

@@ -6,7 +6,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.tools import READING, Tool
 from tests.policy.world import tools
 from tests.tools.packs import tools_of
-from tools.todos.criteria import literally
+from tools.todos.criteria import escape_pattern
 
 RUNS = {"content": "x", "acceptance_criteria": [{"type": "test_passes", "params": {"test": "t.T.t"}}]}
 LOOKS = {"content": "x", "acceptance_criteria": [{"type": "file_exists", "params": {"path": "a"}}]}
@@ -35,4 +35,4 @@ def test_what_runs_something_needs_the_profile_for_it_from_the_start() -> None:
 
 
 def test_a_text_is_looked_for_as_it_is() -> None:
-    assert literally("a+b (c) [d] {e} $f^g|h.i*j?k\\l") == r"a\+b \(c\) \[d\] \{e\} \$f\^g\|h\.i\*j\?k\\l"
+    assert escape_pattern("a+b (c) [d] {e} $f^g|h.i*j?k\\l") == r"a\+b \(c\) \[d\] \{e\} \$f\^g\|h\.i\*j\?k\\l"

@@ -11,7 +11,7 @@ import jsonschema_rs
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.openat import Resolve, chosen
+from mcp_server.guards.openat import Resolve, choose_resolver
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Search, SearchResult, Stamp
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
@@ -56,7 +56,7 @@ class Workbench:
     def __init__(self, root: Path, resolve: Resolve | None = None) -> None:
         state = root / ".menugate"
         (state / "spill").mkdir(parents=True, exist_ok=True)
-        jail = Jail(root, (state,), (state / "spill",), resolve=resolve or chosen())
+        jail = Jail(root, (state,), (state / "spill",), resolve=resolve or choose_resolver())
         self.root = root
         self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
 

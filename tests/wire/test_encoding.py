@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Scope
 
-from mcp_server.wire.encoding import leave, replacing
+from mcp_server.wire.encoding import leave_answer, make_replacing_send
 from mcp_server.wire.listings import EncodedTools
 
 TOOLS = EncodedTools([{"name": "one"}, {"name": "two"}])
@@ -22,10 +22,10 @@ async def told(early: bool) -> tuple[list[Message], dict[str, object]]:
         sent.append(message)
 
     scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
-    sending = replacing(scope, send)
-    given = leave(Request(scope), 7, READY) if early else {}
+    sending = make_replacing_send(scope, send)
+    given = leave_answer(Request(scope), 7, READY) if early else {}
     await sending({"type": "http.response.start", "status": 200, "headers": JSON})
-    given = given or leave(Request(scope), 7, READY)
+    given = given or leave_answer(Request(scope), 7, READY)
     await sending({"type": "http.response.body", "body": b"from the SDK"})
     return sent, given
 
@@ -49,5 +49,5 @@ async def test_a_stream_that_has_begun_is_left_alone() -> None:
 
 
 def test_without_a_door_the_whole_answer_is_given() -> None:
-    assert leave(None, 7, READY) is READY
-    assert leave(Request({"type": "http", "headers": []}), 7, READY) is READY
+    assert leave_answer(None, 7, READY) is READY
+    assert leave_answer(Request({"type": "http", "headers": []}), 7, READY) is READY

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from mcp_server.model.results import Refusal
-from mcp_server.state.keys import kept, token
+from mcp_server.state.keys import load_or_create_secret, write_bearer_token
 
 
 def test_a_key_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.key"
-    first = kept(path)
+    first = load_or_create_secret(path)
     assert len(first) == 43
-    assert kept(path) == first
+    assert load_or_create_secret(path) == first
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o644)
-    kept(path)
+    load_or_create_secret(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -27,7 +27,7 @@ def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
 
     def take() -> None:
         start.wait()
-        found.add(kept(tmp_path / "b.key"))
+        found.add(load_or_create_secret(tmp_path / "b.key"))
 
     threads = [threading.Thread(target=take) for _ in range(8)]
     for thread in threads:
@@ -41,18 +41,18 @@ def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
 def test_a_token_that_came_with_the_folder_opens_nothing(tmp_path: Path) -> None:
     shown = tmp_path / "http.token"
     shown.write_text("known-to-its-sender-known-to-its-sender-kno")
-    made = token(tmp_path, tmp_path / "work", shown)
+    made = write_bearer_token(tmp_path, tmp_path / "work", shown)
     assert shown.read_text().strip() == made != "known-to-its-sender-known-to-its-sender-kno"
     assert stat.S_IMODE(shown.stat().st_mode) == 0o600
-    assert token(tmp_path, tmp_path / "work", shown) == made, "it stays the same while its key does"
-    assert token(tmp_path, tmp_path / "other", shown) != made
+    assert write_bearer_token(tmp_path, tmp_path / "work", shown) == made, "it stays the same while its key does"
+    assert write_bearer_token(tmp_path, tmp_path / "other", shown) != made
 
 
 def test_a_link_in_the_tokens_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     shown = tmp_path / "http.token"
     shown.symlink_to(tmp_path / "victim")
-    token(tmp_path, tmp_path / "work", shown)
+    write_bearer_token(tmp_path, tmp_path / "work", shown)
     assert (tmp_path / "victim").read_text() == "mine"
     assert not shown.is_symlink()
 
@@ -62,4 +62,4 @@ def test_what_is_no_key_is_said_to_be_none(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "c.key"
     path.write_bytes(data)
     with pytest.raises(Refusal, match="does not hold a key"):
-        kept(path)
+        load_or_create_secret(path)

@@ -19,10 +19,10 @@ from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw, 
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, Tool
 from mcp_server.wire import http as transport
-from mcp_server.wire.caller import Context, connection
-from mcp_server.wire.encoding import encoded
+from mcp_server.wire.caller import Context, get_connection
+from mcp_server.wire.encoding import encode_message
 from mcp_server.wire.listings import EncodedTools
-from mcp_server.wire.translate import listed, prepared
+from mcp_server.wire.translate import build_tool_entry, prepare_tool
 from tests.clients import within
 from tests.clients.clients import MODERN, held, over_sse
 from tests.clients.raw import Raw as Http
@@ -153,7 +153,7 @@ async def test_our_answers_are_those_of_the_sdk(house: App, version: str) -> Non
         assert isinstance(mine, JSONRPCResponse), asked
         assert plain(mine) == plain(their), asked
         # And as we write it onto a pipe.
-        assert json.loads(encoded(mine)) == plain(their), asked
+        assert json.loads(encode_message(mine)) == plain(their), asked
     assert isinstance(ours[0].result["tools"], EncodedTools), "the list was not taken from what is prepared"
 
 
@@ -161,11 +161,11 @@ async def test_our_answers_are_those_of_the_sdk(house: App, version: str) -> Non
 async def test_every_tool_can_be_shown_in_every_revision(house: App, version: str) -> None:
     menus = house.law.policy.menus
     tools = list(house.law.policy.tools.values())
-    whole = ListToolsResult.model_validate({"tools": [listed(tool, menus) for tool in tools]})
+    whole = ListToolsResult.model_validate({"tools": [build_tool_entry(tool, menus) for tool in tools]})
     dumped = whole.model_dump(by_alias=True, mode="json", exclude_none=True)
     dumped |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     theirs = methods.serialize_server_result("tools/list", version, dumped)["tools"]
-    assert [prepared(tool, menus, version) for tool in tools] == theirs
+    assert [prepare_tool(tool, menus, version) for tool in tools] == theirs
     for tool, shown in zip(tools, theirs, strict=True):
         assert shown["name"] == tool.name
         assert shown["inputSchema"]["type"] == "object"
@@ -199,7 +199,7 @@ class Probe:
         self.ended: list[int] = []
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        link = connection(ctx)
+        link = get_connection(ctx)
         self.methods.append(ctx.method)
         assert isinstance(link.exit_stack, AsyncExitStack)
         assert isinstance(link.state, dict)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_server.settings import read
+from mcp_server.settings import read_settings
 from tests.clients import pipe as pipes
 from tests.clients import served
 from tests.clients.pipe import Pipe, pipe
@@ -145,15 +145,15 @@ def test_a_trace_from_elsewhere_is_linked_and_no_more(
     ],
 )
 def test_the_standard_variables_turn_it_on(variables: dict[str, str], finds: tuple[str, str], workspace: Path) -> None:
-    settings = read({"workspace": str(workspace)}, {"HOME": str(workspace), **variables})
+    settings = read_settings({"workspace": str(workspace)}, {"HOME": str(workspace), **variables})
     assert (settings.traces, settings.metrics) == finds
 
 
 def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
     code = (
-        "import asyncio, sys; from mcp_server.compose import build; from mcp_server.settings import read\n"
-        f"settings = read({{'workspace': {str(workspace)!r}}}, {served.environment(home)!r})\n"
-        "async def main():\n house = build(settings)\n assert house.last_words is None\n return house\n"
+        "import asyncio, sys; from mcp_server.compose import build_app; from mcp_server.settings import read_settings\n"
+        f"settings = read_settings({{'workspace': {str(workspace)!r}}}, {served.environment(home)!r})\n"
+        "async def main():\n house = build_app(settings)\n assert house.last_words is None\n return house\n"
         "house = asyncio.run(main())\n"
         "assert len(house.server.middleware) == 3, house.server.middleware\n"
         "loaded = ('opentelemetry.sdk', 'mcp_server.wire.spans', 'mcp_server.wire.telemetry_export')\n"

@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -32,7 +32,7 @@ class ReadArguments(TypedDict):
 
 
 def demand_reading(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["file_path"]))
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.describe_read_risk(args["file_path"]))
 
 
 READ = Tool(
@@ -44,7 +44,7 @@ READ = Tool(
         "longer file says which call shows the next part. A file has to be read before Edit or Write changes it. The "
         "number and the tab are not part of the text. Folders are listed by glob or fs_list_directory."
     ),
-    arguments=schema_of(ReadArguments),
+    arguments=build_schema(ReadArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
@@ -65,7 +65,7 @@ class EditArguments(TypedDict):
 
 
 def demand_changing(args: Arguments) -> Demand:
-    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.to_change(args["file_path"]))
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.describe_change_risk(args["file_path"]))
 
 
 EDIT = Tool(
@@ -78,7 +78,7 @@ EDIT = Tool(
         "ends, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
         "with its folders. Answers with a diff and the changed lines."
     ),
-    arguments=schema_of(EditArguments),
+    arguments=build_schema(EditArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
@@ -103,7 +103,7 @@ WRITE = Tool(
         "mark and CRLF line ends. Content with placeholders for omitted text, such as '// ... rest unchanged', is "
         "refused: to change a part of a file use Edit. Answers with a diff."
     ),
-    arguments=schema_of(WriteArguments),
+    arguments=build_schema(WriteArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),

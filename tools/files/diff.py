@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tools.files.lines import numbered, visible
+from tools.files.lines import format_numbered_lines, make_visible
 
 AROUND = 4
 DIFF_LINES = 200
@@ -25,37 +25,39 @@ class TextDiff:
     """The lines of the new text that are new, from 1; `last` before `first` where lines were only taken away."""
 
 
-def compare(path: str, before: str, after: str) -> TextDiff:
+def compare_texts(path: str, before: str, after: str) -> TextDiff:
     old, new = before.split("\n"), after.split("\n")
     if not before or not after:
         # What is empty has no line; split, it would be one empty line, taken away where a file is made.
         old, new = (text.removesuffix("\n").split("\n") if text else [] for text in (before, after))
-    head = _same(old, new)
-    tail = _same(old[head:][::-1], new[head:][::-1])
+    head = _count_common_start(old, new)
+    tail = _count_common_start(old[head:][::-1], new[head:][::-1])
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
     first, last = head + 1, head + len(come)
     if max(len(gone), len(come)) > COMPARED:
         return TextDiff(len(come), len(gone), "[too much changed for a diff]", first, last)
     start = max(0, head - CONTEXT)
-    hunks = _unified(
+    hunks = _build_unified_hunks(
         old[start : len(old) - max(0, tail - CONTEXT)], new[start : len(new) - max(0, tail - CONTEXT)], start
     )
     lines = [line for line in hunks if not line.startswith("@")]
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return TextDiff(added, removed, _bounded([f"--- a/{path}", f"+++ b/{path}", *hunks]) if hunks else "", first, last)
+    return TextDiff(
+        added, removed, _format_bounded_diff([f"--- a/{path}", f"+++ b/{path}", *hunks]) if hunks else "", first, last
+    )
 
 
-def _same(one: list[str], other: list[str]) -> int:
+def _count_common_start(one: list[str], other: list[str]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _unified(old: list[str], new: list[str], start: int) -> list[str]:
+def _build_unified_hunks(old: list[str], new: list[str], start: int) -> list[str]:
     from difflib import SequenceMatcher
 
     hunks: list[str] = []
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
         (_, i, _, j, _), (_, _, k, _, m) = group[0], group[-1]
-        hunks.append(f"@@ -{_span(i, k, start)} +{_span(j, m, start)} @@")
+        hunks.append(f"@@ -{_format_line_range(i, k, start)} +{_format_line_range(j, m, start)} @@")
         for what, a, b, c, d in group:
             if what == "equal":
                 hunks.extend(" " + line for line in old[a:b])
@@ -65,11 +67,11 @@ def _unified(old: list[str], new: list[str], start: int) -> list[str]:
     return hunks
 
 
-def _span(first: int, end: int, start: int) -> str:
+def _format_line_range(first: int, end: int, start: int) -> str:
     return f"{start + first + 1},{end - first}"
 
 
-def _bounded(lines: list[str]) -> str:
+def _format_bounded_diff(lines: list[str]) -> str:
     shown, size = 0, 0
     for line in lines[:DIFF_LINES]:
         size += min(len(line), SIMILAR_CHARS * 10) + 1
@@ -77,36 +79,36 @@ def _bounded(lines: list[str]) -> str:
             break
         shown += 1
     # A carriage return is half of a line end here, not something to warn a terminal of.
-    drawn = [visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
+    drawn = [make_visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
     return "\n".join(drawn) + (f"\n[{len(lines) - shown} more lines of diff]" if shown < len(lines) else "")
 
 
-def told(path: str, what: str, before: str, after: str) -> str:
+def describe_change(path: str, what: str, before: str, after: str) -> str:
     """The whole answer: what happened, the diff, and the place as it is now."""
-    path = visible(path)
-    change = compare(path, before, after)
+    path = make_visible(path)
+    change = compare_texts(path, before, after)
     head = f"{what} `{path}`: +{change.added} -{change.removed} lines."
     if not change.diff:
         return head
     last = min(max(change.last, change.first), change.first + DIFF_LINES // 4)
-    snippet = numbered(after, change.first - AROUND, last + AROUND) if after else ""
+    snippet = format_numbered_lines(after, change.first - AROUND, last + AROUND) if after else ""
     return f"{head}\n{change.diff}" + (f"\nIt now reads:\n{snippet}" if snippet else "\nIt is empty now.")
 
 
-def nearest(text: str, wanted: str) -> tuple[int, int] | None:
+def find_nearest_lines(text: str, wanted: str) -> tuple[int, int] | None:
     """The lines, from 1, that come closest to a text that is not there; None where nothing does."""
     lines = [line.strip() for line in text.split("\n")]
     asked = [line.strip() for line in wanted.strip("\r\n").split("\n")]
-    start = _by_equal_lines(lines, asked)
+    start = _find_by_equal_lines(lines, asked)
     if start is None:
-        start = _by_similar_line(lines, asked)
+        start = _find_by_similar_line(lines, asked)
     if start is None:
         return None
     first = max(start, 0) + 1
     return first, min(first + len(asked) - 1, len(lines))
 
 
-def _by_equal_lines(lines: list[str], asked: list[str]) -> int | None:
+def _find_by_equal_lines(lines: list[str], asked: list[str]) -> int | None:
     wanted: dict[str, list[int]] = {}
     for at, line in enumerate(asked):
         if line:
@@ -118,7 +120,7 @@ def _by_equal_lines(lines: list[str], asked: list[str]) -> int | None:
     return max(votes, key=lambda start: (votes[start], -start)) if votes else None
 
 
-def _by_similar_line(lines: list[str], asked: list[str]) -> int | None:
+def _find_by_similar_line(lines: list[str], asked: list[str]) -> int | None:
     from difflib import get_close_matches
 
     longest = max(asked, key=len)[:SIMILAR_CHARS]

@@ -10,9 +10,9 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, Files, Snapshot, Stamp
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.files.definitions import EditArguments
-from tools.files.diff import nearest, told
-from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text, numbered
-from tools.files.read import picture, with_neighbours
+from tools.files.diff import describe_change, find_nearest_lines
+from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text, format_numbered_lines
+from tools.files.read import add_path_suggestions, find_picture_type
 
 # Did somebody write `// ... rest of the code` instead of the code?
 
@@ -33,17 +33,17 @@ text body document definitions definition to be in it
 LONGEST = 120
 
 
-def omissions(content: str, known: str) -> list[int]:
+def find_omissions(content: str, known: str) -> list[int]:
     """The lines, from 1, that stand for something left out and are not in the known text already."""
     before = {line.strip() for line in known.split("\n")}
     return [
         number
         for number, line in enumerate(content.split("\n"), 1)
-        if len(line) <= LONGEST and _stands_for_something(line.strip()) and line.strip() not in before
+        if len(line) <= LONGEST and _is_placeholder_line(line.strip()) and line.strip() not in before
     ]
 
 
-def _stands_for_something(line: str) -> bool:
+def _is_placeholder_line(line: str) -> bool:
     core = TRAILING.sub("", LEADING.sub("", line))
     words = [word.casefold() for word in WORD.findall(core)]
     markers = set(MARKERS.split()).intersection(words)
@@ -70,13 +70,13 @@ class TextMatches:
     """The line each one starts in, from 1."""
 
 
-def pattern_of(wanted: str) -> str:
+def build_match_pattern(wanted: str) -> str:
     return LINE_END.join(re.escape(line) for line in wanted.replace("\r\n", "\n").split("\n"))
 
 
-def matches(text: str, wanted: str) -> TextMatches:
+def find_matches(text: str, wanted: str) -> TextMatches:
     """Every place, overlapping ones too: `aa` is in `aaa` twice, and which one was meant is not for us to guess."""
-    starts = tuple(match.start() for match in re.finditer(f"(?={pattern_of(wanted)})", text))
+    starts = tuple(match.start() for match in re.finditer(f"(?={build_match_pattern(wanted)})", text))
     lines: list[int] = []
     line, at = 1, 0
     for start in starts:
@@ -86,8 +86,8 @@ def matches(text: str, wanted: str) -> TextMatches:
     return TextMatches(starts, tuple(lines))
 
 
-def replaced(text: str, wanted: str, by: str) -> str:
-    usual = line_end(text)
+def replace_matches(text: str, wanted: str, by: str) -> str:
+    usual = find_usual_line_end(text)
     plain = by.replace("\r\n", "\n")
 
     def put(match: re.Match[str]) -> str:
@@ -95,15 +95,15 @@ def replaced(text: str, wanted: str, by: str) -> str:
         end = "\r\n" if "\r\n" in found else "\n" if "\n" in found else usual
         return plain.replace("\n", end)
 
-    return re.sub(pattern_of(wanted), put, text)
+    return re.sub(build_match_pattern(wanted), put, text)
 
 
-def line_end(text: str) -> str:
+def find_usual_line_end(text: str) -> str:
     """The one most lines have."""
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
-def carries_numbers(wanted: str) -> bool:
+def has_line_numbers(wanted: str) -> bool:
     """Was it copied out of what `Read` shows, line numbers and all?"""
     return all(NUMBERED.match(line) for line in wanted.rstrip("\n").split("\n"))
 
@@ -123,26 +123,26 @@ def _edit(files: Files, args: EditArguments) -> Ending:
     path, old, new = args["file_path"], args["old_string"], args["new_string"]
     if old == new:
         return Problem(Code.INVALID_ARGUMENTS, "`old_string` and `new_string` are the same: nothing would change.")
-    if problem := halves(old, new):
+    if problem := find_encoding_problem(old, new):
         return problem
     try:
         snapshot = files.read(path, MOST_BYTES)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND and not old:
-            return create(files, path, encoded(new))
-        return with_neighbours(files, path, refusal.problem)
-    if problem := unfit(files, snapshot):
+            return create_file(files, path, encode_text(new))
+        return add_path_suggestions(files, path, refusal.problem)
+    if problem := find_edit_problem(files, snapshot):
         return problem
-    text = decoded(snapshot.data)
+    text = decode_text(snapshot.data)
     bom = BOM if text.startswith(BOM) else ""
-    after = _changed(snapshot.path, text.removeprefix(BOM), args)
+    after = _apply_edit(snapshot.path, text.removeprefix(BOM), args)
     if isinstance(after, Problem):
         return after
-    store(files, snapshot, encoded(bom + after))
-    return Done(told(snapshot.path, "Edited", text.removeprefix(BOM), after))
+    overwrite_file(files, snapshot, encode_text(bom + after))
+    return Done(describe_change(snapshot.path, "Edited", text.removeprefix(BOM), after))
 
 
-def _changed(path: str, text: str, args: EditArguments) -> str | Problem:
+def _apply_edit(path: str, text: str, args: EditArguments) -> str | Problem:
     old, new = args["old_string"].removeprefix(BOM), args["new_string"].removeprefix(BOM)
     if not old:
         return (
@@ -154,27 +154,27 @@ def _changed(path: str, text: str, args: EditArguments) -> str | Problem:
                 "Give the text to replace, or use `Write` to replace the whole file.",
             )
         )
-    found = matches(text, old)
+    found = find_matches(text, old)
     if not found.starts:
-        return _missing(path, text, old)
+        return _build_no_match_problem(path, text, old)
     if len(found.starts) > 1 and not args.get("replace_all"):
-        return _several(path, found)
+        return _build_ambiguous_problem(path, found)
     if len(text) + len(found.starts) * (len(new) - len(old)) > MOST_BYTES:
         return Problem(Code.TOO_LARGE, f"`{path}` would grow beyond {MOST_BYTES:,} bytes; nothing was changed.")
-    return replaced(text, old, new)
+    return replace_matches(text, old, new)
 
 
-def _missing(path: str, text: str, old: str) -> Problem:
+def _build_no_match_problem(path: str, text: str, old: str) -> Problem:
     message = f"String to replace not found in `{path}`; nothing was changed."
-    if carries_numbers(old):
+    if has_line_numbers(old):
         return Problem(Code.NO_MATCH, message, "`old_string` carries the line numbers of `Read`; leave them out.")
-    near = nearest(text, old)
+    near = find_nearest_lines(text, old)
     if near is None:
         return Problem(Code.NO_MATCH, message, f"Nothing in the file comes close. {EXACTLY}")
-    return Problem(Code.NO_MATCH, f"{message} What comes closest:\n{numbered(text, *near)}", EXACTLY)
+    return Problem(Code.NO_MATCH, f"{message} What comes closest:\n{format_numbered_lines(text, *near)}", EXACTLY)
 
 
-def _several(path: str, found: TextMatches) -> Problem:
+def _build_ambiguous_problem(path: str, found: TextMatches) -> Problem:
     lines = [str(line) for line in dict.fromkeys(found.lines)]
     places = ", ".join(lines[:MOST_NAMED]) + (f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else "")
     return Problem(
@@ -184,7 +184,7 @@ def _several(path: str, found: TextMatches) -> Problem:
     )
 
 
-def halves(*texts: str) -> Problem | None:
+def find_encoding_problem(*texts: str) -> Problem | None:
     """Half a character cannot be written to any file."""
     try:
         for text in texts:
@@ -194,15 +194,15 @@ def halves(*texts: str) -> Problem | None:
     return None
 
 
-def unfit(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None:
+def find_edit_problem(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None:
     """Why this file is not changed now: too large, not text, not read, or no longer what was read."""
     path = snapshot.path
     if not snapshot.whole:
         return Problem(Code.TOO_LARGE, f"`{path}` has {snapshot.stamp.size:,} bytes; up to {MOST_BYTES:,} are edited.")
-    if text and (what := not_text(snapshot.data)):
+    if text and (what := describe_non_text(snapshot.data)):
         return Problem(Code.NOT_TEXT, f"`{path}` is {what}; nothing was changed.")
     seen = files.recall(path)
-    if seen is None and (what := not_text(snapshot.data)) and not picture(snapshot.data):
+    if seen is None and (what := describe_non_text(snapshot.data)) and not find_picture_type(snapshot.data):
         message = f"`{path}` is {what}, which `Read` does not show; nothing was written."
         return Problem(Code.NOT_READ, message, "`fs_write_file` replaces it whole, without having seen it.")
     if seen is None and snapshot.data:
@@ -218,16 +218,16 @@ def unfit(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None
     return None
 
 
-def create(files: Files, path: str, data: bytes) -> Ending:
+def create_file(files: Files, path: str, data: bytes) -> Ending:
     entry = files.write(path, data, None)
-    _remember(files, entry, data)
-    return Done(told(entry.path, "Created", "", decoded(data).removeprefix(BOM)))
+    _remember_content(files, entry, data)
+    return Done(describe_change(entry.path, "Created", "", decode_text(data).removeprefix(BOM)))
 
 
-def store(files: Files, snapshot: Snapshot, data: bytes) -> None:
+def overwrite_file(files: Files, snapshot: Snapshot, data: bytes) -> None:
     """In place of what was read, and known to the session: the next change needs no new look."""
-    _remember(files, files.write(snapshot.path, data, snapshot.stamp), data)
+    _remember_content(files, files.write(snapshot.path, data, snapshot.stamp), data)
 
 
-def _remember(files: Files, entry: DirectoryEntry, data: bytes) -> None:
+def _remember_content(files: Files, entry: DirectoryEntry, data: bytes) -> None:
     files.remember(entry.path, Stamp(len(data), entry.mtime_ns, sha256(data).hexdigest()))

@@ -21,20 +21,20 @@ VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20),
 }
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """As text that gives the same bytes back, whatever they are."""
     return data.decode("utf-8", "surrogateescape")
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     return text.translate(VISIBLE)
 
 
-def not_text(data: bytes) -> str | None:
+def describe_non_text(data: bytes) -> str | None:
     """What it is instead, in words; None where it is text."""
     if data.startswith(b"%PDF-"):
         return "a PDF document"
@@ -61,44 +61,44 @@ class LinePage:
     """Something was made visible that the file holds otherwise."""
 
 
-def count(data: bytes) -> int:
+def count_lines(data: bytes) -> int:
     return data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
 
 
-def page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> LinePage:
+def build_line_page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> LinePage:
     """From that line on, until the lines or the characters are used up; at least one line."""
-    start = _start(data, first)
+    start = _find_line_start(data, first)
     shown: list[str] = []
     size, cut, end, changed = 0, 0, start, False
-    for number in range(first, min(first + lines, count(data) + 1)):
+    for number in range(first, min(first + lines, count_lines(data) + 1)):
         stop = data.find(b"\n", end)
         stop = len(data) if stop < 0 else stop
-        text, short = _line(data[end:stop])
-        line = f"{number}\t{visible(text)}"
+        text, short = _decode_line(data[end:stop])
+        line = f"{number}\t{make_visible(text)}"
         if shown and size + len(line) > chars:
             break
-        changed, cut, size = changed or visible(text) != text, cut + short, size + len(line) + 1
+        changed, cut, size = changed or make_visible(text) != text, cut + short, size + len(line) + 1
         shown.append(line + (f"… [this line has {stop - end:,} bytes]" if short else ""))
         end = stop + 1
     return LinePage(
-        "\n".join(shown), first, first + len(shown) - 1, count(data), min(end, len(data)) - start, cut, changed
+        "\n".join(shown), first, first + len(shown) - 1, count_lines(data), min(end, len(data)) - start, cut, changed
     )
 
 
-def _start(data: bytes, first: int) -> int:
+def _find_line_start(data: bytes, first: int) -> int:
     at = 0
     for _ in range(first - 1):
         at = data.find(b"\n", at) + 1
     return at
 
 
-def _line(line: bytes) -> tuple[str, bool]:
+def _decode_line(line: bytes) -> tuple[str, bool]:
     # No character takes more than four bytes, so this is enough to fill what is shown.
-    text = decoded(line[: 4 * LINE_CHARS + 4].removesuffix(b"\r"))
+    text = decode_text(line[: 4 * LINE_CHARS + 4].removesuffix(b"\r"))
     return text[:LINE_CHARS], len(text) > LINE_CHARS
 
 
-def numbered(text: str, first: int, last: int) -> str:
+def format_numbered_lines(text: str, first: int, last: int) -> str:
     """Those lines, counted from 1 and held within the text, as `Read` shows them."""
-    found = page(encoded(text), max(first, 1), max(last - max(first, 1) + 1, 1))
+    found = build_line_page(encode_text(text), max(first, 1), max(last - max(first, 1) + 1, 1))
     return found.text

@@ -10,41 +10,51 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
-from tools.files.lines import BOM, MOST_BYTES, PAGE_CHARS, LinePage, count, encoded, not_text, page, visible
+from tools.files.lines import (
+    BOM,
+    MOST_BYTES,
+    PAGE_CHARS,
+    LinePage,
+    build_line_page,
+    count_lines,
+    describe_non_text,
+    encode_text,
+    make_visible,
+)
 
 # What does a Jupyter notebook say, as text?
 
 
-def rendered(data: bytes) -> bytes | None:
+def render_notebook(data: bytes) -> bytes | None:
     """Its cells and their outputs one after the other; None where it is no notebook after all."""
     try:
         notebook = json.loads(data)
-        cells = [_cell(number, cell) for number, cell in enumerate(notebook["cells"], 1)]
+        cells = [_render_cell(number, cell) for number, cell in enumerate(notebook["cells"], 1)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return "\n\n".join(cells).encode("utf-8", "backslashreplace")
 
 
-def _cell(number: int, cell: dict[str, Any]) -> str:
-    parts = [f"[cell {number}: {cell['cell_type']}]", _joined(cell.get("source", ""))]
+def _render_cell(number: int, cell: dict[str, Any]) -> str:
+    parts = [f"[cell {number}: {cell['cell_type']}]", _join_source(cell.get("source", ""))]
     for output in cell.get("outputs", ()):
-        parts.extend(_output(output))
+        parts.extend(_render_output(output))
     return "\n".join(part.rstrip("\n") for part in parts if part)
 
 
-def _output(output: dict[str, Any]) -> Iterator[str]:
+def _render_output(output: dict[str, Any]) -> Iterator[str]:
     if "text" in output:
-        yield f"[output: {output.get('name', 'text')}]\n{_joined(output['text'])}"
+        yield f"[output: {output.get('name', 'text')}]\n{_join_source(output['text'])}"
     if "ename" in output:
         yield f"[output: error]\n{output['ename']}: {output.get('evalue', '')}"
     data: dict[str, Any] = output.get("data", {})
     if "text/plain" in data:
-        yield f"[output]\n{_joined(data['text/plain'])}"
+        yield f"[output]\n{_join_source(data['text/plain'])}"
     if others := [kind for kind in data if kind != "text/plain"]:
         yield f"[output not shown: {', '.join(others)}]"
 
 
-def _joined(source: object) -> str:
+def _join_source(source: object) -> str:
     return source if isinstance(source, str) else "".join(cast(list[str], source))
 
 
@@ -67,20 +77,20 @@ def _read(files: Files, args: ReadArguments) -> Ending:
     try:
         snapshot = files.read(path, MOST_BYTES)
     except Refusal as refusal:
-        return with_neighbours(files, path, refusal.problem)
+        return add_path_suggestions(files, path, refusal.problem)
     if not snapshot.whole:
         return Problem(
             Code.TOO_LARGE,
-            f"`{visible(path)}` has {snapshot.stamp.size:,} bytes; `Read` opens files of up to {MOST_BYTES:,}.",
+            f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; `Read` opens files of up to {MOST_BYTES:,}.",
             "Find lines in it with `grep`, or read a part with `fs_read_file` and `offset`, `head` or `tail`.",
         )
-    ending = _picture(snapshot) or _text(snapshot, args)
+    ending = _read_picture(snapshot) or _read_text(snapshot, args)
     if isinstance(ending, Done):
         files.remember(snapshot.path, snapshot.stamp)
     return ending
 
 
-def with_neighbours(files: Files, path: str, problem: Problem) -> Problem:
+def add_path_suggestions(files: Files, path: str, problem: Problem) -> Problem:
     """Where nothing is there, what the caller may have meant."""
     if problem.code is not Code.NOT_FOUND:
         return problem
@@ -91,60 +101,60 @@ def with_neighbours(files: Files, path: str, problem: Problem) -> Problem:
         names = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(folder or ".")}
     except Refusal:
         return problem
-    near = [f"`{visible(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]
+    near = [f"`{make_visible(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]
     if not near:
         return problem
     return Problem(problem.code, problem.message, f"Did you mean {' or '.join(near)}?")
 
 
-def picture(data: bytes) -> str | None:
+def find_picture_type(data: bytes) -> str | None:
     """Which kind of picture it is, None where it is none."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in PICTURES if data.startswith(start)), None)
 
 
-def _picture(snapshot: Snapshot) -> Ending | None:
-    data, kind = snapshot.data, picture(snapshot.data)
+def _read_picture(snapshot: Snapshot) -> Ending | None:
+    data, kind = snapshot.data, find_picture_type(snapshot.data)
     if kind is None:
         return None
-    said = f"`{visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
+    said = f"`{make_visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
     if len(data) > MOST_PICTURE_BYTES:
         return Problem(Code.TOO_LARGE, f"{said} Up to {MOST_PICTURE_BYTES:,} are shown.", "Make it smaller first.")
     return Done(said, blocks=(Picture(data, kind),))
 
 
-def _text(snapshot: Snapshot, args: ReadArguments) -> Ending:
+def _read_text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     data, head = snapshot.data, ""
-    if snapshot.path.endswith(".ipynb") and (cells := rendered(data)) is not None:
+    if snapshot.path.endswith(".ipynb") and (cells := render_notebook(data)) is not None:
         data, head = cells, "[A notebook as text. `Edit` changes the JSON behind it, which `fs_read_file` shows.]\n"
-    if what := not_text(data):
+    if what := describe_non_text(data):
         return Problem(
             Code.NOT_TEXT,
-            f"`{visible(snapshot.path)}` is {what}; `Read` shows text in UTF-8, pictures and notebooks.",
+            f"`{make_visible(snapshot.path)}` is {what}; `Read` shows text in UTF-8, pictures and notebooks.",
             "`fs_read_file` with `encoding` base64 gives its bytes.",
         )
-    data = data.removeprefix(encoded(BOM))
+    data = data.removeprefix(encode_text(BOM))
     if not data:
-        return Done(f"[`{visible(snapshot.path)}` is empty: it has no content at all.]")
-    first, total = args.get("offset", 1), count(data)
+        return Done(f"[`{make_visible(snapshot.path)}` is empty: it has no content at all.]")
+    first, total = args.get("offset", 1), count_lines(data)
     if first > total:
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"Line {first:,} is past the end of `{visible(snapshot.path)}`, which has {total:,} lines.",
+            f"Line {first:,} is past the end of `{make_visible(snapshot.path)}`, which has {total:,} lines.",
             f"Give an `offset` from 1 to {total}.",
         )
     chars = LARGE_PAGE_CHARS if args.get("allow_large") else PAGE_CHARS
-    found = page(data, first, args.get("limit", LINES), chars)
-    return Done(head + found.text + _notes(found, args["file_path"], len(data)), verbatim=True)
+    found = build_line_page(data, first, args.get("limit", LINES), chars)
+    return Done(head + found.text + _format_page_notes(found, args["file_path"], len(data)), verbatim=True)
 
 
-def _notes(found: LinePage, path: str, size: int) -> str:
+def _format_page_notes(found: LinePage, path: str, size: int) -> str:
     notes: list[str] = []
     if found.last < found.total:
         notes.append(
             f"[Lines {found.first}-{found.last} of {found.total} shown, {found.bytes:,} of {size:,} bytes. "
-            f'Next: Read(file_path="{visible(path)}", offset={found.last + 1})]'
+            f'Next: Read(file_path="{make_visible(path)}", offset={found.last + 1})]'
         )
     if found.cut:
         notes.append(

@@ -6,9 +6,16 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.files.definitions import WriteArguments
-from tools.files.diff import told
-from tools.files.edit import create, halves, line_end, omissions, store, unfit
-from tools.files.lines import BOM, MOST_BYTES, decoded, encoded, not_text
+from tools.files.diff import describe_change
+from tools.files.edit import (
+    create_file,
+    find_edit_problem,
+    find_encoding_problem,
+    find_omissions,
+    find_usual_line_end,
+    overwrite_file,
+)
+from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text
 
 
 async def write(ctx: Context, args: WriteArguments) -> Ending:
@@ -17,40 +24,40 @@ async def write(ctx: Context, args: WriteArguments) -> Ending:
 
 def _write(files: Files, args: WriteArguments) -> Ending:
     path, content = args["file_path"], args["content"]
-    if problem := halves(content):
+    if problem := find_encoding_problem(content):
         return problem
     try:
         snapshot = files.read(path, MOST_BYTES)
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
             return refusal.problem
-        return _left_out(content, "") or create(files, path, encoded(content))
-    if problem := unfit(files, snapshot, text=False):
+        return _find_omission_problem(content, "") or create_file(files, path, encode_text(content))
+    if problem := find_edit_problem(files, snapshot, text=False):
         return problem
-    return _replace(files, snapshot, content)
+    return _replace_content(files, snapshot, content)
 
 
-def _replace(files: Files, snapshot: Snapshot, content: str) -> Ending:
-    before = "" if not_text(snapshot.data) else decoded(snapshot.data)
-    if problem := _left_out(content, before):
+def _replace_content(files: Files, snapshot: Snapshot, content: str) -> Ending:
+    before = "" if describe_non_text(snapshot.data) else decode_text(snapshot.data)
+    if problem := _find_omission_problem(content, before):
         return problem
     kept: list[str] = []
-    if "\n" in content and "\r" not in content and line_end(before) == "\r\n":
+    if "\n" in content and "\r" not in content and find_usual_line_end(before) == "\r\n":
         content = content.replace("\n", "\r\n")
         kept.append("its CRLF line ends")
     if before.startswith(BOM) and not content.startswith(BOM):
         content = BOM + content
         kept.append("its byte order mark")
-    data = encoded(content)
+    data = encode_text(content)
     if data == snapshot.data:
         return Done(f"`{snapshot.path}` has exactly this content already; nothing was written.")
-    store(files, snapshot, data)
-    answer = told(snapshot.path, "Updated", before.removeprefix(BOM), content.removeprefix(BOM))
+    overwrite_file(files, snapshot, data)
+    answer = describe_change(snapshot.path, "Updated", before.removeprefix(BOM), content.removeprefix(BOM))
     return Done(answer + (f"\n[The file kept {' and '.join(kept)}.]" if kept else ""))
 
 
-def _left_out(content: str, before: str) -> Problem | None:
-    lines = omissions(content, before)
+def _find_omission_problem(content: str, before: str) -> Problem | None:
+    lines = find_omissions(content, before)
     if not lines:
         return None
     return Problem(

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -36,7 +36,7 @@ class FsReadFileArguments(TypedDict):
 
 
 def demand_reading(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["path"]))
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.describe_read_risk(args["path"]))
 
 
 READ_FILE = Tool(
@@ -47,7 +47,7 @@ READ_FILE = Tool(
         "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes come at once, and "
         "a longer file says which call gives the next part. To edit source code use Read."
     ),
-    arguments=schema_of(FsReadFileArguments),
+    arguments=build_schema(FsReadFileArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
@@ -67,7 +67,7 @@ class FsWriteFileArguments(TypedDict):
 
 
 def demand_writing(args: Arguments) -> Demand:
-    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.to_change(args["path"]))
+    return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, protected.describe_change_risk(args["path"]))
 
 
 WRITE_FILE = Tool(
@@ -78,7 +78,7 @@ WRITE_FILE = Tool(
         "Missing folders are made; an existing file is replaced in one step, keeps its mode, and need not have been "
         "read. To change source code use Edit."
     ),
-    arguments=schema_of(FsWriteFileArguments),
+    arguments=build_schema(FsWriteFileArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
@@ -103,7 +103,7 @@ LIST_DIRECTORY = Tool(
         "List the files and folders in a directory (ls, tree), sorted by path, with sizes. Folders end in a slash; "
         "links are named and not followed. depth goes further down; limit and offset page through long lists."
     ),
-    arguments=schema_of(FsListArguments),
+    arguments=build_schema(FsListArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
@@ -123,7 +123,7 @@ CREATE_DIRECTORY = Tool(
     name="fs_create_directory",
     title="Make a folder",
     description="Create a directory (mkdir -p) with the folders above it. One that is there already is left as it is.",
-    arguments=schema_of(FsCreateArguments),
+    arguments=build_schema(FsCreateArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
@@ -144,7 +144,7 @@ class FsDeleteArguments(TypedDict):
 def demand_deleting(args: Arguments) -> Demand:
     path, permanent = args["path"], args.get("permanent", False)
     why = f"`{path}` is deleted {'for good' if permanent else 'into the trash'}."
-    if more := protected.to_change(path):
+    if more := protected.describe_change_risk(path):
         why += f" {more}"
     return Demand(Effect.DESTROY_LOCAL, Profile.UNRESTRICTED if permanent else Profile.TRUSTED, why)
 
@@ -156,14 +156,14 @@ DELETE = Tool(
         "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the person can have it "
         "back, unless permanent is set. A folder that is not empty is refused. The person is asked first."
     ),
-    arguments=schema_of(FsDeleteArguments),
+    arguments=build_schema(FsDeleteArguments),
     profile=Profile.TRUSTED,
     effect=Effect.DESTROY_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:delete"),
     demand=demand_deleting,
-    stands_on=LazyFunction("tools.fs.targets:of_deleted"),
+    stands_on=LazyFunction("tools.fs.targets:read_deletion_facts"),
     subject=("path", RuleSubject.PATH),
     tree="path",
 )
@@ -179,7 +179,7 @@ class FsMoveArguments(TypedDict):
 
 
 def demand_moving(args: Arguments) -> Demand:
-    why = protected.to_move(args["source"], args["destination"])
+    why = protected.describe_move_risk(args["source"], args["destination"])
     return Demand(Effect.WRITE_LOCAL, Profile.NORMAL, why)
 
 
@@ -190,14 +190,14 @@ MOVE = Tool(
         "Move or rename a file, folder or link (mv) inside the workspace. The destination is the new path itself, and "
         "nothing may be there yet: nothing is ever overwritten. Missing folders above it are made."
     ),
-    arguments=schema_of(FsMoveArguments),
+    arguments=build_schema(FsMoveArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:move"),
     demand=demand_moving,
-    stands_on=LazyFunction("tools.fs.targets:of_moved"),
+    stands_on=LazyFunction("tools.fs.targets:read_move_facts"),
     subject=("source", RuleSubject.PATH),
     paths=("source", "destination"),
     tree="source",
@@ -217,7 +217,7 @@ FILE_INFO = Tool(
         "Get a file's or folder's metadata (stat): kind (file, directory, link, other), size in bytes, time of the "
         "last change in UTC, and mode. A link is described itself, not what it leads to."
     ),
-    arguments=schema_of(FsInfoArguments),
+    arguments=build_schema(FsInfoArguments),
     result={
         "type": "object",
         "properties": {
@@ -233,6 +233,6 @@ FILE_INFO = Tool(
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.fs.read:file_info"),
+    run=LazyFunction("tools.fs.read:get_file_info"),
     subject=("path", RuleSubject.PATH),
 )

@@ -6,10 +6,10 @@ from hashlib import sha256
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import DirectoryEntry, Files, secret
+from mcp_server.model.files import DirectoryEntry, Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
-from tools.files.lines import visible
+from tools.files.lines import make_visible
 
 PIECE = 1 << 20
 MOST_HASHED = 256 << 20
@@ -21,11 +21,11 @@ MOST_LISTED = 200
 DEEPEST = 64
 
 
-async def of_deleted(ctx: Context, args: Arguments) -> Mapping[str, str]:
-    return await to_thread.run_sync(deleted, ctx.files, args["path"])
+async def read_deletion_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    return await to_thread.run_sync(describe_deleted, ctx.files, args["path"])
 
 
-def still(
+def build_approval_check(
     ctx: Context, facts: Callable[[Files, str, str], Mapping[str, str]], path: str
 ) -> Callable[[str], None] | None:
     """Tells of what lies at another path by now whether it is what the person said yes to. None where nobody asked."""
@@ -36,25 +36,25 @@ def still(
 
     def look(there: str) -> None:
         if dict(facts(ctx.files, there, name)) != dict(shown):
-            message = f"`{visible(name)}` changed after the user was asked; it is where it was."
+            message = f"`{make_visible(name)}` changed after the user was asked; it is where it was."
             raise Refusal(Problem(Code.STALE, message, "Make the call again: the user is asked anew."))
 
     return look
 
 
-def deleted(files: Files, path: str, _name: str = "") -> Mapping[str, str]:
-    return {"what is there": _told(files, files.info(path))}
+def describe_deleted(files: Files, path: str, _name: str = "") -> Mapping[str, str]:
+    return {"what is there": _describe_entry(files, files.info(path))}
 
 
-async def of_moved(ctx: Context, args: Arguments) -> Mapping[str, str]:
-    return await to_thread.run_sync(moved, ctx.files, args["source"])
+async def read_move_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    return await to_thread.run_sync(describe_moved, ctx.files, args["source"])
 
 
-def moved(files: Files, path: str, name: str = "") -> Mapping[str, str]:
+def describe_moved(files: Files, path: str, name: str = "") -> Mapping[str, str]:
     """Told by its own name, where it goes by another one for now."""
     entry = files.info(path)
     name = name or entry.path
-    facts = {"what is moved": _told(files, entry)}
+    facts = {"what is moved": _describe_entry(files, entry)}
     if entry.kind == "directory":
         entries = files.entries(path, DEEPEST)
         names = [
@@ -65,12 +65,12 @@ def moved(files: Files, path: str, name: str = "") -> Mapping[str, str]:
         listed = [*names, *([f"... and {more:,} more"] if more > 0 else [])]
         return facts | ({"its content": "\n".join(repr(one)[1:-1] for one in listed)} if listed else {})
     # What holds a secret is not put before a client.
-    if entry.kind != "file" or secret(name):
+    if entry.kind != "file" or is_secret(name):
         return facts
-    return {**facts, **_content(files, entry)}
+    return {**facts, **_describe_content(files, entry)}
 
 
-def _content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
+def _describe_content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
     found = files.read(entry.path, 4 * MOST_SHOWN)
     try:
         text = found.data.decode()
@@ -81,18 +81,22 @@ def _content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
     return {f"its content, of which this is the beginning ({BEGINNING:,} characters)": text[:BEGINNING]}
 
 
-def _told(files: Files, entry: DirectoryEntry) -> str:
+def _describe_entry(files: Files, entry: DirectoryEntry) -> str:
     """In few words, and so that nothing else fits them."""
     if entry.kind == "directory":
         entries = files.entries(entry.path, DEEPEST)
         number = "1 entry" if len(entries) == 1 else f"{len(entries):,} entries"
-        return f"a folder, {number}, SHA-256 {_digest(files, entries, entry.path)}" if entries else "an empty folder"
+        return (
+            f"a folder, {number}, SHA-256 {_compute_digest(files, entries, entry.path)}"
+            if entries
+            else "an empty folder"
+        )
     if entry.kind == "file":
-        return f"a file, {entry.size:,} bytes, SHA-256 {_digest(files, [entry])}"
+        return f"a file, {entry.size:,} bytes, SHA-256 {_compute_digest(files, [entry])}"
     return f"a {entry.kind}, last changed at {entry.mtime_ns} ns"
 
 
-def _digest(files: Files, entries: Sequence[DirectoryEntry], top: str = "") -> str:
+def _compute_digest(files: Files, entries: Sequence[DirectoryEntry], top: str = "") -> str:
     """Of one file its own, as anybody may compute it; of several, of all that is known of them."""
     whole, left = sha256(), MOST_HASHED
     alone = len(entries) == 1 and entries[0].kind == "file"
@@ -102,7 +106,7 @@ def _digest(files: Files, entries: Sequence[DirectoryEntry], top: str = "") -> s
         if entry.kind == "file" and entry.size <= left:
             left -= entry.size
             try:
-                for piece in _pieces(files, entry):
+                for piece in _read_pieces(files, entry):
                     whole.update(piece)
                 continue
             except Refusal:
@@ -112,6 +116,6 @@ def _digest(files: Files, entries: Sequence[DirectoryEntry], top: str = "") -> s
     return whole.hexdigest()
 
 
-def _pieces(files: Files, entry: DirectoryEntry) -> Iterator[bytes]:
+def _read_pieces(files: Files, entry: DirectoryEntry) -> Iterator[bytes]:
     for start in range(0, entry.size + 1, PIECE):
         yield files.read(entry.path, PIECE, start).data

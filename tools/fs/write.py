@@ -7,10 +7,10 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from tools.files.edit import halves
-from tools.files.lines import visible
+from tools.files.edit import find_encoding_problem
+from tools.files.lines import make_visible
 from tools.fs.definitions import FsCreateArguments, FsDeleteArguments, FsMoveArguments, FsWriteFileArguments
-from tools.fs.targets import deleted, moved, still
+from tools.fs.targets import build_approval_check, describe_deleted, describe_moved
 
 
 async def write_file(ctx: Context, args: FsWriteFileArguments) -> Ending:
@@ -18,7 +18,7 @@ async def write_file(ctx: Context, args: FsWriteFileArguments) -> Ending:
 
 
 def _write(files: Files, args: FsWriteFileArguments) -> Ending:
-    if problem := halves(args["content"]):
+    if problem := find_encoding_problem(args["content"]):
         return problem
     try:
         data = (
@@ -33,27 +33,27 @@ def _write(files: Files, args: FsWriteFileArguments) -> Ending:
         if refusal.problem.code is not Code.NOT_FOUND:
             return refusal.problem
         entry = files.write(args["path"], data, None)
-        return Done(f"Created `{visible(entry.path)}`: {entry.size:,} bytes.")
+        return Done(f"Created `{make_visible(entry.path)}`: {entry.size:,} bytes.")
     entry = files.write(before.path, data, before.stamp)
-    return Done(f"Overwrote `{visible(entry.path)}`: {entry.size:,} bytes, {before.stamp.size:,} before.")
+    return Done(f"Overwrote `{make_visible(entry.path)}`: {entry.size:,} bytes, {before.stamp.size:,} before.")
 
 
 async def create_directory(ctx: Context, args: FsCreateArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.make_folder, args["path"])
-    return Done(f"The folder `{visible(entry.path)}` is there.")
+    return Done(f"The folder `{make_visible(entry.path)}` is there.")
 
 
 async def move(ctx: Context, args: FsMoveArguments) -> Ending:
-    approved = await to_thread.run_sync(still, ctx, moved, args["source"])
+    approved = await to_thread.run_sync(build_approval_check, ctx, describe_moved, args["source"])
     entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], approved)
-    return Done(f"Moved `{visible(args['source'])}` to `{visible(entry.path)}`.")
+    return Done(f"Moved `{make_visible(args['source'])}` to `{make_visible(entry.path)}`.")
 
 
 async def delete(ctx: Context, args: FsDeleteArguments) -> Ending:
-    path = visible(args["path"])
-    approved = await to_thread.run_sync(still, ctx, deleted, args["path"])
+    path = make_visible(args["path"])
+    approved = await to_thread.run_sync(build_approval_check, ctx, describe_deleted, args["path"])
     if args.get("permanent"):
         await to_thread.run_sync(ctx.files.remove, args["path"], approved)
         return Done(f"Deleted `{path}` for good.")
     place = await to_thread.run_sync(ctx.files.trash, args["path"], approved)
-    return Done(f"Deleted `{path}`. The person can have it back from the trash: `{visible(place)}`.")
+    return Done(f"Deleted `{path}`. The person can have it back from the trash: `{make_visible(place)}`.")

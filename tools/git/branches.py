@@ -7,13 +7,13 @@ from typing import Any
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import protected
+from mcp_server.model.files import is_protected
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.git import escape, porcelain
-from tools.git.diff import source
+from tools.git.diff import describe_source
 from tools.git.porcelain import GitStatus
-from tools.git.program import GitProgram, opened
-from tools.git.revisions import branch, commit, head, nearest, tip
+from tools.git.program import GitProgram, open_repository
+from tools.git.revisions import check_branch_name, describe_nearest_names, find_branch_tip, read_head, resolve_commit
 
 FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket committerdate:iso-strict contents:subject"
 FORMAT = f"--format={'%00'.join(f'%({field})' for field in FIELDS.split())}%00"
@@ -21,99 +21,99 @@ LOCAL, REMOTE = "refs/heads/", "refs/remotes/"
 MOST_BRANCHES = 200
 
 
-async def branch_list(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
+async def list_branches(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await open_repository(ctx, args.get("repo_path", ""))
     under = (LOCAL, REMOTE) if args.get("show_remote") else (LOCAL,)
     listed = await git.read("for-each-ref", "--sort=refname", FORMAT, *under)
-    found = [_branch(row) for row in porcelain.rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))]
+    found = [_parse_branch(row) for row in porcelain.parse_rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))]
     offset = args.get("offset", 0)
     part = found[offset : offset + MOST_BRANCHES]
     end = offset + len(part)
     onward = dict(args) | {"offset": end} if end < len(found) else None
-    now = porcelain.status(await git.read(*HEAD_ONLY))
-    lines = [_line(one) for one in part] or ["There is no branch yet: the first commit makes one."]
+    now = porcelain.parse_status(await git.read(*HEAD_ONLY))
+    lines = [_format_branch(one) for one in part] or ["There is no branch yet: the first commit makes one."]
     if now.branch is None:
         lines.insert(0, f"* (no branch: detached HEAD at {(now.commit or '')[:12]})")
     if onward:
         lines.append(f"[Branches {offset + 1:,}-{end:,} of {len(found):,}. Go on with git_branch_list, offset {end}.]")
     data: dict[str, Any] = {
-        "current": escape.inline(now.branch) if now.branch else None,
+        "current": escape.to_one_line(now.branch) if now.branch else None,
         "branches": part,
         "total": len(found),
         "truncated": onward is not None,
         "next": onward,
     }
-    return Done("\n".join(lines), data, outside=source(git), meta={"branches": len(found)})
+    return Done("\n".join(lines), data, outside=describe_source(git), meta={"branches": len(found)})
 
 
 HEAD_ONLY = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=all")
 
 
-def _branch(row: Sequence[bytes]) -> dict[str, Any]:
+def _parse_branch(row: Sequence[bytes]) -> dict[str, Any]:
     name, sha, mark, upstream, track, date, subject = row
     remote = name.startswith(REMOTE.encode())
     told: dict[str, Any] = {
-        "name": escape.inline(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
+        "name": escape.to_one_line(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
         "remote": remote,
         "current": mark == b"*",
         "sha": sha.decode(),
         "date": date.decode(),
-        "subject": escape.inline(subject),
+        "subject": escape.to_one_line(subject),
     }
     if upstream:
-        told |= {"upstream": escape.inline(upstream), "track": escape.inline(track) or "level"}
+        told |= {"upstream": escape.to_one_line(upstream), "track": escape.to_one_line(track) or "level"}
     return told
 
 
-def _line(one: Mapping[str, Any]) -> str:
+def _format_branch(one: Mapping[str, Any]) -> str:
     name = f"remotes/{one['name']}" if one["remote"] else one["name"]
     beside = f"  [{one['upstream']}: {one['track']}]" if "upstream" in one else ""
     return f"{'*' if one['current'] else ' '} {name}  {one['sha'][:12]}  {one['date']}  {one['subject']}{beside}"
 
 
 async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
-    name = await branch(git, args["branch_name"])
-    if await tip(git, name):
-        message = f"There is a branch `{escape.inline(name)}` already; it was left as it is."
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    name = await check_branch_name(git, args["branch_name"])
+    if await find_branch_tip(git, name):
+        message = f"There is a branch `{escape.to_one_line(name)}` already; it was left as it is."
         return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or go there with git_checkout.")
-    base = await commit(git, args["base_branch"]) if "base_branch" in args else await head(git)
+    base = await resolve_commit(git, args["base_branch"]) if "base_branch" in args else await read_head(git)
     if base is None:
         message = "There is no commit yet that a branch could begin at."
         return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
-    began = f" (`{escape.inline(args['base_branch'])}`)" if "base_branch" in args else ""
-    text = f"Created the branch `{escape.inline(name)}` at {base[:12]}{began}. git_checkout goes there."
-    return Done(text, {"branch": escape.inline(name), "sha": base})
+    began = f" (`{escape.to_one_line(args['base_branch'])}`)" if "base_branch" in args else ""
+    text = f"Created the branch `{escape.to_one_line(name)}` at {base[:12]}{began}. git_checkout goes there."
+    return Done(text, {"branch": escape.to_one_line(name), "sha": base})
 
 
 async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
-    name = await branch(git, args["branch_name"])
-    target = await tip(git, name)
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    name = await check_branch_name(git, args["branch_name"])
+    target = await find_branch_tip(git, name)
     if target is None:
-        raise await _no_branch(git, name)
-    now = porcelain.status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
-    where = f"`{escape.inline(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
+        raise await _build_missing_branch_refusal(git, name)
+    now = porcelain.parse_status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
+    where = f"`{escape.to_one_line(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
     if now.branch == name:
-        return Done(f"Already on {where}; nothing was changed.", _moved(now, name, target, 0))
+        return Done(f"Already on {where}; nothing was changed.", _build_checkout_data(now, name, target, 0))
     if now.entries and not args.get("keep_changes"):
-        return _dirty(now)
-    changed = await _differing(git, now.commit, target)
-    obeyed = [path for path in changed if protected(path)]
+        return _build_dirty_problem(now)
+    changed = await _find_differing_paths(git, now.commit, target)
+    obeyed = [path for path in changed if is_protected(path)]
     if obeyed and not args.get("obeyed_files"):
-        return _asking(obeyed)
-    await to_thread.run_sync(_none_elsewhere, git, changed)
+        return _build_protected_problem(obeyed)
+    await to_thread.run_sync(_raise_if_unwritable, git, changed)
     unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
     going = replace(git, unlocked=unlocked)
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
-    files = escape.count(len(changed), "file")
-    along = f" {escape.count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
-    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{escape.inline(name)}` ({target[:12]}); "
-    return Done(f"{text}{files} differ.{along}", _moved(now, name, target, len(changed)))
+    files = escape.format_count(len(changed), "file")
+    along = f" {escape.format_count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
+    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{escape.to_one_line(name)}` ({target[:12]}); "
+    return Done(f"{text}{files} differ.{along}", _build_checkout_data(now, name, target, len(changed)))
 
 
-def _none_elsewhere(git: GitProgram, changed: Sequence[str]) -> None:
+def _raise_if_unwritable(git: GitProgram, changed: Sequence[str]) -> None:
     """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
     for path in changed:
         try:
@@ -123,15 +123,15 @@ def _none_elsewhere(git: GitProgram, changed: Sequence[str]) -> None:
                 raise
 
 
-def _moved(now: GitStatus, name: str, target: str, files: int) -> dict[str, Any]:
+def _build_checkout_data(now: GitStatus, name: str, target: str, files: int) -> dict[str, Any]:
     return {
-        "from": {"branch": escape.inline(now.branch) if now.branch else None, "sha": now.commit},
-        "to": {"branch": escape.inline(name), "sha": target},
+        "from": {"branch": escape.to_one_line(now.branch) if now.branch else None, "sha": now.commit},
+        "to": {"branch": escape.to_one_line(name), "sha": target},
         "files": files,
     }
 
 
-async def _differing(git: GitProgram, start: str | None, target: str) -> list[str]:
+async def _find_differing_paths(git: GitProgram, start: str | None, target: str) -> list[str]:
     """Every file that is another one there."""
     ends = (start, target) if start else (target,)
     root = () if start else ("--root",)
@@ -142,11 +142,11 @@ async def _differing(git: GitProgram, start: str | None, target: str) -> list[st
     return [path.decode("utf-8", "surrogateescape") for path in ran.out.split(b"\0")[:-1]]
 
 
-def _dirty(now: GitStatus) -> Problem:
-    names = ", ".join(f"`{escape.inline(one.path)}`" for one in now.entries[:5]) + (
+def _build_dirty_problem(now: GitStatus) -> Problem:
+    names = ", ".join(f"`{escape.to_one_line(one.path)}`" for one in now.entries[:5]) + (
         ", ..." if len(now.entries) > 5 else ""
     )
-    are = escape.count(len(now.entries), "file has", "files have")
+    are = escape.format_count(len(now.entries), "file has", "files have")
     return Problem(
         Code.WRONG_STATE,
         f"{are} changes that are not committed ({names}); the branch was not changed.",
@@ -155,8 +155,8 @@ def _dirty(now: GitStatus) -> Problem:
     )
 
 
-def _asking(obeyed: Sequence[str]) -> Problem:
-    names = ", ".join(f"`{escape.inline(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
+def _build_protected_problem(obeyed: Sequence[str]) -> Problem:
+    names = ", ".join(f"`{escape.to_one_line(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
     return Problem(
         Code.PATH_REFUSED,
         f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
@@ -164,12 +164,12 @@ def _asking(obeyed: Sequence[str]) -> Problem:
     )
 
 
-async def _no_branch(git: GitProgram, name: str) -> Refusal:
-    near = await nearest(git, name)
+async def _build_missing_branch_refusal(git: GitProgram, name: str) -> Refusal:
+    near = await describe_nearest_names(git, name)
     return Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no local branch `{escape.inline(name)}` in {git.repository.name}.{near}",
+            f"There is no local branch `{escape.to_one_line(name)}` in {git.repository.name}.{near}",
             "Only local branches are gone to. git_create_branch makes one, with `base_branch` also from a commit, a "
             "tag or a remote's branch.",
         )

@@ -9,7 +9,7 @@ from tools.git.program import GitProgram
 MOST_TARGET = 4096
 
 
-async def details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
+async def read_change_details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
     """By path, as the end of a line; of what is no longer there nothing."""
     there = [one for one in changes if one.blob.strip("0") and not one.submodule]
     links = [one for one in there if one.link]
@@ -19,12 +19,16 @@ async def details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[byt
     names = "".join(f"{one.blob}\n" for one in wanted).encode()
     lines = (await git.read("cat-file", "--batch-check=%(objectsize)", stdin=names)).split(b"\n")
     sizes = [int(line) if line.isdigit() else None for line in lines]
-    found = {one.path: escape.count(size, "byte") for one, size in zip(wanted, sizes, strict=False) if size is not None}
+    found = {
+        one.path: escape.format_count(size, "byte")
+        for one, size in zip(wanted, sizes, strict=False)
+        if size is not None
+    }
     short = [(one, size) for one, size in zip(links, sizes, strict=False) if size is not None and size <= MOST_TARGET]
-    return {**found, **(await _targets(git, short) if short else {})}
+    return {**found, **(await _read_link_targets(git, short) if short else {})}
 
 
-async def _targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> Mapping[bytes, str]:
+async def _read_link_targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> Mapping[bytes, str]:
     names = "".join(f"{one.blob}\n" for one, _ in links).encode()
     said = await git.read("cat-file", "--batch=%(objectsize)", stdin=names)
     found: dict[bytes, str] = {}
@@ -32,6 +36,6 @@ async def _targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> 
     for one, size in links:
         # Counted and not looked for: what stands in a link may be anything, line ends too.
         start += len(f"{size}\n")
-        found[one.path] = f"link to {escape.path(said[start : start + size])}"
+        found[one.path] = f"link to {escape.to_visible_path(said[start : start + size])}"
         start += size + 1
     return found

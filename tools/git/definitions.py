@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -56,12 +56,12 @@ STATUS = Tool(
         "Show the branch, how it stands to its upstream, and which files are staged, changed, in conflict or new "
         "(git status). Folders of new files are named as one."
     ),
-    arguments=schema_of(GitStatusArguments),
+    arguments=build_schema(GitStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.status:status"),
+    run=LazyFunction("tools.git.status:show_status"),
     subject=("repo_path", RuleSubject.PATH),
     shut_in=True,
 )
@@ -87,7 +87,9 @@ class GitDiffTargetArguments(TypedDict):
 def demand_reading(args: Arguments) -> Demand:
     paths = [path for path in args.get("paths", ()) if isinstance(path, str)]
     return Demand(
-        Effect.READ_LOCAL, Profile.RESTRICTED, next((why for path in paths if (why := protected.to_read(path))), None)
+        Effect.READ_LOCAL,
+        Profile.RESTRICTED,
+        next((why for path in paths if (why := protected.describe_read_risk(path))), None),
     )
 
 
@@ -98,12 +100,12 @@ DIFF_UNSTAGED = Tool(
         "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files git does not "
         "know are in git_status. Long patches come in pages; the answer names the call that goes on."
     ),
-    arguments=schema_of(GitDiffArguments),
+    arguments=build_schema(GitDiffArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.diff:diff_unstaged"),
+    run=LazyFunction("tools.git.diff:show_unstaged_diff"),
     demand=demand_reading,
     subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
@@ -120,12 +122,12 @@ DIFF_STAGED = Tool(
         "Show what is staged, which is what the next commit will hold (git diff --cached), as a patch. Long patches "
         "come in pages; the answer names the call that goes on."
     ),
-    arguments=schema_of(GitDiffArguments),
+    arguments=build_schema(GitDiffArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.diff:diff_staged"),
+    run=LazyFunction("tools.git.diff:show_staged_diff"),
     demand=demand_reading,
     subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
@@ -142,12 +144,12 @@ DIFF = Tool(
         "Compare the working tree with a branch, tag or commit, or two of them with each other (git diff): "
         '{"target": "main"}, {"target": "main...feature"}. Shows a patch, in pages where it is long.'
     ),
-    arguments=schema_of(GitDiffTargetArguments),
+    arguments=build_schema(GitDiffTargetArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.diff:diff"),
+    run=LazyFunction("tools.git.diff:show_diff"),
     demand=demand_reading,
     subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
@@ -180,12 +182,12 @@ LOG = Tool(
         "Show the commit log (git log), newest first: 12 digits of the commit, date, author, first line of the "
         "message; optionally only between two times, of some files, or of another branch."
     ),
-    arguments=schema_of(GitLogArguments),
+    arguments=build_schema(GitLogArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.history:log"),
+    run=LazyFunction("tools.git.history:show_log"),
     subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
@@ -209,12 +211,12 @@ SHOW = Tool(
         "Show a commit: author, date, message, and what it changed as a patch (git show). Of a merge, only the lines "
         "that differ from both sides. Long patches come in pages."
     ),
-    arguments=schema_of(GitShowArguments),
+    arguments=build_schema(GitShowArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.history:show"),
+    run=LazyFunction("tools.git.history:show_commit"),
     demand=demand_reading,
     subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
@@ -240,12 +242,12 @@ BRANCH_LIST = Tool(
         "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
         "those of remotes as last fetched. Nothing is fetched."
     ),
-    arguments=schema_of(GitBranchListArguments),
+    arguments=build_schema(GitBranchListArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=READING_ONLY,
     stages=EVERYWHERE,
-    run=LazyFunction("tools.git.branches:branch_list"),
+    run=LazyFunction("tools.git.branches:list_branches"),
     subject=("repo_path", RuleSubject.PATH),
     shut_in=True,
 )
@@ -281,14 +283,14 @@ COMMIT = Tool(
         "Record the staged changes as a commit (git commit); says its number and files. Refused where nothing is "
         "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
     ),
-    arguments=schema_of(GitCommitArguments),
+    arguments=build_schema(GitCommitArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.git.commit:commit"),
     demand=demand_committing,
-    stands_on=LazyFunction("tools.git.preview:of_commit"),
+    stands_on=LazyFunction("tools.git.preview:read_commit_facts"),
     subject=("message", RuleSubject.TEXT),
     paths=("repo_path",),
     shut_in=True,
@@ -306,7 +308,7 @@ class GitAddArguments(TypedDict):
 
 
 def demand_adding(args: Arguments) -> Demand:
-    named = next((path for path in args["files"] if protected.to_read(path)), None)
+    named = next((path for path in args["files"] if protected.describe_read_risk(path)), None)
     why = f"`{named}` usually holds passwords or keys, which would enter the repository's history." if named else None
     return Demand(Effect.VCS_LOCAL, Profile.NORMAL, why)
 
@@ -318,7 +320,7 @@ ADD = Tool(
         "Stage files for the next commit (git add) and say which ones entered the index. Ignored files are refused. "
         'Example: {"files": ["src/a.py", "docs"]}'
     ),
-    arguments=schema_of(GitAddArguments),
+    arguments=build_schema(GitAddArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
@@ -343,7 +345,7 @@ RESET = Tool(
         "Take all staged changes out of the index again (git reset) and say which ones left it. Never touches the "
         "files themselves nor the history."
     ),
-    arguments=schema_of(GitResetArguments),
+    arguments=build_schema(GitResetArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
@@ -366,7 +368,7 @@ CREATE_BRANCH = Tool(
     name="git_create_branch",
     title="Make a branch",
     description="Make a new branch at a branch, tag or commit, by default here (git branch), without going to it.",
-    arguments=schema_of(GitCreateBranchArguments),
+    arguments=build_schema(GitCreateBranchArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
@@ -405,14 +407,14 @@ CHECKOUT = Tool(
         "Switch to another local branch (git switch, git checkout) and say from where to where. Refused while there "
         "are uncommitted changes, unless keep_changes takes them along."
     ),
-    arguments=schema_of(GitCheckoutArguments),
+    arguments=build_schema(GitCheckoutArguments),
     profile=Profile.TRUSTED,
     effect=Effect.VCS_LOCAL,
     hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.git.branches:checkout"),
     demand=demand_checkout,
-    stands_on=LazyFunction("tools.git.preview:of_checkout"),
+    stands_on=LazyFunction("tools.git.preview:read_checkout_facts"),
     subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
     shut_in=True,

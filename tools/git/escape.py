@@ -14,38 +14,38 @@ UNSEEN = re.compile(
 )
 
 
-def plain(text: bytes | str) -> str:
+def to_plain_text(text: bytes | str) -> str:
     """As text that can be sent and seen: bytes that are no UTF-8 and unseen characters become escapes."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
-    return UNSEEN.sub(_escaped, text)
+    return UNSEEN.sub(_escape_character, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_character(found: re.Match[str]) -> str:
     code = ord(found[0])
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00  # how Python carries a byte that is no UTF-8
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"
 
 
-def inline(text: bytes | str, most: int = 200) -> str:
+def to_one_line(text: bytes | str, most: int = 200) -> str:
     """On one line, whatever it says."""
-    shown = plain(text).replace("\n", "\\n").replace("\t", "\\t")
+    shown = to_plain_text(text).replace("\n", "\\n").replace("\t", "\\t")
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
-def line(data: bytes) -> str:
+def to_content_line(data: bytes) -> str:
     """One line of a file's content."""
-    text = plain(data[: 4 * LINE_CHARS + 4])
+    text = to_plain_text(data[: 4 * LINE_CHARS + 4])
     if len(text) <= LINE_CHARS:
         return text
     return f"{text[:LINE_CHARS]}… [this line has {len(data):,} bytes]"
 
 
-def path(data: bytes) -> str:
+def to_visible_path(data: bytes) -> str:
     """A path as the file tools take it; one that is no text can be told but not typed."""
-    return plain(data).replace("\n", "\\n").replace("\t", "\\t")
+    return to_plain_text(data).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
+def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -10,11 +10,11 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.git import escape, porcelain
-from tools.git.diff import source
-from tools.git.patch import PatchRequest, shown
-from tools.git.paths import located
-from tools.git.program import GitProgram, opened
-from tools.git.revisions import commit, head
+from tools.git.diff import describe_source
+from tools.git.patch import PatchRequest, read_patch
+from tools.git.paths import locate_paths
+from tools.git.program import GitProgram, open_repository
+from tools.git.revisions import read_head, resolve_commit
 
 MOST_COUNTED = 10_000
 MOST_MESSAGE = 4_000
@@ -32,86 +32,88 @@ WHEN = re.compile(
 """Git takes any words for a time, and those it does not understand for now."""
 
 
-async def log(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
-    start = await commit(git, args["revision"]) if "revision" in args else await head(git)
+async def show_log(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    start = await resolve_commit(git, args["revision"]) if "revision" in args else await read_head(git)
     if start is None:
         return Done("There is no commit yet.", {"commits": [], "total": 0, "truncated": False, "next": None})
-    paths = await to_thread.run_sync(located, ctx.files, git.repository, args.get("paths", ()))
-    chosen = (*_times(args), start, "--", *paths)
+    paths = await to_thread.run_sync(locate_paths, ctx.files, git.repository, args.get("paths", ()))
+    chosen = (*_build_time_options(args), start, "--", *paths)
     most, offset = args.get("max_count", 10), args.get("offset", 0)
     listed = await git.read("log", "--no-notes", "-z", FORMAT, f"--max-count={most}", f"--skip={offset}", *chosen)
-    found = [_commit(row) for row in porcelain.rows(listed, len(FIELDS))]
+    found = [_parse_commit(row) for row in porcelain.parse_rows(listed, len(FIELDS))]
     total = int(await git.read("rev-list", "--count", f"--max-count={MOST_COUNTED}", *chosen))
-    return _shown(git, args, found, total)
+    return _build_log_answer(git, args, found, total)
 
 
-def _shown(git: GitProgram, args: Mapping[str, Any], found: Sequence[Mapping[str, Any]], total: int) -> Ending:
+def _build_log_answer(
+    git: GitProgram, args: Mapping[str, Any], found: Sequence[Mapping[str, Any]], total: int
+) -> Ending:
     offset = args.get("offset", 0)
     end = offset + len(found)
     onward = dict(args) | {"offset": end} if found and end < total else None
     data = {"commits": found, "total": total, "truncated": onward is not None, "next": onward}
     if not found:
         return Done(f"No commits{f' after the first {total:,}' if offset and total else ' match'}.", data)
-    lines = [_line(one) for one in found]
+    lines = [_format_commit(one) for one in found]
     if onward or offset:
         least = "at least " if total == MOST_COUNTED else ""
         lines.append(f"[Commits {offset + 1:,}-{end:,} of {least}{total:,}.")
         lines[-1] += f" Go on with git_log {json.dumps(onward, ensure_ascii=False)}]" if onward else "]"
-    return Done("\n".join(lines), data, outside=source(git), meta={"commits": len(found)})
+    return Done("\n".join(lines), data, outside=describe_source(git), meta={"commits": len(found)})
 
 
-def _times(args: Mapping[str, Any]) -> list[str]:
+def _build_time_options(args: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for name, option in (("start_timestamp", "--since"), ("end_timestamp", "--until")):
         if (given := args.get(name)) is not None:
             if not WHEN.fullmatch(given.strip()):
-                message = f"`{name}` is `{escape.inline(given)}`, which is not a time."
+                message = f"`{name}` is `{escape.to_one_line(given)}`, which is not a time."
                 way_out = "Write `2026-11-01`, `2026-11-01T09:30:00+01:00`, `2 weeks ago` or `yesterday`."
                 raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
             words.append(f"{option}={given.strip()}")
     return words
 
 
-def _commit(row: Sequence[bytes]) -> dict[str, Any]:
+def _parse_commit(row: Sequence[bytes]) -> dict[str, Any]:
     sha, parents, name, address, authored, committed, refs, subject, body = row
     told: dict[str, Any] = {
         "sha": sha.decode(),
         "parents": parents.decode().split(),
-        "author": escape.inline(name),
-        "email": escape.inline(address),
+        "author": escape.to_one_line(name),
+        "email": escape.to_one_line(address),
         "date": authored.decode(),
         "committed": committed.decode(),
-        "subject": escape.inline(subject, 1000),
+        "subject": escape.to_one_line(subject, 1000),
     }
     if refs:
-        told["refs"] = [escape.inline(one) for one in refs.split(b", ")]
+        told["refs"] = [escape.to_one_line(one) for one in refs.split(b", ")]
     if body.strip():
-        text = escape.plain(body).strip("\n")
+        text = escape.to_plain_text(body).strip("\n")
         told["body"] = text if len(text) <= MOST_MESSAGE else text[: MOST_MESSAGE - 1] + "…"
     return told
 
 
-def _line(one: Mapping[str, Any]) -> str:
+def _format_commit(one: Mapping[str, Any]) -> str:
     refs = f"  ({', '.join(one['refs'])})" if "refs" in one else ""
     merge = "  (merge)" if len(one["parents"]) > 1 else ""
     return f"{one['sha'][:12]}  {one['date']}  {one['author']}  {one['subject']}{refs}{merge}"
 
 
-async def show(ctx: Context, args: Mapping[str, Any]) -> Ending:
-    git = await opened(ctx, args.get("repo_path", ""))
-    sha = await commit(git, args["revision"])
+async def show_commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    sha = await resolve_commit(git, args["revision"])
     listed = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
-    found = next(_commit(row) for row in porcelain.rows(listed, len(FIELDS)))
+    found = next(_parse_commit(row) for row in porcelain.parse_rows(listed, len(FIELDS)))
     one = ("show", "--no-notes", "--format=")
     # Of a merge, the files as they are told apart from its first parent, and the lines that neither parent had.
     around = f"--unified={args.get('context_lines', 3)}"
     asked = PatchRequest("git_show", args, (*one, "-m", "--first-parent", sha), (*one, "--cc", around, sha))
-    told = await shown(git, asked, tuple(_head(found)) if args.get("offset", 1) == 1 else ())
-    return Done(told.text, {"commit": found, **told.data}, outside=source(git), meta={"files": told.total})
+    told = await read_patch(git, asked, tuple(_format_commit_head(found)) if args.get("offset", 1) == 1 else ())
+    return Done(told.text, {"commit": found, **told.data}, outside=describe_source(git), meta={"files": told.total})
 
 
-def _head(one: Mapping[str, Any]) -> list[str]:
+def _format_commit_head(one: Mapping[str, Any]) -> list[str]:
     lines = [f"commit {one['sha']}"]
     if len(one["parents"]) > 1:
         lines.append(f"merge of {' and '.join(parent[:12] for parent in one['parents'])}")

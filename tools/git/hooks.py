@@ -11,7 +11,7 @@ from mcp_server.model.files import Files
 from mcp_server.model.results import Refusal
 from tools.git import escape
 from tools.git.program import GitProgram
-from tools.git.repository import hooks
+from tools.git.repository import find_ready_hooks
 
 NOWHERE = "/dev/null"
 """Where there are no hooks, as people say it."""
@@ -46,7 +46,7 @@ async def find_hooks(git: GitProgram) -> Hooks:
     if named.startswith("~"):
         return Hooks(folder, outside=True, run=run)
     try:
-        return Hooks(folder, tuple(await to_thread.run_sync(hooks, git.ctx.files, folder)), run=run)
+        return Hooks(folder, tuple(await to_thread.run_sync(find_ready_hooks, git.ctx.files, folder)), run=run)
     except Refusal:
         return Hooks(folder, outside=True, run=run)
 
@@ -56,15 +56,15 @@ async def describe_hooks(git: GitProgram, found: Hooks, asked: bool) -> Mapping[
     if not (asked and found.run):
         return {}
     if found.outside:
-        return {"hooks that run": f"those in {escape.inline(found.folder)}; they may change what is committed"}
+        return {"hooks that run": f"those in {escape.to_one_line(found.folder)}; they may change what is committed"}
     if not found.names:
         return {}
-    digest = await to_thread.run_sync(_digest, git.ctx.files, found)
-    names = ", ".join(map(escape.inline, found.names))
+    digest = await to_thread.run_sync(_compute_digest, git.ctx.files, found)
+    names = ", ".join(map(escape.to_one_line, found.names))
     return {"hooks that run": f"{names}; they may change what is committed", "SHA-256 of these hooks": digest}
 
 
-def _digest(files: Files, found: Hooks) -> str:
+def _compute_digest(files: Files, found: Hooks) -> str:
     whole = sha256()
     for name in found.names:
         try:

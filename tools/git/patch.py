@@ -7,11 +7,11 @@ from typing import Any
 
 from anyio import to_thread
 
-from mcp_server.model.files import secret
+from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.git import escape, porcelain
 from tools.git.definitions import PAGE
-from tools.git.paths import guarded, located
+from tools.git.paths import find_unnamed_secrets, locate_paths
 from tools.git.porcelain import FileChange
 from tools.git.program import GitProgram
 
@@ -44,26 +44,26 @@ class ShownPatch:
     """How many files are different."""
 
 
-async def shown(git: GitProgram, asked: PatchRequest, least: tuple[str, ...] = ()) -> ShownPatch:
+async def read_patch(git: GitProgram, asked: PatchRequest, least: tuple[str, ...] = ()) -> ShownPatch:
     """The files and a page of the patch; `least` are lines to begin with."""
     named = asked.arguments.get("paths") or ()
     files, repository = git.ctx.files, git.repository
-    paths = await to_thread.run_sync(located, files, repository, named)
+    paths = await to_thread.run_sync(locate_paths, files, repository, named)
     listed = await git.asked(*asked.listing, *FORMAT, "--raw", "--numstat", "-z", "--no-abbrev", "--", *paths)
-    changes = porcelain.changes(listed.out)
+    changes = porcelain.parse_changes(listed.out)
     # Asked about is what was named in words that say what it is; what a link leads to was not.
-    spoken = await to_thread.run_sync(located, files, repository, [path for path in named if secret(path)])
-    hidden = guarded(_names(changes), spoken)
+    spoken = await to_thread.run_sync(locate_paths, files, repository, [path for path in named if is_secret(path)])
+    hidden = find_unnamed_secrets(_list_paths(changes), spoken)
     first = asked.arguments.get("offset", 1)
-    page = await _patch(git, asked, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
-    head = (*least, *_overview(git, changes, listed.cut, first), *_unshown(hidden))
+    page = await _read_patch_page(git, asked, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
+    head = (*least, *_format_overview(git, changes, listed.cut, first), *_format_hidden_note(hidden))
     onward = dict(asked.arguments) | {"offset": page.first + page.lines} if page.more else None
     return ShownPatch(
-        "\n".join(part for part in ("\n".join(head), page.text, _rest(asked, page, onward)) if part),
+        "\n".join(part for part in ("\n".join(head), page.text, _format_rest_note(asked, page, onward)) if part),
         {
-            "files": [said(change) for change in changes[:MOST_FILES]],
+            "files": [build_change_data(change) for change in changes[:MOST_FILES]],
             "files_total": len(changes),
-            "not_shown": [escape.inline(path) for path in hidden[:MOST_FILES]],
+            "not_shown": [escape.to_one_line(path) for path in hidden[:MOST_FILES]],
             "truncated": page.more or page.cut or listed.cut or len(changes) > MOST_FILES,
             "total": page.total,
             "next": onward,
@@ -72,11 +72,11 @@ async def shown(git: GitProgram, asked: PatchRequest, least: tuple[str, ...] = (
     )
 
 
-def said(change: FileChange) -> dict[str, Any]:
+def build_change_data(change: FileChange) -> dict[str, Any]:
     """A change for programs."""
-    told: dict[str, Any] = {"path": escape.path(change.path), "status": change.word}
+    told: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.word}
     if change.old is not None:
-        told["from"] = escape.path(change.old)
+        told["from"] = escape.to_visible_path(change.old)
     if change.added is not None:
         told |= {"added": change.added, "removed": change.removed}
     if change.submodule:
@@ -84,42 +84,42 @@ def said(change: FileChange) -> dict[str, Any]:
     return told
 
 
-def told(change: FileChange, more: str = "") -> str:
+def format_change(change: FileChange, more: str = "") -> str:
     """A change in one line; `more` is what there is to be said besides."""
-    path = escape.path(change.path)
+    path = escape.to_visible_path(change.path)
     if change.old is not None:
-        path = f"{escape.path(change.old)} -> {path}"
+        path = f"{escape.to_visible_path(change.old)} -> {path}"
     lines = "" if change.added is None else f"  +{change.added} -{change.removed}"
     kind = "submodule" if change.submodule else "link" if change.link and not more.startswith("link") else ""
     notes = ", ".join(note for note in (kind, more, change.mode) if note)
     return f"{change.word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
 
 
-def summary(changes: Sequence[FileChange], cut: bool = False) -> str:
+def format_summary(changes: Sequence[FileChange], cut: bool = False) -> str:
     added, removed = sum(one.added or 0 for one in changes), sum(one.removed or 0 for one in changes)
     least = "At least " if cut else ""
-    return f"{least}{escape.count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
+    return f"{least}{escape.format_count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
 
 
-def _names(changes: Sequence[FileChange]) -> list[str]:
+def _list_paths(changes: Sequence[FileChange]) -> list[str]:
     paths = [path for change in changes for path in (change.path, change.old) if path is not None]
     return [path.decode("utf-8", "surrogateescape") for path in paths]
 
 
-def _overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, first: int) -> list[str]:
+def _format_overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, first: int) -> list[str]:
     if not changes or first > 1:
         return []
     top = git.repository.top
     where = "" if top == "." else f" (paths are relative to {git.repository.name})"
-    lines = [f"{summary(changes, cut)}{where}", *map(told, changes[:MOST_LISTED])]
+    lines = [f"{format_summary(changes, cut)}{where}", *map(format_change, changes[:MOST_LISTED])]
     more = len(changes) - MOST_LISTED
-    return [*lines, *([f"... and {escape.count(more, 'more file', 'more files')}"] if more > 0 else []), ""]
+    return [*lines, *([f"... and {escape.format_count(more, 'more file', 'more files')}"] if more > 0 else []), ""]
 
 
-def _unshown(hidden: Sequence[str]) -> list[str]:
+def _format_hidden_note(hidden: Sequence[str]) -> list[str]:
     if not hidden:
         return []
-    names = ", ".join(f"`{escape.inline(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
+    names = ", ".join(f"`{escape.to_one_line(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
     return [
         f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
         " asked.]"
@@ -140,10 +140,10 @@ class PatchPage:
 
     @property
     def text(self) -> str:
-        return "\n".join(map(escape.line, self.data.split(b"\n"))) if self.lines else ""
+        return "\n".join(map(escape.to_content_line, self.data.split(b"\n"))) if self.lines else ""
 
 
-async def _patch(
+async def _read_patch_page(
     git: GitProgram, asked: PatchRequest, paths: Sequence[str], hidden: Sequence[str], first: int
 ) -> PatchPage:
     if len(hidden) > MOST_HIDDEN:
@@ -153,7 +153,7 @@ async def _patch(
         wanted = [f":(top,literal){path}" for path in paths]
         wanted += [f":(top,exclude,literal){path}" for path in hidden]
     ran = await git.asked(*asked.patching, *FORMAT, "--patch", "--", *wanted, magic=bool(hidden))
-    page = paged(ran.out, first, ran.cut)
+    page = cut_patch_page(ran.out, first, ran.cut)
     if first > 1 and not page.lines:
         raise Refusal(
             Problem(
@@ -165,7 +165,7 @@ async def _patch(
     return page
 
 
-def paged(data: bytes, first: int, cut: bool) -> PatchPage:
+def cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
     """From that line on, until a page is full; at least one line."""
     total = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
     start = 0
@@ -184,7 +184,7 @@ def paged(data: bytes, first: int, cut: bool) -> PatchPage:
     return PatchPage(data[start : end - 1] if lines else b"", first, lines, cut, total, end < len(data))
 
 
-def _rest(asked: PatchRequest, page: PatchPage, onward: Mapping[str, Any] | None) -> str:
+def _format_rest_note(asked: PatchRequest, page: PatchPage, onward: Mapping[str, Any] | None) -> str:
     last = page.first + page.lines - 1
     least = "at least " if page.cut else ""
     if onward is not None:

@@ -3,18 +3,18 @@
 import posixpath
 from collections.abc import Iterable
 
-from mcp_server.model.files import Files, secret
+from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import inline
+from tools.git.escape import to_one_line
 from tools.git.repository import Repository
 
 
-def located(files: Files, repository: Repository, paths: Iterable[str]) -> tuple[str, ...]:
+def locate_paths(files: Files, repository: Repository, paths: Iterable[str]) -> tuple[str, ...]:
     """Paths as somebody wrote them, relative to the folder named as `repo_path` -> as git takes them literally."""
-    return tuple(dict.fromkeys(_located(files, repository, path) for path in paths))
+    return tuple(dict.fromkeys(_locate_path(files, repository, path) for path in paths))
 
 
-def _located(files: Files, repository: Repository, path: str) -> str:
+def _locate_path(files: Files, repository: Repository, path: str) -> str:
     asked = path if path.startswith(("/", "~/")) else posixpath.join(repository.asked, path)
     try:
         # What is really there: a folder on the way that is a link leads elsewhere.
@@ -23,23 +23,23 @@ def _located(files: Files, repository: Repository, path: str) -> str:
         if refusal.problem.code is not Code.NOT_FOUND:
             raise
         # It may be gone and still be known to git; where it would be is told by its words.
-        inside = _normal(asked, files.root.rstrip("/"))
-    found = relative(inside, repository.top)
+        inside = _normalize_path(asked, files.root.rstrip("/"))
+    found = to_repository_path(inside, repository.top)
     if found is None:
-        message = f"`{inline(path)}` lies outside {repository.name}."
+        message = f"`{to_one_line(path)}` lies outside {repository.name}."
         raise Refusal(Problem(Code.PATH_REFUSED, message, "Give a path in the repository, relative to `repo_path`."))
     if ".git" in found.split("/"):
-        message = f"`{inline(path)}` is git's own, and no file of the repository."
+        message = f"`{to_one_line(path)}` is git's own, and no file of the repository."
         raise Refusal(Problem(Code.PATH_REFUSED, message, "Give a path outside `.git`."))
     return found
 
 
-def _normal(path: str, root: str) -> str:
+def _normalize_path(path: str, root: str) -> str:
     clean = posixpath.normpath(path)
     return posixpath.relpath(clean, root) if clean.startswith("/") else clean
 
 
-def relative(path: str, top: str) -> str | None:
+def to_repository_path(path: str, top: str) -> str | None:
     """A path of the workspace as one of the repository, None where it lies elsewhere."""
     if top == ".":
         return None if path == ".." or path.startswith("../") else path
@@ -48,7 +48,7 @@ def relative(path: str, top: str) -> str | None:
     return path[len(top) + 1 :] if path.startswith(f"{top}/") else None
 
 
-def guarded(paths: Iterable[str], named: Iterable[str]) -> list[str]:
+def find_unnamed_secrets(paths: Iterable[str], named: Iterable[str]) -> list[str]:
     """Those that usually hold secrets and were not named themselves, so that nobody was asked about them."""
     spoken = set(named)
-    return [path for path in paths if secret(path) and path not in spoken]
+    return [path for path in paths if is_secret(path) and path not in spoken]

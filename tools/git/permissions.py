@@ -8,7 +8,7 @@ one it is made in. So the mask leaves what would be missing, and git has nothing
 import os
 
 from mcp_server.model.files import Files
-from tools.git.repository import Repository, there
+from tools.git.repository import Repository, find_entry
 
 NAMED = {"group": "g+rwx", "all": "g+rwx,o+rx", "world": "g+rwx,o+rx", "everybody": "g+rwx,o+rx"}
 MOST_CONFIG = 1 << 20
@@ -16,15 +16,15 @@ FILES = ("config", "config.worktree")
 KEY = b"sharedrepository"
 
 
-def shared(files: Files, repository: Repository) -> bool:
+def may_be_shared(files: Files, repository: Repository) -> bool:
     """May the mask matter? Git looks for it in this file alone, and follows no `include` from there."""
     if os.geteuid() != 0:
         return False
     paths = [f"{folder}/{name}" for folder in (repository.common, repository.folder) for name in FILES]
-    return any(KEY in files.read(path, MOST_CONFIG).data.lower() for path in paths if there(files, path))
+    return any(KEY in files.read(path, MOST_CONFIG).data.lower() for path in paths if find_entry(files, path))
 
 
-def mask(value: str) -> str:
+def to_umask(value: str) -> str:
     """What `umask` is told, by the value of `core.sharedRepository`; empty where nobody shares."""
     if value in NAMED:
         return NAMED[value]

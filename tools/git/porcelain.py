@@ -64,7 +64,7 @@ class FileChange:
         return "no longer executable" if self.old_mode == PROGRAM and self.new_mode.strip("0") else ""
 
 
-def changes(said: bytes) -> list[FileChange]:
+def parse_changes(said: bytes) -> list[FileChange]:
     """Of `--raw --numstat -z`; a last record that was cut short is left out."""
     fields = said.split(b"\0")[:-1][::-1]
     raw: dict[bytes, FileChange] = {}
@@ -72,16 +72,16 @@ def changes(said: bytes) -> list[FileChange]:
     while fields:
         field = fields.pop()
         if field.startswith(b":"):
-            change = _change(field, fields)
+            change = _parse_change(field, fields)
             # A file in conflict is said twice: once unmerged, once with what is in the worktree.
             if change and not (change.path in raw and raw[change.path].status == "U"):
                 raw[change.path] = change
         else:
-            _count(field, fields, counted)
-    return [_with(change, counted.get(change.path)) for change in raw.values()]
+            _parse_counts(field, fields, counted)
+    return [_add_counts(change, counted.get(change.path)) for change in raw.values()]
 
 
-def _change(field: bytes, rest: list[bytes]) -> FileChange | None:
+def _parse_change(field: bytes, rest: list[bytes]) -> FileChange | None:
     old_mode, new_mode, _, blob, status = field[1:].decode("ascii").split(" ")
     paths = 2 if status[0] in "RC" else 1
     if len(rest) < paths:
@@ -90,7 +90,7 @@ def _change(field: bytes, rest: list[bytes]) -> FileChange | None:
     return FileChange(status[0], rest.pop(), old, None, None, old_mode, new_mode, blob)
 
 
-def _count(field: bytes, rest: list[bytes], into: dict[bytes, tuple[int | None, int | None]]) -> None:
+def _parse_counts(field: bytes, rest: list[bytes], into: dict[bytes, tuple[int | None, int | None]]) -> None:
     parts = field.split(b"\t", 2)
     if len(parts) < 3:
         return
@@ -100,14 +100,14 @@ def _count(field: bytes, rest: list[bytes], into: dict[bytes, tuple[int | None, 
             return
         rest.pop()
         path = rest.pop()
-    into[path] = (_number(added), _number(removed))
+    into[path] = (_parse_number(added), _parse_number(removed))
 
 
-def _number(field: bytes) -> int | None:
+def _parse_number(field: bytes) -> int | None:
     return None if field == b"-" else int(field)
 
 
-def _with(change: FileChange, counts: tuple[int | None, int | None] | None) -> FileChange:
+def _add_counts(change: FileChange, counts: tuple[int | None, int | None] | None) -> FileChange:
     added, removed = counts or (None, None)
     return FileChange(
         change.status, change.path, change.old, added, removed, change.old_mode, change.new_mode, change.blob
@@ -142,7 +142,7 @@ class GitStatus:
     entries: tuple[StatusEntry, ...]
 
 
-def status(said: bytes) -> GitStatus:
+def parse_status(said: bytes) -> GitStatus:
     """Of `status --porcelain=v2 --branch -z`."""
     fields = said.split(b"\0")[:-1][::-1]
     heads: dict[str, str] = {}
@@ -152,7 +152,7 @@ def status(said: bytes) -> GitStatus:
         if field.startswith(b"# "):
             name, _, value = field[2:].partition(b" ")
             heads[name.decode("ascii")] = value.decode("utf-8", "surrogateescape")
-        elif entry := _entry(field, fields):
+        elif entry := _parse_entry(field, fields):
             entries.append(entry)
     ahead, _, behind = heads.get("branch.ab", "").partition(" ")
     commit, branch = heads.get("branch.oid", ""), heads.get("branch.head", "")
@@ -166,7 +166,7 @@ def status(said: bytes) -> GitStatus:
     )
 
 
-def _entry(field: bytes, rest: list[bytes]) -> StatusEntry | None:
+def _parse_entry(field: bytes, rest: list[bytes]) -> StatusEntry | None:
     kind, _, tail = field.partition(b" ")
     if kind == b"?":
         return StatusEntry("", "", tail, untracked=True)
@@ -182,7 +182,7 @@ def _entry(field: bytes, rest: list[bytes]) -> StatusEntry | None:
     return StatusEntry(staged, unstaged, parts[-1], old, submodule=submodule[1:].replace(".", ""))
 
 
-def rows(said: bytes, width: int) -> Iterator[list[bytes]]:
+def parse_rows(said: bytes, width: int) -> Iterator[list[bytes]]:
     """Of a format that says so many fields a record, each ended by a NUL; a record cut short is left out."""
     fields = said.split(b"\0")[:-1]
     for start in range(0, len(fields) - width + 1, width):

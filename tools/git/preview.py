@@ -6,26 +6,26 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.git.hooks import describe_hooks, find_hooks
-from tools.git.program import opened
-from tools.git.requirements import NO_MESSAGE, signer, unready
-from tools.git.revisions import branch, tip
-from tools.git.snapshot import facts, place
+from tools.git.program import open_repository
+from tools.git.requirements import NO_MESSAGE, find_commit_problem, read_signer
+from tools.git.revisions import check_branch_name, find_branch_tip
+from tools.git.snapshot import build_commit_facts, read_branch_facts
 
 
-async def of_commit(ctx: Context, args: Arguments) -> Mapping[str, str]:
-    git = await opened(ctx, args.get("repo_path", ""))
+async def read_commit_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    git = await open_repository(ctx, args.get("repo_path", ""))
     # Nobody is asked about a commit that could not be made.
-    problem = await unready(git) if args["message"].strip() else NO_MESSAGE
-    who = problem or await signer(git)
+    problem = await find_commit_problem(git) if args["message"].strip() else NO_MESSAGE
+    who = problem or await read_signer(git)
     if isinstance(who, Problem):
         raise Refusal(who)
     runs = await describe_hooks(git, await find_hooks(git), bool(args.get("run_hooks")))
-    return await facts(git, {**who, **runs})
+    return await build_commit_facts(git, {**who, **runs})
 
 
-async def of_checkout(ctx: Context, args: Arguments) -> Mapping[str, str]:
+async def read_checkout_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     if not args.get("obeyed_files"):
         return {}
-    git = await opened(ctx, args.get("repo_path", ""))
-    there = await tip(git, await branch(git, args["branch_name"]))
-    return {**await place(git), "its commit": there or "there is none"}
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    there = await find_branch_tip(git, await check_branch_name(git, args["branch_name"]))
+    return {**await read_branch_facts(git), "its commit": there or "there is none"}

@@ -12,9 +12,9 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.processes import Command, CommandResult, Processes
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import inline, plain
-from tools.git.permissions import mask, shared
-from tools.git.repository import Repository, find
+from tools.git.escape import to_one_line, to_plain_text
+from tools.git.permissions import may_be_shared, to_umask
+from tools.git.repository import Repository, find_repository
 
 # Does the repository name programs that no option of git's keeps from running?
 #
@@ -27,42 +27,45 @@ FILES = ("config", "config.worktree")
 DEEPEST = 8
 
 
-def harmless(files: Files, repository: Repository) -> None:
+def raise_if_unsafe(files: Files, repository: Repository) -> None:
     """`Refusal` where git would run a program of the repository's on the content of files, and nothing holds it."""
-    for path in _configurations(files, repository):
-        if found := PROGRAMS.search(_read(files, path)):
+    for path in _list_configuration_paths(files, repository):
+        if found := PROGRAMS.search(_read_configuration(files, path)):
             raise Refusal(
                 Problem(
                     Code.UNSAFE_REPOSITORY,
-                    f"`{inline(path)}` has a section `{inline(found[1])}`, by which git may run programs of the "
+                    f"`{to_one_line(path)}` has a section `{to_one_line(found[1])}`, by which git may run programs of "
+                    "the "
                     "repository's choosing, and no sandbox on this machine would hold them.",
                     "Have the person install bubblewrap, or take that section out of the file.",
                 )
             )
 
 
-def _configurations(files: Files, repository: Repository) -> Iterator[str]:
+def _list_configuration_paths(files: Files, repository: Repository) -> Iterator[str]:
     for folder in dict.fromkeys((repository.folder, repository.common)):
         yield from (f"{folder}/{name}" for name in FILES)
-    yield from _of_submodules(files, f"{repository.common}/modules", DEEPEST)
+    yield from _list_submodule_configurations(files, f"{repository.common}/modules", DEEPEST)
 
 
-def _of_submodules(files: Files, folder: str, depth: int) -> Iterator[str]:
+def _list_submodule_configurations(files: Files, folder: str, depth: int) -> Iterator[str]:
     with suppress(Refusal):
         for entry in files.entries(folder) if depth else ():
             if entry.kind == "directory":
                 yield from (f"{entry.path}/{name}" for name in FILES)
-                inner = _there(files, f"{entry.path}/HEAD")
-                yield from _of_submodules(files, f"{entry.path}/modules" if inner else entry.path, depth - 1)
+                inner = _is_there(files, f"{entry.path}/HEAD")
+                yield from _list_submodule_configurations(
+                    files, f"{entry.path}/modules" if inner else entry.path, depth - 1
+                )
 
 
-def _there(files: Files, path: str) -> bool:
+def _is_there(files: Files, path: str) -> bool:
     with suppress(Refusal):
         return bool(files.info(path))
     return False
 
 
-def _read(files: Files, path: str) -> bytes:
+def _read_configuration(files: Files, path: str) -> bytes:
     try:
         return files.read(path, MOST_CONFIG).data
     except Refusal as refusal:
@@ -173,12 +176,12 @@ class GitProgram:
 
     async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> CommandResult:
         """The same, with whether there was more."""
-        return _fine(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
+        return _require_success(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
 
     async def test(self, *arguments: str, no: int = 1) -> CommandResult:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
         ran = await self._shut(self._command(arguments))
-        return ran if ran.code == no and not ran.timed_out else _fine(ran, arguments[0])
+        return ran if ran.code == no and not ran.timed_out else _require_success(ran, arguments[0])
 
     async def _shut(self, command: Command) -> CommandResult:
         try:
@@ -189,9 +192,7 @@ class GitProgram:
         # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
         # says whether this profile may start one.
         await self._harmless()
-        return await self.ctx.processes.run(
-            replace(command, no_more=True, argv=_not_looking_into_submodules(command.argv))
-        )
+        return await self.ctx.processes.run(replace(command, no_more=True, argv=_skip_submodule_contents(command.argv)))
 
     async def change(
         self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
@@ -209,16 +210,16 @@ class GitProgram:
         # What a checkout makes is the worktree's, and its rights are the person's.
         if arguments[0] != "checkout" and (words := await self._mask()):
             command = replace(command, argv=("/bin/sh", "-c", f'umask {words} && exec "$@"', "sh", *command.argv))
-        return _fine(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
+        return _require_success(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
 
     async def _mask(self) -> str:
-        if not await to_thread.run_sync(shared, self.ctx.files, self.repository):
+        if not await to_thread.run_sync(may_be_shared, self.ctx.files, self.repository):
             return ""
         told = await self.test("config", "--get", "core.sharedRepository")
-        return "" if told.code else mask(told.out.decode("utf-8", "replace").strip().lower())
+        return "" if told.code else to_umask(told.out.decode("utf-8", "replace").strip().lower())
 
     async def _harmless(self) -> None:
-        await to_thread.run_sync(harmless, self.ctx.files, self.repository)
+        await to_thread.run_sync(raise_if_unsafe, self.ctx.files, self.repository)
 
     def _environment(self) -> dict[str, str]:
         # A hook is started as the person's git would start it, with a home to keep its own things in.
@@ -248,13 +249,13 @@ class GitProgram:
         )
 
 
-async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> GitProgram:
+async def open_repository(ctx: Context, repo_path: str, run_hooks: bool = False) -> GitProgram:
     """Git for the repository of this folder.
 
     What no option switches off are the filters that a repository's configuration names. They run shut in; and where
     there is nothing to shut them in, nothing runs.
     """
-    repository = await to_thread.run_sync(find, ctx.files, repo_path)
+    repository = await to_thread.run_sync(find_repository, ctx.files, repo_path)
     binary = ctx.processes.find("git")
     if binary is None:
         raise Refusal(
@@ -263,7 +264,7 @@ async def opened(ctx: Context, repo_path: str, run_hooks: bool = False) -> GitPr
     return GitProgram(ctx, repository, binary, run_hooks)
 
 
-async def as_the_person_ignores(git: GitProgram) -> GitProgram:
+async def add_person_ignores(git: GitProgram) -> GitProgram:
     """It also passes over what the person's own git does, unless the repository names a file for that."""
     own = await git.ctx.person.ignored(git.place)
     if not own or (await git.test("config", "--get", "core.excludesFile")).code == 0:
@@ -271,7 +272,7 @@ async def as_the_person_ignores(git: GitProgram) -> GitProgram:
     return replace(git, ignores=own)
 
 
-def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
+def _skip_submodule_contents(words: tuple[str, ...]) -> tuple[str, ...]:
     """Each is a repository with a configuration of its own."""
     for verb in ("status", "diff"):
         if verb in words:
@@ -280,23 +281,29 @@ def _not_looking_into_submodules(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _fine(ran: CommandResult, verb: str, door: Processes | None = None) -> CommandResult:
+def _require_success(ran: CommandResult, verb: str, door: Processes | None = None) -> CommandResult:
     """`door` is where a git that changes something was started."""
     if ran.timed_out:
         raise Refusal(
             Problem(Code.TIMEOUT, f"git {verb} did not finish within {SECONDS:g} s and was stopped.", "Ask for less.")
         )
-    held = _held(ran, door) if door else ""
+    held = _describe_held_place(ran, door) if door else ""
     if held and ran.code == 0:
         # It goes on past a file that it cannot put in its place, and calls that well.
-        raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} did not put every file in its place{said(ran)}", held))
+        raise Refusal(
+            Problem(Code.TOOL_FAILED, f"git {verb} did not put every file in its place{format_complaint(ran)}", held)
+        )
     # Stopped because it said more than is kept: what was kept is as good as it gets.
     if ran.code == 0 or (ran.cut and ran.code >= 128):
         return ran
-    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{said(ran)}", held or _unshared(ran, door)))
+    raise Refusal(
+        Problem(
+            Code.TOOL_FAILED, f"git {verb} failed{format_complaint(ran)}", held or _describe_sharing_failure(ran, door)
+        )
+    )
 
 
-def _unshared(ran: CommandResult, door: Processes | None) -> str:
+def _describe_sharing_failure(ran: CommandResult, door: Processes | None) -> str:
     if door is None or UNSHARED not in ran.err or os.geteuid() != 0:
         return ""
     return (
@@ -307,7 +314,7 @@ def _unshared(ran: CommandResult, door: Processes | None) -> str:
     )
 
 
-def _held(ran: CommandResult, door: Processes) -> str:
+def _describe_held_place(ran: CommandResult, door: Processes) -> str:
     """What git could not know of a place that it was not let change."""
     if not any(words in ran.err for words in HELD) or not door.fixed:
         return ""
@@ -318,8 +325,8 @@ def _held(ran: CommandResult, door: Processes) -> str:
     )
 
 
-def said(ran: CommandResult) -> str:
+def format_complaint(ran: CommandResult) -> str:
     """What git complained about, as the end of a sentence."""
-    words = plain(ran.err[-MOST_SAID:]).strip()
+    words = to_plain_text(ran.err[-MOST_SAID:]).strip()
     lines = [line for line in words.split("\n") if line.strip() and not line.startswith("hint:")]
     return f", and said:\n{chr(10).join(lines)}" if lines else f" (exit code {ran.code})."

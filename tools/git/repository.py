@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mcp_server.model.files import DirectoryEntry, Files
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import inline
+from tools.git.escape import to_one_line
 
 MOST_POINTER = 4096
 MOST_ALTERNATES = 20
@@ -38,95 +38,99 @@ class Repository:
 
     @property
     def name(self) -> str:
-        return "the workspace" if self.top == "." else f"`{inline(self.top)}`"
+        return "the workspace" if self.top == "." else f"`{to_one_line(self.top)}`"
 
     def below(self, path: str) -> str:
         """A path in the repository, as the workspace has it."""
         return path if self.top == "." else f"{self.top}/{path}"
 
 
-def find(files: Files, path: str) -> Repository:
+def find_repository(files: Files, path: str) -> Repository:
     """The repository that this folder belongs to; `Refusal` where there is none, or not all of it is in here."""
-    start = _folder(files, path)
-    for top in _upwards(start):
-        if folder := _git_folder(files, top):
-            common = _pointed(files, folder, f"{folder}/commondir", "") or folder
+    start = _require_folder(files, path)
+    for top in _walk_upwards(start):
+        if folder := _find_git_folder(files, top):
+            common = _read_pointer(files, folder, f"{folder}/commondir", "") or folder
             for one in dict.fromkeys((folder, common)):
-                _parts_inside(files, one)
-            _objects_inside(files, f"{common}/objects", DEEPEST_ALTERNATE)
+                _raise_if_parts_outside(files, one)
+            _raise_if_objects_outside(files, f"{common}/objects", DEEPEST_ALTERNATE)
             return Repository(top, folder, common, start)
     raise Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no git repository at `{inline(path)}`, nor above it inside the workspace.",
+            f"There is no git repository at `{to_one_line(path)}`, nor above it inside the workspace.",
             "Give the folder of a repository as `repo_path`. A repository that begins above the workspace is served "
             "by starting menugate with that folder as its workspace.",
         )
     )
 
 
-def _folder(files: Files, path: str) -> str:
+def _require_folder(files: Files, path: str) -> str:
     entry = files.info(path)
     if entry.kind == "link":
-        raise _refused(f"`{inline(path)}` is a link.", "Give the folder's own path as `repo_path`.")
+        raise _build_refusal(f"`{to_one_line(path)}` is a link.", "Give the folder's own path as `repo_path`.")
     if entry.kind != "directory":
-        raise _refused(f"`{inline(path)}` is a file.", "Give the folder of the repository as `repo_path`.")
+        raise _build_refusal(f"`{to_one_line(path)}` is a file.", "Give the folder of the repository as `repo_path`.")
     return entry.path
 
 
-def _upwards(path: str) -> Iterator[str]:
+def _walk_upwards(path: str) -> Iterator[str]:
     while path not in ("", "."):
         yield path
         path = posixpath.dirname(path)
     yield "."
 
 
-def _git_folder(files: Files, top: str) -> str | None:
+def _find_git_folder(files: Files, top: str) -> str | None:
     """Git's own folder for the files in this one, None where they have none."""
     here = ".git" if top == "." else f"{top}/.git"
-    entry = there(files, here)
+    entry = find_entry(files, here)
     if entry is None:
         return None
     if entry.kind == "link":
-        raise _refused(f"`{inline(here)}` is a link.", "Only a repository whose `.git` is really there is opened.")
-    folder = here if entry.kind == "directory" else _pointed(files, top, here, "gitdir: ")
+        raise _build_refusal(
+            f"`{to_one_line(here)}` is a link.", "Only a repository whose `.git` is really there is opened."
+        )
+    folder = here if entry.kind == "directory" else _read_pointer(files, top, here, "gitdir: ")
     # As git has it: a folder of that name without a head is no repository, and the search goes on above.
-    return folder if folder and there(files, f"{folder}/HEAD") else None
+    return folder if folder and find_entry(files, f"{folder}/HEAD") else None
 
 
-def _pointed(files: Files, base: str, pointer: str, sign: str) -> str | None:
+def _read_pointer(files: Files, base: str, pointer: str, sign: str) -> str | None:
     """The folder that a small file of git's names, None where there is no such file."""
-    if there(files, pointer) is None:
+    if find_entry(files, pointer) is None:
         return None
     text = files.read(pointer, MOST_POINTER).data.decode("utf-8", "surrogateescape").rstrip("\r\n")
     if not text.startswith(sign) or text == sign:
-        raise _refused(f"`{inline(pointer)}` does not say where its repository is.", "")
-    return _elsewhere(files, base, text.removeprefix(sign), pointer)
+        raise _build_refusal(f"`{to_one_line(pointer)}` does not say where its repository is.", "")
+    return _resolve_folder(files, base, text.removeprefix(sign), pointer)
 
 
-def _elsewhere(files: Files, base: str, target: str, told_by: str) -> str:
+def _resolve_folder(files: Files, base: str, target: str, told_by: str) -> str:
     """A folder named inside the repository, which has to lie in the workspace as well."""
     place = target if target.startswith("/") else posixpath.normpath(f"{base}/{target}")
     try:
         entry = files.info(place)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND:
-            raise _refused(f"`{inline(told_by)}` names `{inline(target)}`, which is not there.", "") from refusal
-        raise _outside(told_by, target) from refusal
+            raise _build_refusal(
+                f"`{to_one_line(told_by)}` names `{to_one_line(target)}`, which is not there.", ""
+            ) from refusal
+        raise _build_outside_refusal(told_by, target) from refusal
     if entry.kind != "directory":
-        raise _refused(f"`{inline(told_by)}` names `{inline(target)}`, which is no folder.", "")
+        raise _build_refusal(f"`{to_one_line(told_by)}` names `{to_one_line(target)}`, which is no folder.", "")
     return entry.path
 
 
-def _parts_inside(files: Files, folder: str) -> None:
+def _raise_if_parts_outside(files: Files, folder: str) -> None:
     for part in PARTS.split():
         path = f"{folder}/{part}"
-        entry = there(files, path)
+        entry = find_entry(files, path)
         if entry is not None and entry.kind == "link":
-            _followed(files, path)
+            _raise_if_link_outside(files, path)
 
 
-def _followed(files: Files, path: str) -> None:
+def _raise_if_link_outside(files: Files, path: str) -> None:
     """A link is followed by the jail, which says no where it leads out."""
     try:
         files.read(path, 0)
@@ -134,23 +138,23 @@ def _followed(files: Files, path: str) -> None:
         with suppress(Refusal):
             files.entries(path)
             return
-        raise _outside(path, "") from refusal
+        raise _build_outside_refusal(path, "") from refusal
 
 
-def _objects_inside(files: Files, objects: str, depth: int) -> None:
+def _raise_if_objects_outside(files: Files, objects: str, depth: int) -> None:
     """A repository may borrow the history of others, which must not be from outside."""
     listed = f"{objects}/info/alternates"
-    if there(files, listed) is None:
+    if find_entry(files, listed) is None:
         return
     found = files.read(listed, MOST_POINTER)
     names = [name for name in found.data.decode("utf-8", "surrogateescape").split("\n") if name and name[0] != "#"]
     if not found.whole or len(names) > MOST_ALTERNATES or depth == 0 or any(name[0] == '"' for name in names):
-        raise _refused(f"`{inline(listed)}` names more repositories than are followed.", "")
+        raise _build_refusal(f"`{to_one_line(listed)}` names more repositories than are followed.", "")
     for name in names:
-        _objects_inside(files, _elsewhere(files, objects, name, listed), depth - 1)
+        _raise_if_objects_outside(files, _resolve_folder(files, objects, name, listed), depth - 1)
 
 
-def there(files: Files, path: str) -> DirectoryEntry | None:
+def find_entry(files: Files, path: str) -> DirectoryEntry | None:
     try:
         return files.info(path)
     except Refusal as refusal:
@@ -159,23 +163,23 @@ def there(files: Files, path: str) -> DirectoryEntry | None:
         raise
 
 
-def _outside(told_by: str, target: str) -> Refusal:
-    to = f" to `{inline(target)}`" if target else ""
-    return _refused(
-        f"`{inline(told_by)}` leads{to} outside the workspace, so a part of this repository lies there.",
+def _build_outside_refusal(told_by: str, target: str) -> Refusal:
+    to = f" to `{to_one_line(target)}`" if target else ""
+    return _build_refusal(
+        f"`{to_one_line(told_by)}` leads{to} outside the workspace, so a part of this repository lies there.",
         "Only a repository that lies in the workspace as a whole is opened: have the person serve the folder that "
         "holds all of it.",
     )
 
 
-def _refused(message: str, way_out: str) -> Refusal:
+def _build_refusal(message: str, way_out: str) -> Refusal:
     return Refusal(Problem(Code.PATH_REFUSED, message, way_out))
 
 
-def operation(files: Files, repository: Repository) -> str | None:
+def find_unfinished_operation(files: Files, repository: Repository) -> str | None:
     """What was begun here and is not finished: a merge, a rebase, ..."""
     for name, word in UNFINISHED.items():
-        if there(files, f"{repository.folder}/{name}"):
+        if find_entry(files, f"{repository.folder}/{name}"):
             return word
     return None
 
@@ -196,7 +200,7 @@ pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-
 """The hooks that a commit runs."""
 
 
-def hooks(files: Files, folder: str) -> list[str]:
+def find_ready_hooks(files: Files, folder: str) -> list[str]:
     """Those of a commit that lie ready in this folder, which git would run by itself. `Refusal` where it is outside."""
     try:
         entries = files.entries(folder)
@@ -205,10 +209,10 @@ def hooks(files: Files, folder: str) -> list[str]:
             return []
         raise
     names = {posixpath.basename(entry.path): entry for entry in entries}
-    return [name for name in COMMITTING.split() if name in names and _ready(files, names[name])]
+    return [name for name in COMMITTING.split() if name in names and _is_ready_hook(files, names[name])]
 
 
-def _ready(files: Files, entry: DirectoryEntry) -> bool:
+def _is_ready_hook(files: Files, entry: DirectoryEntry) -> bool:
     if entry.kind != "link":
         return entry.kind == "file" and bool(entry.mode & 0o111)
     try:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 import anyio
 
-from tools.lsp.protocol import fields, several, words
+from tools.lsp.protocol import to_fields, to_list, to_text
 
 # Where does one message of a language server end and the next begin? Bytes become messages, within bounds.
 
@@ -21,7 +21,7 @@ class BrokenFrame(Exception):
     """What the server sent is not the protocol; the message says how. There is no going on after it."""
 
 
-def framed(message: Mapping[str, Any]) -> bytes:
+def frame_message(message: Mapping[str, Any]) -> bytes:
     body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
@@ -37,7 +37,7 @@ class FrameReader:
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         self._held += piece
         while (body := self._body()) is not None:
-            yield _message(body)
+            yield _parse_message(body)
 
     def _body(self) -> bytes | None:
         if self._awaited is None:
@@ -46,7 +46,7 @@ class FrameReader:
                 raise BrokenFrame(f"a message head of more than {MOST_HEAD:,} bytes")
             if end < 0:
                 return None
-            self._awaited = _length(bytes(self._held[:end]))
+            self._awaited = _parse_length(bytes(self._held[:end]))
             del self._held[: end + 4]
         if len(self._held) < self._awaited:
             return None
@@ -56,7 +56,7 @@ class FrameReader:
         return body
 
 
-def _length(head: bytes) -> int:
+def _parse_length(head: bytes) -> int:
     for line in head.split(b"\r\n"):
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length":
@@ -69,7 +69,7 @@ def _length(head: bytes) -> int:
     raise BrokenFrame("a message without its length")
 
 
-def _message(body: bytes) -> dict[str, Any]:
+def _parse_message(body: bytes) -> dict[str, Any]:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ class LspConnection:
             if self.end is not None:
                 raise ServerGone(self.end)
             try:
-                await self._stream.write(framed({"jsonrpc": "2.0", **message}))
+                await self._stream.write(frame_message({"jsonrpc": "2.0", **message}))
             except BaseException:
                 # Half a message cannot be taken back, and the next would be read as the rest of it.
                 self.end = "a message to it was cut short"
@@ -228,16 +228,16 @@ class LspConnection:
         if answer is None or answer.done():
             return
         if "error" in message:
-            error = fields(message["error"])
-            answer.set_exception(RequestDeclined(error.get("code"), words(error.get("message")) or "it said no"))
+            error = to_fields(message["error"])
+            answer.set_exception(RequestDeclined(error.get("code"), to_text(error.get("message")) or "it said no"))
         else:
             answer.set_result(message.get("result"))
 
     def _reply(self, method: str, params: object) -> dict[str, Any]:
         match method:
             case "workspace/configuration":
-                items = several(fields(params).get("items"))
-                return {"result": [self._settings.get(words(fields(item).get("section"))) for item in items]}
+                items = to_list(to_fields(params).get("items"))
+                return {"result": [self._settings.get(to_text(to_fields(item).get("section"))) for item in items]}
             case "workspace/workspaceFolders":
                 return {"result": [self._folder]}
             case "workspace/applyEdit":

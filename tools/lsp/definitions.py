@@ -3,7 +3,7 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, RuleSubject, Tool
 
 COMMANDS = (
@@ -53,13 +53,13 @@ LSP = Tool(
         "`path:line:col`, tab, the line. Python, Go, Rust, C, C++, TypeScript and JavaScript, where their servers are "
         'installed. Example: {"command": "goto_references", "path": "src/a.py", "symbol": "parse", "line": 12}'
     ),
-    arguments=schema_of(LspArguments),
+    arguments=build_schema(LspArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=LazyFunction("tools.lsp.lsp:lsp"),
-    demand=LazyFunction("tools.lsp.servers:demand"),
+    run=LazyFunction("tools.lsp.lsp:ask_language_server"),
+    demand=LazyFunction("tools.lsp.servers:demand_asking"),
     subject=("path", RuleSubject.PATH),
     timeout=90.0,
 )

@@ -7,10 +7,10 @@ from anyio import to_thread
 
 from mcp_server.model.files import Files, Search
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.files.lines import BOM, MOST_BYTES, not_text, visible
+from tools.files.lines import BOM, MOST_BYTES, describe_non_text, make_visible
 from tools.lsp.connection import LspConnection
-from tools.lsp.locations import address
-from tools.lsp.servers import Language, language_id
+from tools.lsp.locations import uri_from_path
+from tools.lsp.servers import Language, get_language_id
 from tools.lsp.text import DocumentText
 
 MOST_OPEN = 8
@@ -36,7 +36,7 @@ class DocumentSight:
     complete: bool = False
 
 
-def sight(files: Files, language: Language, since: int = 0) -> tuple[DocumentSight, list[str]]:
+def survey_files(files: Files, language: Language, since: int = 0) -> tuple[DocumentSight, list[str]]:
     """What is there, and which of it is newer than that time."""
     found = files.glob(Search(language.glob, limit=MOST_WATCHED, timeout=SECONDS))
     newest, newer = since, list[str]()
@@ -66,13 +66,13 @@ class OpenDocuments:
     async def follow(self, files: Files) -> bool:
         """Tell the server what changed since. Did anything?"""
         before = self.seen
-        self.seen, newer = await to_thread.run_sync(sight, files, self.language, before.newest)
+        self.seen, newer = await to_thread.run_sync(survey_files, files, self.language, before.newest)
         changes = dict.fromkeys(newer, CHANGED)
         if before.complete and self.seen.complete:
             changes |= dict.fromkeys(self.seen.names - before.names, CREATED)
             changes |= dict.fromkeys(before.names - self.seen.names, DELETED)
         if changes:
-            told = [{"uri": address(self.root, path), "type": how} for path, how in sorted(changes.items())]
+            told = [{"uri": uri_from_path(self.root, path), "type": how} for path, how in sorted(changes.items())]
             await self.conversation.notify("workspace/didChangeWatchedFiles", {"changes": told})
         return bool(changes)
 
@@ -80,10 +80,10 @@ class OpenDocuments:
         """The file as it is now, with the server knowing it so; and the others it has open, too."""
         for other in [one for one in self.opened if one != path]:
             try:
-                await self._renew(other, *await to_thread.run_sync(content, files, other))
+                await self._renew(other, *await to_thread.run_sync(read_document, files, other))
             except Refusal:
                 await self._close(other)
-        text, digest = await to_thread.run_sync(content, files, path)
+        text, digest = await to_thread.run_sync(read_document, files, path)
         await self._renew(path, text, digest)
         self.opened[path] = self.opened.pop(path)
         if len(self.opened) > MOST_OPEN:
@@ -95,9 +95,9 @@ class OpenDocuments:
         if known is not None and known.digest == digest:
             return
         fresh = OpenDocument(digest, known.version + 1 if known else 1, self.conversation.said)
-        document: dict[str, Any] = {"uri": address(self.root, path), "version": fresh.version}
+        document: dict[str, Any] = {"uri": uri_from_path(self.root, path), "version": fresh.version}
         if known is None:
-            document |= {"languageId": language_id(self.language, path), "text": text}
+            document |= {"languageId": get_language_id(self.language, path), "text": text}
             await self.conversation.notify("textDocument/didOpen", {"textDocument": document})
         else:
             changes = [{"text": text}]
@@ -108,26 +108,28 @@ class OpenDocuments:
 
     async def _close(self, path: str) -> None:
         del self.opened[path]
-        await self.conversation.notify("textDocument/didClose", {"textDocument": {"uri": address(self.root, path)}})
+        await self.conversation.notify(
+            "textDocument/didClose", {"textDocument": {"uri": uri_from_path(self.root, path)}}
+        )
 
 
-def content(files: Files, path: str) -> tuple[str, str]:
+def read_document(files: Files, path: str) -> tuple[str, str]:
     """The text of a whole file with its digest; or the refusal that says why there is none."""
     snapshot = files.read(path, MOST_BYTES)
     if not snapshot.whole:
         raise Refusal(
             Problem(
                 Code.TOO_LARGE,
-                f"`{visible(path)}` has {snapshot.stamp.size:,} bytes; a language server is given files of up to "
+                f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; a language server is given files of up to "
                 f"{MOST_BYTES:,}.",
                 "Look into it with `grep`.",
             )
         )
-    what = not_text(snapshot.data)
+    what = describe_non_text(snapshot.data)
     try:
         text = snapshot.data.decode("utf-8")
     except UnicodeDecodeError:
         what, text = what or "not UTF-8", ""
     if what:
-        raise Refusal(Problem(Code.NOT_TEXT, f"`{visible(path)}` is {what}.", "Look into it with `grep`."))
+        raise Refusal(Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {what}.", "Look into it with `grep`."))
     return text.removeprefix(BOM), snapshot.stamp.digest

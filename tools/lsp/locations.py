@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
-from mcp_server.model.files import Files, secret
+from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Refusal
-from tools.files.lines import BOM, MOST_BYTES, not_text, visible
+from tools.files.lines import BOM, MOST_BYTES, describe_non_text, make_visible
 from tools.lsp.protocol import LspRange
-from tools.lsp.text import DocumentText, shown
+from tools.lsp.text import DocumentText, format_shown_line
 
 MOST_NAMED = 3
 
 
-def address(root: str, path: str) -> str:
+def uri_from_path(root: str, path: str) -> str:
     return "file://" + quote(os.fsencode(posixpath.join(root, path).rstrip("/")))
 
 
-def inside(root: str, uri: str) -> str | None:
+def workspace_path_from_uri(root: str, uri: str) -> str | None:
     """The path below the workspace; None for what lies outside, or is no file at all."""
     try:
         parts = urlsplit(uri)
@@ -32,9 +32,9 @@ def inside(root: str, uri: str) -> str | None:
     return path[len(start) :] if path.startswith(start) and "\0" not in path else None
 
 
-def file_name(uri: str) -> str:
+def file_name_from_uri(uri: str) -> str:
     """The last word of an address outside: enough to know that it is the standard library's `os.pyi`."""
-    return visible(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
+    return make_visible(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Shelf:
     def text(self, path: str) -> DocumentText | None:
         """None where it is not to be shown: no text, a secret, or a link to where nobody may look."""
         if path not in self.texts:
-            self.texts[path] = None if secret(path) and path != self.asked else self._read(path)
+            self.texts[path] = None if is_secret(path) and path != self.asked else self._read(path)
         return self.texts[path]
 
     def _read(self, path: str) -> DocumentText | None:
@@ -58,7 +58,7 @@ class Shelf:
             snapshot = self.files.read(path, MOST_BYTES)
         except Refusal:
             return None
-        if not snapshot.whole or not_text(snapshot.data):
+        if not snapshot.whole or describe_non_text(snapshot.data):
             return None
         return DocumentText(snapshot.data.decode("utf-8", "replace").removeprefix(BOM))
 
@@ -75,7 +75,8 @@ class Shelf:
         if text is None or at is None:
             return None
         number, column = text.spot(at[0])
-        return f"{visible(path)}:{number}:{column}\t{shown(text.line(number) if instead is None else instead)}"
+        line = format_shown_line(text.line(number) if instead is None else instead)
+        return f"{make_visible(path)}:{number}:{column}\t{line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,15 @@ class Sorted:
     outside: tuple[str, ...]
 
 
-def by_file(root: str, asked: str, places: Sequence[tuple[LspRange, str]]) -> Sorted:
+def sort_by_file(root: str, asked: str, places: Sequence[tuple[LspRange, str]]) -> Sorted:
     """The file asked about first, then the others by their path; in each from top to bottom. Every place is there
     once, or once for each thing that is said of it."""
     found: dict[tuple[str, tuple[int, int], str], int] = {}
     outside: list[str] = []
     for index, (place, says) in enumerate(places):
-        path = inside(root, place.uri)
+        path = workspace_path_from_uri(root, place.uri)
         if path is None:
-            outside.append(file_name(place.uri))
+            outside.append(file_name_from_uri(place.uri))
         else:
             found.setdefault((path, place.order, says), index)
     order = sorted(found, key=lambda key: (key[0] != asked, key))

@@ -9,15 +9,15 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Ending, Problem
-from tools.files.lines import visible
+from tools.files.lines import make_visible
 from tools.lsp.connection import RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.definitions import LspArguments
 from tools.lsp.locations import Shelf
 from tools.lsp.pool import Patience, ServerPool
 from tools.lsp.position import SymbolPosition
 from tools.lsp.queries import COMMANDS
-from tools.lsp.render import LspQuestion, listed, told
-from tools.lsp.servers import LANGUAGES, Language, LanguageServer, language_of
+from tools.lsp.render import LspQuestion, render_places, render_text_answer
+from tools.lsp.servers import LANGUAGES, Language, LanguageServer, find_language
 
 # How does a question get to a server that runs and knows the files, and what if it breaks on the way?
 
@@ -33,16 +33,16 @@ class ServerChoice:
     language: Language
 
 
-async def ask(ctx: Context, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
+async def ask_server(ctx: Context, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
     while True:
-        warm = kept(ctx, choice)
+        warm = get_server_pool(ctx, choice)
         async with warm.lock:
             # While this call waited for another, the session may have let go of it.
             if not warm.closed:
-                return await held(ctx, warm, choice, args)
+                return await answer_under_lock(ctx, warm, choice, args)
 
 
-def kept(ctx: Context, choice: ServerChoice) -> ServerPool:
+def get_server_pool(ctx: Context, choice: ServerChoice) -> ServerPool:
     """The session's own server, running or not."""
     name = f"language server {choice.server.name}"
     warm: ServerPool | None = ctx.belongings.get(name)
@@ -52,14 +52,16 @@ def kept(ctx: Context, choice: ServerChoice) -> ServerPool:
     return warm
 
 
-async def held(ctx: Context, warm: ServerPool, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
+async def answer_under_lock(ctx: Context, warm: ServerPool, choice: ServerChoice, args: Mapping[str, Any]) -> Ending:
     name = f"`{choice.server.name}`"
     try:
-        return await answered(ctx, warm, choice.program, args)
+        return await answer_question(ctx, warm, choice.program, args)
     except RequestDeclined as declined:
         if not warm.greeted:
             await warm.drop()
-        return Problem(Code.TOOL_FAILED, f"{name} says: {visible(str(declined))[:500]}", "Check `symbol` and `line`.")
+        return Problem(
+            Code.TOOL_FAILED, f"{name} says: {make_visible(str(declined))[:500]}", "Check `symbol` and `line`."
+        )
     except ServerSilent:
         await warm.drop()
         return Problem(
@@ -68,7 +70,7 @@ async def held(ctx: Context, warm: ServerPool, choice: ServerChoice, args: Mappi
             "Ask again, or look with `grep`.",
         )
     except ServerGone as gone:
-        words = visible((await warm.drop())[-500:])
+        words = make_visible((await warm.drop())[-500:])
         said = f" Its last words: {words}" if words else ""
         return Problem(
             Code.TOOL_FAILED,
@@ -77,7 +79,7 @@ async def held(ctx: Context, warm: ServerPool, choice: ServerChoice, args: Mappi
         )
 
 
-async def answered(ctx: Context, warm: ServerPool, program: str, args: Mapping[str, Any]) -> Ending:
+async def answer_question(ctx: Context, warm: ServerPool, program: str, args: Mapping[str, Any]) -> Ending:
     await ctx.progress(0, 2, f"starting {warm.server.name}")
     running = await warm.running(ctx, program)
     await running.mirror.follow(ctx.files)
@@ -89,30 +91,30 @@ async def answered(ctx: Context, warm: ServerPool, program: str, args: Mapping[s
     answer = await COMMANDS[args["command"]](subject, args.get("new_name", ""))
     question = LspQuestion(args, ctx.files.root, warm.server, running.busy)
     if not answer.entries and args["command"] == "hover_symbol":
-        return told(question, answer)
+        return render_text_answer(question, answer)
     shelf = Shelf(ctx.files, path, running.encoding)
-    return await to_thread.run_sync(listed, question, answer, shelf)
+    return await to_thread.run_sync(render_places, question, answer, shelf)
 
 
 # Which server is asked about this file? The best one that is installed and may be started.
 
 
-async def lsp(ctx: Context, args: LspArguments) -> Ending:
-    language = language_of(args["path"])
+async def ask_language_server(ctx: Context, args: LspArguments) -> Ending:
+    language = find_language(args["path"])
     if language is None:
         known = ", ".join(f"{one.name} ({' '.join(one.suffixes)})" for one in LANGUAGES)
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"`{visible(args['path'])}` is of no language that a server is known for: {known}.",
+            f"`{make_visible(args['path'])}` is of no language that a server is known for: {known}.",
             "Look into it with `grep` and `Read`.",
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
         return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with it.")
-    choice = chosen(ctx, language, args.get("server"))
-    return choice if isinstance(choice, Problem) else await ask(ctx, choice, args)
+    choice = choose_server(ctx, language, args.get("server"))
+    return choice if isinstance(choice, Problem) else await ask_server(ctx, choice, args)
 
 
-def chosen(ctx: Context, language: Language, wanted: str | None) -> ServerChoice | Problem:
+def choose_server(ctx: Context, language: Language, wanted: str | None) -> ServerChoice | Problem:
     """The best that is installed, of those that this call may start."""
     fitting = [server for server in language.servers if wanted in (None, server.name)]
     if not fitting:
@@ -126,7 +128,7 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> ServerChoice
         if server.inert or trusted:
             return ServerChoice(server, found, language)
     if there:
-        return forward(there[0][0], language)
+        return build_trust_problem(there[0][0], language)
     ways = "; ".join(f"`{server.name}` ({server.install})" for server in fitting)
     return Problem(
         Code.TOOL_FAILED,
@@ -135,7 +137,7 @@ def chosen(ctx: Context, language: Language, wanted: str | None) -> ServerChoice
     )
 
 
-def forward(server: LanguageServer, language: Language) -> Problem:
+def build_trust_problem(server: LanguageServer, language: Language) -> Problem:
     """A server that may run what the project tells it to is only started by a call that was judged as such."""
     inert = " or ".join(f"`{one.name}` ({one.install})" for one in language.servers if one.inert)
     return Problem(

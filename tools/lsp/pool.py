@@ -13,9 +13,9 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.processes import ChildProcess, Command
 from tools.lsp.connection import OVER, LspConnection, RequestDeclined, ServerGone, ServerSilent
-from tools.lsp.documents import OpenDocuments, sight
-from tools.lsp.locations import address
-from tools.lsp.protocol import fields, number, words
+from tools.lsp.documents import OpenDocuments, survey_files
+from tools.lsp.locations import uri_from_path
+from tools.lsp.protocol import to_fields, to_number, to_text
 from tools.lsp.servers import Language, LanguageServer
 from tools.lsp.text import ENCODINGS
 
@@ -96,9 +96,9 @@ class RunningServer:
         return self.capabilities.get(capability) not in (None, False)
 
     def heard(self, method: str, params: Any) -> None:
-        told = fields(params)
+        told = to_fields(params)
         if method == "$/progress":
-            token, what = str(told.get("token")), fields(told.get("value")).get("kind")
+            token, what = str(told.get("token")), to_fields(told.get("value")).get("kind")
             if what == "end":
                 self.tasks.discard(token)
             elif what == "begin" and len(self.tasks) < MOST_TASKS:
@@ -106,12 +106,12 @@ class RunningServer:
         elif method == "experimental/serverStatus":
             (self.tasks.discard if told.get("quiescent", True) else self.tasks.add)(method)
         elif method == "textDocument/publishDiagnostics":
-            uri, version = words(told.get("uri")), told.get("version")
-            if uri in {address(self.mirror.root, path) for path in self.mirror.opened}:
+            uri, version = to_text(told.get("uri")), told.get("version")
+            if uri in {uri_from_path(self.mirror.root, path) for path in self.mirror.opened}:
                 self.published[uri] = FileDiagnostics(
-                    self.conversation.said, number(version) if version else None, told
+                    self.conversation.said, to_number(version) if version else None, told
                 )
-        elif method == "window/logMessage" and self.ready and re.search(self.ready, words(told.get("message"))):
+        elif method == "window/logMessage" and self.ready and re.search(self.ready, to_text(told.get("message"))):
             self.tasks.discard(self.ready)
         elif method != OVER:
             return
@@ -184,13 +184,13 @@ class ServerPool:
     async def _start(self, ctx: Context, program: str) -> RunningServer:
         root = ctx.files.root
         # What is seen before it starts is what it reads by itself; what changes from here on it is told.
-        seen, _ = await to_thread.run_sync(sight, ctx.files, self.language)
+        seen, _ = await to_thread.run_sync(survey_files, ctx.files, self.language)
         argv = (program, *self.server.argv[1:])
         command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
         child = await ctx.processes.start(command)
         running = self._running = RunningServer(child, self.patience, self.server.ready)
         running.tasks.update({self.server.ready} - {""})
-        folder = {"uri": address(root, ""), "name": root.rpartition("/")[2] or "workspace"}
+        folder = {"uri": uri_from_path(root, ""), "name": root.rpartition("/")[2] or "workspace"}
         running.conversation = LspConnection(child, folder, self.server.settings, running.heard)
         running.mirror = OpenDocuments(root, self.language, running.conversation, seen)
         try:
@@ -213,7 +213,7 @@ class ServerPool:
             "initializationOptions": dict(self.server.options),
         }
         answer = await running.conversation.request("initialize", greeting, self.patience.start)
-        running.capabilities = fields(fields(answer).get("capabilities"))
-        chosen = words(running.capabilities.get("positionEncoding"))
+        running.capabilities = to_fields(to_fields(answer).get("capabilities"))
+        chosen = to_text(running.capabilities.get("positionEncoding"))
         running.encoding = chosen if chosen in ENCODINGS else "utf-16"
         await running.conversation.notify("initialized", {})

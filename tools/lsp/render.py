@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from tools.files.lines import visible
+from tools.files.lines import make_visible
 from tools.lsp.definitions import PAGE
-from tools.lsp.locations import MOST_NAMED, Shelf, Sorted, by_file
+from tools.lsp.locations import MOST_NAMED, Shelf, Sorted, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
 from tools.lsp.servers import LanguageServer
-from tools.lsp.text import shown
+from tools.lsp.text import format_shown_line
 
 MOST_SAID = 10_000
 
@@ -34,45 +34,45 @@ class LspQuestion:
         return self.arguments.get("offset", 0)
 
 
-def told(question: LspQuestion, answer: LspAnswer) -> Done:
+def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
     """An answer in words."""
-    text = visible(answer.text[:MOST_SAID]) + ("…" if len(answer.text) > MOST_SAID else "")
+    text = make_visible(answer.text[:MOST_SAID]) + ("…" if len(answer.text) > MOST_SAID else "")
     said = text or f"`{question.server.name}` knows nothing to say about `{question.arguments['symbol']}` there."
-    return Done(f"{said}\n\n[{_source(question)}]", meta=_meta(question, 1 if text else 0))
+    return Done(f"{said}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 
 
-def listed(question: LspQuestion, answer: LspAnswer, shelf: Shelf) -> Done:
-    places = by_file(question.root, shelf.asked, [(entry.place, entry.says or "") for entry in answer.entries])
+def render_places(question: LspQuestion, answer: LspAnswer, shelf: Shelf) -> Done:
+    places = sort_by_file(question.root, shelf.asked, [(entry.place, entry.says or "") for entry in answer.entries])
     total = len(places.within)
     page = places.within[question.offset : question.offset + question.limit]
-    lines = [line for path, index in page for line in rendered(answer.entries[index], path, shelf)]
-    hidden = sum(1 for path, index in page if not rendered(answer.entries[index], path, shelf))
-    notes = [_counted(question, answer, places, len(page))]
+    lines = [line for path, index in page for line in render_item(answer.entries[index], path, shelf)]
+    hidden = sum(1 for path, index in page if not render_item(answer.entries[index], path, shelf))
+    notes = [_describe_count(question, answer, places, len(page))]
     if places.outside:
-        notes.append(_outside(places, answer))
+        notes.append(_describe_outside(places, answer))
     if hidden:
         notes.append(f"{hidden:,} cannot be shown (a link, a secret, or no text).")
     if any(entry.edits for entry in answer.entries):
         notes.append("Nothing was written; `Edit` does that.")
-    notes.append(_source(question))
+    notes.append(_describe_source(question))
     if question.offset + len(page) < total:
         call = json.dumps({**question.arguments, "offset": question.offset + len(page)}, ensure_ascii=False)
         notes.append(f"Go on with lsp_tool {call}")
     note = f"[{' '.join(notes)}]"
-    return Done("\n".join([*lines, "", note]) if lines else note, meta=_meta(question, total))
+    return Done("\n".join([*lines, "", note]) if lines else note, meta=_build_meta(question, total))
 
 
-def rendered(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
+def render_item(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """The lines an entry is shown as; none where it is not to be shown."""
     if not entry.edits:
         line = shelf.line(entry.place, path, entry.says)
         return [] if line is None else [line]
     if not entry.place.start:
-        return [f"{visible(path)}\t{visible(change.text)}" for change in entry.edits]
-    return changed(entry, path, shelf)
+        return [f"{make_visible(path)}\t{make_visible(change.text)}" for change in entry.edits]
+    return render_edited_lines(entry, path, shelf)
 
 
-def changed(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
+def render_edited_lines(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """A line before and after, with every edit on it applied."""
     text, at = shelf.text(path), shelf.offsets(entry.place, path)
     spans = [shelf.offsets(change.range, path) for change in entry.edits]
@@ -86,15 +86,15 @@ def changed(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
         if span and span[0] >= begin:
             after += text.text[begin : span[0]] + change.text
             begin = span[1]
-    where = f"{visible(path)}:{number}:{column}\t"
+    where = f"{make_visible(path)}:{number}:{column}\t"
     before, after = text.text[start:stop], after + text.text[begin:stop]
     return [
-        *(f"{where}- {shown(line)}" for line in before.split("\n")),
-        *(f"{where}+ {shown(line)}" for line in after.split("\n")),
+        *(f"{where}- {format_shown_line(line)}" for line in before.split("\n")),
+        *(f"{where}+ {format_shown_line(line)}" for line in after.split("\n")),
     ]
 
 
-def _counted(question: LspQuestion, answer: LspAnswer, places: Sorted, page: int) -> str:
+def _describe_count(question: LspQuestion, answer: LspAnswer, places: Sorted, page: int) -> str:
     total, files = len(places.within), len({path for path, _ in places.within})
     if not total:
         about = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
@@ -106,7 +106,7 @@ def _counted(question: LspQuestion, answer: LspAnswer, places: Sorted, page: int
     return said + "."
 
 
-def _outside(places: Sorted, answer: LspAnswer) -> str:
+def _describe_outside(places: Sorted, answer: LspAnswer) -> str:
     names = list(dict.fromkeys(f"`{name}`" for name in places.outside if name))
     named = f" ({', '.join(names[:MOST_NAMED])}{', …' if len(names) > MOST_NAMED else ''})" if names else ""
     count = len(places.outside)
@@ -114,7 +114,7 @@ def _outside(places: Sorted, answer: LspAnswer) -> str:
     return f"{count:,} {what}{named} {are} outside of it and cannot be shown."
 
 
-def _source(question: LspQuestion) -> str:
+def _describe_source(question: LspQuestion) -> str:
     note = f", and {question.server.note}" if question.server.note else ""
     said = f"`{question.server.name}` answered{note}."
     if question.indexing:
@@ -122,5 +122,5 @@ def _source(question: LspQuestion) -> str:
     return said
 
 
-def _meta(question: LspQuestion, total: int) -> dict[str, Any]:
+def _build_meta(question: LspQuestion, total: int) -> dict[str, Any]:
     return {"server": question.server.name, "indexing": question.indexing, "total": total}

@@ -124,19 +124,21 @@ LANGUAGES = (
 BY_NAME = {server.name: server for language in LANGUAGES for server in language.servers}
 
 
-def language_of(path: str) -> Language | None:
+def find_language(path: str) -> Language | None:
     suffix = PurePosixPath(path).suffix.lower()
     return next((language for language in LANGUAGES if suffix in language.suffixes), None)
 
 
-def language_id(language: Language, path: str) -> str:
+def get_language_id(language: Language, path: str) -> str:
     return language.suffixes[PurePosixPath(path).suffix.lower()]
 
 
-def demand(args: Arguments) -> Demand:
+def demand_asking(args: Arguments) -> Demand:
     """Reading, whatever is asked; but a server that may run what the project says is for a trusted project."""
     path, named = str(args.get("path", "")), BY_NAME.get(str(args.get("server")))
-    language = language_of(path)
+    language = find_language(path)
     could = (named,) if named else language.servers if language else ()
     inert = not could or any(server.inert for server in could)
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, protected.to_read(path))
+    return Demand(
+        Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, protected.describe_read_risk(path)
+    )

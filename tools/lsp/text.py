@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from tools.files.lines import visible
+from tools.files.lines import make_visible
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -56,7 +56,7 @@ class DocumentText:
 
     def position(self, offset: int, encoding: str) -> dict[str, int]:
         number = bisect_right(self._theirs, offset) - 1
-        return {"line": number, "character": units(self.text[self._theirs[number] : offset], encoding)}
+        return {"line": number, "character": count_units(self.text[self._theirs[number] : offset], encoding)}
 
     def offset(self, position: Position, encoding: str) -> int | None:
         """Beyond a line's end is its end, as the protocol has it; beyond the last line is nowhere."""
@@ -66,17 +66,17 @@ class DocumentText:
         start = self._theirs[number]
         stop = self._theirs[number + 1] if number + 1 < len(self._theirs) else len(self.text)
         line = self.text[start:stop].rstrip("\r\n")
-        return start + characters(line, max(character, 0), encoding)
+        return start + count_characters(line, max(character, 0), encoding)
 
 
-def units(text: str, encoding: str) -> int:
+def count_units(text: str, encoding: str) -> int:
     """How long the text is, as the encoding counts."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
     return len(text.encode("utf-8")) if encoding == "utf-8" else len(text.encode("utf-16-le")) // 2
 
 
-def characters(line: str, length: int, encoding: str) -> int:
+def count_characters(line: str, length: int, encoding: str) -> int:
     """How many characters so many units are; a unit in the middle of a character is that character's beginning."""
     if encoding == "utf-32" or line.isascii():
         return min(length, len(line))
@@ -85,19 +85,19 @@ def characters(line: str, length: int, encoding: str) -> int:
     return len(line.encode("utf-16-le")[: 2 * length].decode("utf-16-le", "ignore"))
 
 
-def occurrences(line: str, symbol: str) -> Iterator[int]:
+def find_occurrences(line: str, symbol: str) -> Iterator[int]:
     """Where the symbol stands in the line: as a whole word, or else wherever it is part of one."""
     pattern = re.escape(symbol)
     whole = [found.start() for found in re.finditer(rf"(?<!\w){pattern}(?!\w)", line)]
     yield from whole or [found.start() for found in re.finditer(pattern, line)]
 
 
-def tail(symbol: str) -> int:
+def find_name_start(symbol: str) -> int:
     """How far into the symbol the name begins that is meant: of `order.total` it is `total`."""
     return max((found.start() for found in re.finditer(r"\w+", symbol)), default=0)
 
 
-def shown(line: str) -> str:
+def format_shown_line(line: str) -> str:
     """A line as it is shown: cut where it would flood, with what hurts a terminal made visible."""
-    line = visible(line.rstrip("\r\n"))
+    line = make_visible(line.rstrip("\r\n"))
     return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}… [this line has {len(line):,} characters]"

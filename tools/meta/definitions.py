@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile, Stage
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, LazyFunction, Run, Tool
 
 LOOKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
@@ -59,12 +59,12 @@ ENTERED = {
 }
 
 
-def _meta(name: str, title: str, description: str, run: Run, arguments: type, **more: Any) -> Tool:
+def _build_meta_tool(name: str, title: str, description: str, run: Run, arguments: type, **more: Any) -> Tool:
     return Tool(
         name=name,
         title=title,
         description=description,
-        arguments=schema_of(arguments),
+        arguments=build_schema(arguments),
         profile=Profile.RESTRICTED,
         effect=more.pop("effect", Effect.SESSION),
         hints=more.pop("hints", LOOKING),
@@ -77,16 +77,16 @@ def _meta(name: str, title: str, description: str, run: Run, arguments: type, **
 
 BEFORE_DELIVERY = EVERY_STAGE - {Stage.DELIVERY_CHECK}
 
-MENU_LIST = _meta(
+MENU_LIST = _build_meta_tool(
     "menu_list",
     "List the menus",
     "Show where you are and what you can enter or use.",
-    LazyFunction("tools.meta.menus:overview"),
+    LazyFunction("tools.meta.menus:show_overview"),
     MenuArguments,
     effect=Effect.NONE,
 )
 
-MENU_ENTER = _meta(
+MENU_ENTER = _build_meta_tool(
     "menu_enter",
     "Enter a mode",
     "Get the tools of a mode: ",
@@ -97,7 +97,7 @@ MENU_ENTER = _meta(
     result=ENTERED,
 )
 
-MENU_EXIT = _meta(
+MENU_EXIT = _build_meta_tool(
     "menu_exit",
     "Leave the mode",
     "Go back to ROOT. Not needed to switch: enter another mode.",
@@ -107,7 +107,7 @@ MENU_EXIT = _meta(
     stages=BEFORE_DELIVERY,
 )
 
-COMPLETE = _meta(
+COMPLETE = _build_meta_tool(
     "complete",
     "Finish the task",
     "Say that the task is finished, with the final answer.",
@@ -117,7 +117,7 @@ COMPLETE = _meta(
     stages=EVERY_STAGE - {Stage.WARMUP},
 )
 
-THINK = _meta(
+THINK = _build_meta_tool(
     "think",
     "Think",
     "Reason before acting. Changes nothing.",
@@ -126,11 +126,11 @@ THINK = _meta(
     effect=Effect.NONE,
 )
 
-MESSAGE_USER = _meta(
+MESSAGE_USER = _build_meta_tool(
     "message_user",
     "Message the user",
     "Tell the user something, or ask and wait.",
-    LazyFunction("tools.meta.menus:message"),
+    LazyFunction("tools.meta.menus:message_user"),
     MessageUserArguments,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
     timeout=900.0,
@@ -138,20 +138,20 @@ MESSAGE_USER = _meta(
 
 META = (MENU_LIST, MENU_ENTER, MENU_EXIT, COMPLETE, THINK, MESSAGE_USER)
 
-MENU_READ = _meta(
+MENU_READ = _build_meta_tool(
     "menu_read",
     "Call a reading tool",
     "Call a tool of a mode that only reads (files, search, status), by name, even if it is not listed.",
-    LazyFunction("tools.meta.menus:carried"),
+    LazyFunction("tools.meta.menus:refuse_empty_carrier"),
     MenuCallArguments,
     effect=Effect.NONE,
 )
 
-MENU_CALL = _meta(
+MENU_CALL = _build_meta_tool(
     "menu_call",
     "Call any tool",
     "Call any tool of a mode by name, even if it is not listed.",
-    LazyFunction("tools.meta.menus:carried"),
+    LazyFunction("tools.meta.menus:refuse_empty_carrier"),
     MenuCallArguments,
     effect=Effect.DELEGATE,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),

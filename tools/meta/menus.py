@@ -14,7 +14,7 @@ from tools.meta.definitions import (
 )
 
 
-async def overview(ctx: Context, _args: MenuArguments) -> Ending:
+async def show_overview(ctx: Context, _args: MenuArguments) -> Ending:
     return ctx.desk.overview()
 
 
@@ -35,13 +35,13 @@ async def think(ctx: Context, args: ThinkArguments) -> Ending:
     return await ctx.desk.think(args["content"])
 
 
-async def message(ctx: Context, args: MessageUserArguments) -> Ending:
+async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
     remembered = {"notes": {"message": args["message"]}}
     if args.get("block_on_user") and ctx.person.reachable():
-        return await _asked(ctx, args["message"], attachments)
+        return await _ask_person(ctx, args["message"], attachments)
     left = await ctx.person.tell(args["message"], attachments)
     waiting = " It was not waited for: this client cannot put questions to the user." * bool(args.get("block_on_user"))
     return Done(
@@ -51,7 +51,7 @@ async def message(ctx: Context, args: MessageUserArguments) -> Ending:
     )
 
 
-async def _asked(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
+async def _ask_person(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
     with_files = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
     action, answer = await ctx.person.ask("message", with_files)
     if action == "accept":
@@ -64,7 +64,7 @@ async def _asked(ctx: Context, message: str, attachments: tuple[str, ...]) -> En
     )
 
 
-async def carried(_ctx: Context, _args: Mapping[str, Any]) -> Ending:
+async def refuse_empty_carrier(_ctx: Context, _args: Mapping[str, Any]) -> Ending:
     # The pipeline puts the carried tool in the carrier's place before anything is decided, so this is never reached
     # by a call that names a tool; it answers for one that slipped through with none.
     return Problem(Code.NOT_CARRIED, "there is no tool in this call.", "Name one in `tool`.")

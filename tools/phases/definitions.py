@@ -3,7 +3,7 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, Tool
 
 Status = Annotated[
@@ -32,7 +32,7 @@ ADVANCE_PHASE = Tool(
         "modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run by bash that passed, "
         "with nothing changed since. After the last everything is there again."
     ),
-    arguments=schema_of(PhaseAdvanceArguments),
+    arguments=build_schema(PhaseAdvanceArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=QUIET,
@@ -49,12 +49,12 @@ RETURN_TO_FIX = Tool(
     name="return_to_fix_phase",
     title="Go back to the fix",
     description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
-    arguments=schema_of(PhaseReturnArguments),
+    arguments=build_schema(PhaseReturnArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=QUIET,
     stages=ACTING,
-    run=LazyFunction("tools.phases.phases:back"),
+    run=LazyFunction("tools.phases.phases:return_to_fix"),
 )
 
 SECONDS = 120
@@ -76,7 +76,7 @@ ANALYZE_FAILURE = Tool(
         "(`tests/test_a.py::test_b`) or unittest (`tests.test_a.Case.test_b`), with the workspace's `.venv` where it "
         "has one."
     ),
-    arguments=schema_of(AnalyzeArguments),
+    arguments=build_schema(AnalyzeArguments),
     profile=Profile.TRUSTED,
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
@@ -94,10 +94,10 @@ PHASE_STATUS = Tool(
     name="get_phase_status",
     title="Show the phase",
     description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",
-    arguments=schema_of(PhaseStatusArguments),
+    arguments=build_schema(PhaseStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
-    run=LazyFunction("tools.phases.phases:status"),
+    run=LazyFunction("tools.phases.phases:show_status"),
 )

@@ -12,29 +12,29 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from tools.git.program import opened
+from tools.git.program import open_repository
 from tools.phases.definitions import SECONDS, AnalyzeArguments
 from tools.single_test import (
     FRESH,
     SingleTestOutcome,
     SingleTestRun,
-    command_for,
-    look,
-    named_wrongly,
-    python_of,
+    build_test_command,
+    find_name_fault,
+    find_python,
+    parse_test_run,
     run_line,
 )
 
 # What was the project like at the last commit? A worktree apart, for as long as somebody looks at it.
 
 
-async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
+async def run_at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
     """What is seen in the folder that stands for the workspace at the last commit; why nothing can be, where so."""
     scratch = ctx.files.scratch()
     try:
         folder = await to_thread.run_sync(scratch.__enter__)
         try:
-            return await _in_worktree(ctx, f"{folder}/tree", seen)
+            return await _run_in_worktree(ctx, f"{folder}/tree", seen)
         finally:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(scratch.__exit__, None, None, None)
@@ -42,8 +42,8 @@ async def at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTes
         return SingleTestRun(SingleTestOutcome.UNCLEAR, refused.problem.text, refused.problem)
 
 
-async def _in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
-    git = await opened(ctx, ".")
+async def _run_in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
+    git = await open_repository(ctx, ".")
     commit = (await git.read("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")).decode().strip()
     folder = f"{ctx.files.root.rstrip('/')}/{path}"
     # An index of its own: nothing of this is noted in the repository, and nothing has to be taken out of it again.
@@ -68,33 +68,33 @@ SAID = {
 
 async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
     test = args["test_name"]
-    if fault := named_wrongly(test):
+    if fault := find_name_fault(test):
         message = f"`test_name` {fault}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Name the test as its runner does, relative to the workspace.")
-    command = f"{FRESH} {command_for(test, await python_of(ctx.files))}"
-    runs = [await _seen(ctx, test, command)]
+    command = f"{FRESH} {build_test_command(test, await find_python(ctx.files))}"
+    runs = [await _run_test(ctx, test, command)]
     if runs[0].refused is None and runs[0].look is SingleTestOutcome.FAILED:
-        runs.append(await _seen(ctx, test, command))
+        runs.append(await _run_test(ctx, test, command))
     if refused := next((one.refused for one in runs if one.refused), None):
-        return _not_run(refused)
+        return _build_refused_problem(refused)
     before = None
     if args.get("compare_baseline"):
         await ctx.progress(len(runs), len(runs) + 1, "the last commit")
-        before = await at_last_commit(ctx, lambda folder: _seen(ctx, test, command, folder))
+        before = await run_at_last_commit(ctx, lambda folder: _run_test(ctx, test, command, folder))
         if before.refused is not None and before.refused.code is not Code.NOT_FOUND:
-            return _not_run(before.refused)
-    return _told(runs, before)
+            return _build_refused_problem(before.refused)
+    return _build_answer(runs, before)
 
 
-async def _seen(ctx: Context, test: str, command: str, folder: str = "") -> SingleTestRun:
-    return look(test, await run_line(ctx, command, SECONDS, folder))
+async def _run_test(ctx: Context, test: str, command: str, folder: str = "") -> SingleTestRun:
+    return parse_test_run(test, await run_line(ctx, command, SECONDS, folder))
 
 
-def _not_run(refused: Problem) -> Problem:
+def _build_refused_problem(refused: Problem) -> Problem:
     return Problem(refused.code, f"the test was not run: {refused.message}", refused.way_out, refused.data)
 
 
-def verdict(runs: list[SingleTestOutcome], before: SingleTestOutcome | None) -> str:
+def decide_verdict(runs: list[SingleTestOutcome], before: SingleTestOutcome | None) -> str:
     if SingleTestOutcome.FAILED in runs and SingleTestOutcome.PASSED in runs:
         return "flaky"
     now = runs[0]
@@ -109,9 +109,9 @@ def verdict(runs: list[SingleTestOutcome], before: SingleTestOutcome | None) -> 
     )
 
 
-def _told(runs: list[SingleTestRun], before: SingleTestRun | None) -> Done:
-    found = verdict([one.look for one in runs], before.look if before else None)
-    lines = [SAID[found] + (f" {_why(runs[0], before)}" if found == "cannot_tell" else "")]
+def _build_answer(runs: list[SingleTestRun], before: SingleTestRun | None) -> Done:
+    found = decide_verdict([one.look for one in runs], before.look if before else None)
+    lines = [SAID[found] + (f" {_describe_uncertainty(runs[0], before)}" if found == "cannot_tell" else "")]
     lines += [f"--- now: {runs[0].look}", runs[0].text[-SHOWN:]]
     if len(runs) > 1 and runs[1].look is not runs[0].look:
         lines += [f"--- again: {runs[1].look}", runs[1].text[-SHOWN:]]
@@ -121,7 +121,7 @@ def _told(runs: list[SingleTestRun], before: SingleTestRun | None) -> Done:
     return Done("\n".join(lines), data, outside="a test of this workspace")
 
 
-def _why(now: SingleTestRun, before: SingleTestRun | None) -> str:
+def _describe_uncertainty(now: SingleTestRun, before: SingleTestRun | None) -> str:
     if now.look is SingleTestOutcome.MISSING:
         return "There is no such test."
     if now.look is SingleTestOutcome.UNCLEAR or before is None:

@@ -6,7 +6,18 @@ from typing import Any
 
 from mcp_server.model.context import Context
 from mcp_server.model.documents import Document, DocumentCause, Overtaken
-from mcp_server.model.phases import ALL_PASSED, KIND, OUTPUTS, RETRIED, STEPS, Log, Phase, Step, after, step_of
+from mcp_server.model.phases import (
+    ALL_PASSED,
+    KIND,
+    OUTPUTS,
+    RETRIED,
+    STEPS,
+    Log,
+    Phase,
+    Step,
+    find_step,
+    get_next_step,
+)
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.phases.definitions import PhaseAdvanceArguments, PhaseReturnArguments, PhaseStatusArguments
 
@@ -18,49 +29,54 @@ async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
     said: dict[str, Any] = {name: args[name] for name in OUTPUTS if args.get(name)}
     if phase is None:
         return await _begin(ctx, said)
-    step = step_of(phase)
+    step = find_step(phase)
     if step is None:
-        return unknown_phase(phase)
-    kept = await kept_log(ctx)
+        return build_unknown_phase_problem(phase)
+    kept = await load_log(ctx)
     log = Log.of(kept.body).told(said)
-    if problem := _unproved(log, step):
+    if problem := _find_proof_problem(log, step):
         return problem
-    following = after(phase)
+    following = get_next_step(phase)
     missing = log.missing(step)
     event = "said" if missing else "advanced" if following else "finished"
     mark = str(following.phase if following and not missing else phase)
-    if problem := await _keep(ctx, replace(kept, body=log.body, mark=mark), event):
+    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=mark), event):
         return problem
     if missing:
-        return _missing(step, missing)
+        return _build_missing_problem(step, missing)
     if problem := await ctx.desk.proceed(phase, following.phase if following else None, "advance_phase"):
         return problem
     return (
-        _finished(log)
+        _build_final_answer(log)
         if following is None
-        else Done(f"{_warned(log, step)}{described(following, log)}", data(following, log))
+        else Done(f"{_format_warning(log, step)}{describe_phase(following, log)}", build_phase_data(following, log))
     )
 
 
 async def _begin(ctx: Context, said: Mapping[str, Any]) -> Ending:
     first, log = STEPS[0], Log().told(said)
-    kept = await kept_log(ctx)
-    if problem := await _keep(ctx, replace(kept, body=log.body, mark=str(first.phase)), "began"):
+    kept = await load_log(ctx)
+    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=str(first.phase)), "began"):
         return problem
     if problem := await ctx.desk.proceed(None, first.phase, "advance_phase"):
         return problem
     names = ", ".join(step.phase for step in STEPS)
-    return Done(f"This run goes through phases from now on: {names}.\n{described(first, log)}", data(first, log))
+    return Done(
+        f"This run goes through phases from now on: {names}.\n{describe_phase(first, log)}",
+        build_phase_data(first, log),
+    )
 
 
-def _unproved(log: Log, step: Step) -> Problem | None:
+def _find_proof_problem(log: Log, step: Step) -> Problem | None:
     """`all_passed` is believed where a test run says so, and nothing was changed since."""
     for name, phase in STATUSES.items():
         if phase is not step.phase or log.outputs.get(name) in (None, ""):
             continue
         if log.outputs[name] == ALL_PASSED and not log.proof.holds:
-            return Problem(Code.NO_EVIDENCE, f"`{name}` says `{ALL_PASSED}`, and {_why(log)}.", RUN_TESTS)
-        if log.outputs[name] != ALL_PASSED and after(phase) is None:
+            return Problem(
+                Code.NO_EVIDENCE, f"`{name}` says `{ALL_PASSED}`, and {_describe_missing_proof(log)}.", RUN_TESTS
+            )
+        if log.outputs[name] != ALL_PASSED and get_next_step(phase) is None:
             return Problem(
                 Code.WRONG_STATE,
                 f"`{name}` is `{log.outputs[name]}`, so the fault is not mended yet.",
@@ -75,13 +91,13 @@ RUN_TESTS = (
 )
 
 
-def _why(log: Log) -> str:
+def _describe_missing_proof(log: Log) -> str:
     if not log.proof.ran:
         return "no test run is on record"
     return "something was changed since the last test run" if log.proof.changed else "the last test run failed"
 
 
-def _missing(step: Step, missing: tuple[str, ...]) -> Problem:
+def _build_missing_problem(step: Step, missing: tuple[str, ...]) -> Problem:
     names = " and ".join(f"`{name}`" for name in missing)
     return Problem(
         Code.WRONG_STATE,
@@ -91,36 +107,37 @@ def _missing(step: Step, missing: tuple[str, ...]) -> Problem:
     )
 
 
-def _warned(log: Log, step: Step) -> str:
+def _format_warning(log: Log, step: Step) -> str:
     status = log.outputs.get("pass_to_pass_status")
     if step.phase is not Phase.REGRESSION_CHECK or status == ALL_PASSED:
         return ""
     return f"Noted that tests which passed before may fail now: `{status}`. `return_to_fix_phase` leads back.\n"
 
 
-def _finished(log: Log) -> Done:
+def _build_final_answer(log: Log) -> Done:
     text = "All phases are over, and every tool of this mode is there again. Finish what is left, then `complete`."
     return Done(text, {"phase": None, "outputs": dict(log.outputs), "tests": log.body["tests"]})
 
 
-async def back(ctx: Context, args: PhaseReturnArguments) -> Ending:
-    phase, step = ctx.session.phase, step_of(ctx.session.phase)
+async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
+    phase, step = ctx.session.phase, find_step(ctx.session.phase)
     if phase is None or (step is not None and step not in RETRIED[1:]):
-        return _no_way_back(phase)
+        return _build_return_problem(phase)
     if not args["reason"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`reason` is empty.", "Say what the tests showed.")
-    kept = await kept_log(ctx)
+    kept = await load_log(ctx)
     log = Log.of(kept.body).back_at_fix(args["reason"])
-    if problem := await _keep(ctx, replace(kept, body=log.body, mark=Phase.FIX), "went back"):
+    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=Phase.FIX), "went back"):
         return problem
     if problem := await ctx.desk.proceed(phase, Phase.FIX, "return_to_fix_phase"):
         return problem
     return Done(
-        f"Back at the fix; it and the phases after it begin anew.\n{described(RETRIED[0], log)}", data(RETRIED[0], log)
+        f"Back at the fix; it and the phases after it begin anew.\n{describe_phase(RETRIED[0], log)}",
+        build_phase_data(RETRIED[0], log),
     )
 
 
-def _no_way_back(phase: str | None) -> Problem:
+def _build_return_problem(phase: str | None) -> Problem:
     if phase is None:
         return Problem(Code.WRONG_STATE, "this run is in no phase.", "`advance_phase` begins the first.")
     if phase == Phase.FIX:
@@ -128,22 +145,22 @@ def _no_way_back(phase: str | None) -> Problem:
     return Problem(Code.WRONG_STATE, f"the fix comes after `{phase}`.", "`advance_phase` goes on to it.")
 
 
-def unknown_phase(phase: str) -> Problem:
+def build_unknown_phase_problem(phase: str) -> Problem:
     way_out = "`return_to_fix_phase` leads to the fix; `complete` ends the run and its phases."
     return Problem(Code.WRONG_STATE, f"this run is in a phase `{phase[:40]}` that is not known here.", way_out)
 
 
-async def status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
-    phase, step = ctx.session.phase, step_of(ctx.session.phase)
+async def show_status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
+    phase, step = ctx.session.phase, find_step(ctx.session.phase)
     if phase is None:
         return Done("This run is in no phase; nothing is narrowed. `advance_phase` begins the first.", {"phase": None})
     if step is None:
-        return unknown_phase(phase)
-    log = Log.of((await kept_log(ctx)).body)
-    return Done(f"{described(step, log)}\n{_tests_said(log)}", data(step, log))
+        return build_unknown_phase_problem(phase)
+    log = Log.of((await load_log(ctx)).body)
+    return Done(f"{describe_phase(step, log)}\n{_describe_tests(log)}", build_phase_data(step, log))
 
 
-def _tests_said(log: Log) -> str:
+def _describe_tests(log: Log) -> str:
     if not log.proof.ran:
         return "No test run is on record."
     how = "passed" if log.proof.passed else "failed"
@@ -151,7 +168,7 @@ def _tests_said(log: Log) -> str:
     return f"The last of {log.proof.ran} test runs {how}; {since}."
 
 
-def described(step: Step, log: Log) -> str:
+def describe_phase(step: Step, log: Log) -> str:
     number = STEPS.index(step) + 1
     missing = log.missing(step)
     needs = f"It still has to bring {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
@@ -161,7 +178,7 @@ def described(step: Step, log: Log) -> str:
     )
 
 
-def data(step: Step, log: Log) -> dict[str, Any]:
+def build_phase_data(step: Step, log: Log) -> dict[str, Any]:
     return {
         "phase": str(step.phase),
         "calls_left": log.left(step),
@@ -172,12 +189,12 @@ def data(step: Step, log: Log) -> dict[str, Any]:
     }
 
 
-async def kept_log(ctx: Context) -> Document:
+async def load_log(ctx: Context) -> Document:
     kept = await ctx.records.session.get(KIND, ctx.session.run)
     return kept or Document(KIND, ctx.session.run, Log().body)
 
 
-async def _keep(ctx: Context, document: Document, event: str) -> Problem | None:
+async def _store_log(ctx: Context, document: Document, event: str) -> Problem | None:
     written = await ctx.records.session.put(document, DocumentCause(event))
     if isinstance(written, Overtaken):
         return Problem(Code.BUSY, "another call of this run came in between.", "Look with `get_phase_status`.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -27,7 +27,7 @@ Most = Annotated[int, "At most so many", Is(default=20, at_least=1, at_most=MOST
 Skipped = Annotated[int, "Skip so many", Is(default=0, at_least=0, at_most=1_000_000)]
 
 
-def reading(
+def build_reading_tool(
     name: str,
     words: tuple[str, str],
     arguments: type,
@@ -41,7 +41,7 @@ def reading(
         name=name,
         title=words[0],
         description=words[1],
-        arguments=schema_of(arguments),
+        arguments=build_schema(arguments),
         profile=Profile.RESTRICTED,
         effect=Effect.READ_LOCAL,
         hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
@@ -60,7 +60,7 @@ class ProjectSearchArguments(TypedDict):
     offset: NotRequired[Skipped]
 
 
-INDEX_SEARCH = reading(
+INDEX_SEARCH = build_reading_tool(
     "index_search",
     (
         "Search the project",
@@ -71,7 +71,7 @@ INDEX_SEARCH = reading(
         'regular expressions use grep. Example: {"query": "retry backoff", "glob": "*.py"}',
     ),
     ProjectSearchArguments,
-    LazyFunction("tools.project.search:search"),
+    LazyFunction("tools.project.search:search_index"),
     ("path", RuleSubject.PATH),
 )
 
@@ -93,7 +93,7 @@ class ProjectSymbolArguments(TypedDict):
     offset: NotRequired[Skipped]
 
 
-INDEX_SYMBOLS = reading(
+INDEX_SYMBOLS = build_reading_tool(
     "index_symbols",
     (
         "Find definitions",
@@ -103,7 +103,7 @@ INDEX_SYMBOLS = reading(
         'Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
     ),
     ProjectSymbolArguments,
-    LazyFunction("tools.project.search:symbols"),
+    LazyFunction("tools.project.search:search_symbols"),
     ("path", RuleSubject.PATH),
 )
 
@@ -119,10 +119,10 @@ class ProjectReadArguments(TypedDict):
 
 
 def demand_reading(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(args["path"]))
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.describe_read_risk(args["path"]))
 
 
-INDEX_READ = reading(
+INDEX_READ = build_reading_tool(
     "index_read",
     (
         "Read a definition",
@@ -147,7 +147,7 @@ class ProjectMemoryArguments(TypedDict):
     offset: NotRequired[Skipped]
 
 
-MEMORY_SEARCH = reading(
+MEMORY_SEARCH = build_reading_tool(
     "memory_search",
     (
         "Search the memory",
@@ -157,6 +157,6 @@ MEMORY_SEARCH = reading(
         'Example: {"query": "database", "tier": "decision"}',
     ),
     ProjectMemoryArguments,
-    LazyFunction("tools.project.memory:search"),
+    LazyFunction("tools.project.memory:search_memory"),
     ("query", RuleSubject.TEXT),
 )

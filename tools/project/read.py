@@ -8,9 +8,9 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.index import Index, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.files.lines import count, decoded, not_text, page, visible
+from tools.files.lines import build_line_page, count_lines, decode_text, describe_non_text, make_visible
 from tools.project.definitions import LINES, ProjectReadArguments
-from tools.project.search import line_of
+from tools.project.search import format_symbol
 
 MOST_BYTES = 1 << 20
 CHARS = 25_000
@@ -22,8 +22,8 @@ async def read(ctx: Context, args: ProjectReadArguments) -> Ending:
 
 def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     snapshot = files.read(args["path"], MOST_BYTES)
-    name = visible(snapshot.path)
-    if what := not_text(snapshot.data):
+    name = make_visible(snapshot.path)
+    if what := describe_non_text(snapshot.data):
         return Problem(Code.NOT_TEXT, f"`{name}` is {what}.", "`fs_read_file` with `encoding` base64 gives its bytes.")
     if not snapshot.whole:
         return Problem(
@@ -35,15 +35,17 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
         return Done(f"[`{name}` is empty.]")
     first, last = args.get("line", 1), None
     if "symbol" in args:
-        every = index.outline(snapshot.path, decoded(snapshot.data).replace("\r\n", "\n"))
-        chosen = named(every, args["symbol"])
+        every = index.outline(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
+        chosen = find_definitions(every, args["symbol"])
         if len(chosen) != 1:
-            return _which(name, args["symbol"], chosen, every)
+            return _build_choice_problem(name, args["symbol"], chosen, every)
         first, last = chosen[0].line, chosen[0].last
-    return _shown(name, snapshot.data, first, min(args.get("limit", LINES), (last or 1 << 60) - first + 1), last)
+    return _build_page_answer(
+        name, snapshot.data, first, min(args.get("limit", LINES), (last or 1 << 60) - first + 1), last
+    )
 
 
-def named(every: Sequence[Symbol], wish: str) -> list[Symbol]:
+def find_definitions(every: Sequence[Symbol], wish: str) -> list[Symbol]:
     """The definitions of that name: by their full names where one has it, else by the end of those, else by case."""
     wish = wish.strip().replace("::", ".").replace("#", ".")
     exact = [one for one in every if one.full == wish]
@@ -51,9 +53,9 @@ def named(every: Sequence[Symbol], wish: str) -> list[Symbol]:
     return exact or ending or [one for one in every if f".{one.full}".casefold().endswith(f".{wish.casefold()}")]
 
 
-def _which(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbol]) -> Problem:
+def _build_choice_problem(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbol]) -> Problem:
     if chosen:
-        lines = "\n".join(map(line_of, chosen[:20]))
+        lines = "\n".join(map(format_symbol, chosen[:20]))
         return Problem(
             Code.AMBIGUOUS_MATCH,
             f"`{name}` defines `{wish}` {len(chosen)} times.",
@@ -66,11 +68,11 @@ def _which(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbo
     return Problem(Code.NO_MATCH, f"`{name}` does not define `{wish}`.", f"{hint} `index_symbols` shows all.")
 
 
-def _shown(name: str, data: bytes, first: int, lines: int, last: int | None) -> Ending:
-    total = count(data)
+def _build_page_answer(name: str, data: bytes, first: int, lines: int, last: int | None) -> Ending:
+    total = count_lines(data)
     if first > total:
         return Problem(Code.INVALID_ARGUMENTS, f"`{name}` has {total:,} lines.", f"Give a `line` from 1 to {total}.")
-    found = page(data, first, lines, CHARS)
+    found = build_line_page(data, first, lines, CHARS)
     rest = min(last or total, total)
     note = f"[`{name}`, lines {found.first}-{found.last} of {total}."
     if found.last < rest:

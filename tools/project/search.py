@@ -18,7 +18,7 @@ SLICE = 0.25
 SLICES = 40
 
 
-async def fresh(ctx: Context) -> Freshness:
+async def refresh_index(ctx: Context) -> Freshness:
     mark, turn = ctx.index.arrive(), 0
     while True:
         now, turn = await to_thread.run_sync(ctx.index.refresh, mark, SLICE), turn + 1
@@ -27,7 +27,7 @@ async def fresh(ctx: Context) -> Freshness:
         await ctx.progress(now.looked, None, f"reading what changed: {now.looked:,} files looked at")
 
 
-def said(now: Freshness, ctx: Context) -> str:
+def describe_freshness(now: Freshness, ctx: Context) -> str:
     """What stands behind the answer, in one sentence."""
     files = f"{now.files:,} file{'s' if now.files != 1 else ''}"
     out = ", ".join(f"{count:,} {why}" for why, count in sorted(now.left_out.items()))
@@ -42,7 +42,7 @@ def said(now: Freshness, ctx: Context) -> str:
 # Which part of what was found is this, and which call shows the next?
 
 
-def go_on(tool: str, args: Mapping[str, Any], shown: int, total: int, complete: bool = True) -> str:
+def format_next_call(tool: str, args: Mapping[str, Any], shown: int, total: int, complete: bool = True) -> str:
     """Which entries are shown of how many, and the call that goes on; nothing where that was all."""
     offset = args.get("offset", 0)
     end, least = offset + shown, "" if complete else "at least "
@@ -56,19 +56,19 @@ def go_on(tool: str, args: Mapping[str, Any], shown: int, total: int, complete: 
     return f"{told} Go on with {tool} {json.dumps({**args, 'offset': end}, ensure_ascii=False)}"
 
 
-def closing(*sentences: str) -> str:
+def format_closing_note(*sentences: str) -> str:
     return f"\n[{' '.join(one for one in sentences if one)}]"
 
 
 # What is defined in this project, and where?
 
 
-async def symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
+async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
     if not (args.get("query", "").strip() or args.get("path", "").strip(" .") or args.get("kind") or args.get("glob")):
         return Problem(
             Code.INVALID_ARGUMENTS, "that asks for every symbol there is.", "Give a `query`, a `path` or a `kind`."
         )
-    now = await fresh(ctx)
+    now = await refresh_index(ctx)
     wanted = IndexRequest(
         args.get("query", ""),
         args.get("path", ""),
@@ -82,12 +82,18 @@ async def symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
     meta = {"total": found.total, "complete": found.complete and now.complete}
     if not found.total:
         what = f"Nothing is defined under `{wanted.query}`" if wanted.query else "No definitions were found"
-        return Done(f"{what}. Words in the text are found by `index_search`." + closing(said(now, ctx)), meta=meta)
-    rest = go_on("index_symbols", dict(args), len(found.shown), found.total, found.complete)
-    return Done("\n".join(map(line_of, found.shown)) + closing(rest, said(now, ctx)), meta=meta)
+        return Done(
+            f"{what}. Words in the text are found by `index_search`."
+            + format_closing_note(describe_freshness(now, ctx)),
+            meta=meta,
+        )
+    rest = format_next_call("index_symbols", dict(args), len(found.shown), found.total, found.complete)
+    return Done(
+        "\n".join(map(format_symbol, found.shown)) + format_closing_note(rest, describe_freshness(now, ctx)), meta=meta
+    )
 
 
-def line_of(symbol: Symbol) -> str:
+def format_symbol(symbol: Symbol) -> str:
     lines = f"{symbol.line}-{symbol.last}" if symbol.last > symbol.line else f"{symbol.line}"
     return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full}: {symbol.text}"
 
@@ -95,8 +101,8 @@ def line_of(symbol: Symbol) -> str:
 # Where in this project is this spoken of?
 
 
-async def search(ctx: Context, args: ProjectSearchArguments) -> Ending:
-    now = await fresh(ctx)
+async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
+    now = await refresh_index(ctx)
     wanted = IndexRequest(
         args["query"],
         args.get("path", ""),
@@ -109,11 +115,14 @@ async def search(ctx: Context, args: ProjectSearchArguments) -> Ending:
     meta = {"total": found.total, "files": found.files, "complete": found.complete and now.complete}
     if not found.total:
         hint = "Every word has to be in the file: try fewer, or the beginning of one with `*`."
-        return Done(f"No file holds all of `{args['query']}`. {hint}" + closing(said(now, ctx)), meta=meta)
+        return Done(
+            f"No file holds all of `{args['query']}`. {hint}" + format_closing_note(describe_freshness(now, ctx)),
+            meta=meta,
+        )
     lines = [f"{hit.path}:{hit.line}: {hit.text}" for hit in found.shown]
     least = "" if found.complete else "At least "
     counted = (
         f"{least}{found.total:,} line{'s' * (found.total != 1)} in {found.files:,} file{'s' * (found.files != 1)}."
     )
-    rest = go_on("index_search", dict(args), len(lines), found.total, found.complete)
-    return Done("\n".join(lines) + closing(counted, rest, said(now, ctx)), meta=meta)
+    rest = format_next_call("index_search", dict(args), len(lines), found.total, found.complete)
+    return Done("\n".join(lines) + format_closing_note(counted, rest, describe_freshness(now, ctx)), meta=meta)

@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -62,7 +62,7 @@ class GlobArguments(TypedDict):
 
 
 def demand_searching(args: Arguments) -> Demand:
-    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.to_read(str(args.get("path", ""))))
+    return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, protected.describe_read_risk(str(args.get("path", ""))))
 
 
 GREP = Tool(
@@ -76,7 +76,7 @@ GREP = Tool(
         "Write braces as `\\{` to find them themselves. Example: "
         '{"pattern": "def main", "type": "py", "output_mode": "content", "-C": 2}'
     ),
-    arguments=schema_of(GrepArguments),
+    arguments=build_schema(GrepArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
@@ -96,7 +96,7 @@ GLOB = Tool(
         "files are found; `.git`, what .gitignore names, folders and links are not. "
         'Example: {"pattern": "src/**/*.{ts,tsx}"}'
     ),
-    arguments=schema_of(GlobArguments),
+    arguments=build_schema(GlobArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),

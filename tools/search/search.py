@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult, secret
+from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult, is_secret
 from mcp_server.model.results import Done, Ending
 from tools.search.definitions import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
@@ -41,13 +41,17 @@ def _grep(files: Files, hides: Hides, args: Mapping[str, Any]) -> Ending:
     )
     found = files.grep(search)
     if not found.total:
-        return Done(_nothing(f"Nothing matches `{search.pattern}`", search, found), meta=_meta(found))
-    counted = _counted(search, found) + ("" if secret(search.path) else ", files that usually hold secrets left out")
-    note = _page("grep", args, search, found, counted)
-    return Done("\n".join([*found.lines, "", note]), meta=_meta(found))
+        return Done(
+            _describe_nothing_found(f"Nothing matches `{search.pattern}`", search, found), meta=_build_meta(found)
+        )
+    counted = _format_count(search, found) + (
+        "" if is_secret(search.path) else ", files that usually hold secrets left out"
+    )
+    note = _format_page_note("grep", args, search, found, counted)
+    return Done("\n".join([*found.lines, "", note]), meta=_build_meta(found))
 
 
-def _counted(search: Search, found: SearchResult) -> str:
+def _format_count(search: Search, found: SearchResult) -> str:
     files = f"{found.files:,} file{'s' if found.files != 1 else ''}"
     if found.matches is None:
         return files
@@ -55,7 +59,7 @@ def _counted(search: Search, found: SearchResult) -> str:
     return f"{found.matches:,} {what}{('es' if what == 'match' else 's') if found.matches != 1 else ''} in {files}"
 
 
-def _nothing(said: str, search: Search, found: SearchResult) -> str:
+def _describe_nothing_found(said: str, search: Search, found: SearchResult) -> str:
     where = f" in `{search.path}`" if search.path else ""
     only = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
     if found.timed_out:
@@ -63,11 +67,11 @@ def _nothing(said: str, search: Search, found: SearchResult) -> str:
     among = f" among files of {' and '.join(only)}" if only else ""
     wider = " Try it without `path`." if search.path else ""
     part = "" if found.complete else " Some files were too large or could not be read to their end."
-    left_out = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_kept_out(search)}"
+    left_out = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_format_rule_note(search)}"
     return f"{said}{where}{among}.{wider}{part}\n{left_out}"
 
 
-def _page(tool: str, args: Mapping[str, Any], search: Search, found: SearchResult, counted: str) -> str:
+def _format_page_note(tool: str, args: Mapping[str, Any], search: Search, found: SearchResult, counted: str) -> str:
     """Which part this is of how much, what was not looked at, and the call that goes on."""
     total = f"{'' if found.complete else 'at least '}{found.total:,}"
     end = min(search.offset + search.limit, found.total) if search.limit else found.total
@@ -82,15 +86,15 @@ def _page(tool: str, args: Mapping[str, Any], search: Search, found: SearchResul
     if end < found.total:
         call = json.dumps({**args, "offset": end}, ensure_ascii=False)
         text += f" Go on with {tool} {call}"
-    return text + "]" + _kept_out(search)
+    return text + "]" + _format_rule_note(search)
 
 
-def _kept_out(search: Search) -> str:
+def _format_rule_note(search: Search) -> str:
     """Said whenever there is such a rule: what it keeps out of this answer would say what lies there."""
     return f"\n{LEFT_OUT_BY_RULE}" if search.hides else ""
 
 
-def _meta(found: SearchResult) -> dict[str, Any]:
+def _build_meta(found: SearchResult) -> dict[str, Any]:
     return {"total": found.total, "files": found.files, "complete": found.complete, "engine": found.engine}
 
 
@@ -103,7 +107,9 @@ def _glob(files: Files, hides: Hides, args: GlobArguments) -> Ending:
     search = Search(args["pattern"], path, limit=NAMES, offset=offset, timeout=SECONDS, hides=hides)
     found = files.glob(search)
     if not found.total:
-        return Done(_nothing(f"No file is named `{search.pattern}`", search, found), meta=_meta(found))
+        return Done(
+            _describe_nothing_found(f"No file is named `{search.pattern}`", search, found), meta=_build_meta(found)
+        )
     counted = f"{found.total:,} file{'s' if found.total != 1 else ''}, newest first"
-    note = _page("glob", args, search, found, counted)
-    return Done("\n".join([*found.lines, "", note]), meta=_meta(found))
+    note = _format_page_note("glob", args, search, found, counted)
+    return Done("\n".join([*found.lines, "", note]), meta=_build_meta(found))

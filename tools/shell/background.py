@@ -7,16 +7,16 @@ import anyio
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.shell import shells
-from tools.shell.bash import MEANINGS, obeyed
+from tools.shell.bash import MEANINGS, format_planted_warning
 from tools.shell.definitions import BashKillArguments, BashOutputArguments, BashWaitArguments, BashWriteArguments
-from tools.shell.output import readable
+from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 
 STEP = 1.0
 
 
-async def bash_output(ctx: Context, args: BashOutputArguments) -> Ending:
-    shell = shells.named(ctx, args)
+async def show_shell_output(ctx: Context, args: BashOutputArguments) -> Ending:
+    shell = shells.get_named_shell(ctx, args)
     await shells.raise_if_broken(ctx, shell)
     offset, end = args.get("offset"), None
     if offset is None:
@@ -27,13 +27,13 @@ async def bash_output(ctx: Context, args: BashOutputArguments) -> Ending:
         text = await shell.window(start)
         end = start + len(text) if text else None
         text = text or shell.screen.since(start)
-    text = readable(text)
+    text = make_readable(text)
     if expression := args.get("filter"):
-        text = "\n".join(await shells.matching(expression, text.split("\n")))
-    return said(shell, text, start, end)
+        text = "\n".join(await shells.find_matching(expression, text.split("\n")))
+    return build_output_answer(shell, text, start, end)
 
 
-def said(shell: ShellSession, text: str, start: int, end: int | None = None) -> Done:
+def build_output_answer(shell: ShellSession, text: str, start: int, end: int | None = None) -> Done:
     """`end`, where what is shown does not go to the end of what there is."""
     text = text.strip("\n")
     body = f"{text}\n\n" if text else "[nothing new]\n" if start else "[no output]\n"
@@ -47,11 +47,11 @@ def said(shell: ShellSession, text: str, start: int, end: int | None = None) -> 
     }
     where = shell.hidden() if end is None and start < shell.screen.missing()[1] else ""
     where = where if end is None else f"[up to offset {end} of {shell.screen.total}]"
-    note = f"\n{found}" if shell.code is not None and (found := obeyed(shell.planted)) else ""
-    return Done("\n".join(filter(None, (f"{body}[{state(shell)}]{note}", where))), data, printed=True)
+    note = f"\n{found}" if shell.code is not None and (found := format_planted_warning(shell.planted)) else ""
+    return Done("\n".join(filter(None, (f"{body}[{describe_state(shell)}]{note}", where))), data, printed=True)
 
 
-def state(shell: ShellSession) -> str:
+def describe_state(shell: ShellSession) -> str:
     if shell.code is None:
         return f"running for {time.monotonic() - shell.begun:.0f} s; {shell.screen.total:,} characters so far"
     late = ", because it ran longer than it may" if shell.over_time else ""
@@ -59,27 +59,29 @@ def state(shell: ShellSession) -> str:
 
 
 async def write_to_shell(ctx: Context, args: BashWriteArguments) -> Ending:
-    shell = shells.named(ctx, args)
-    shells.same_profile(ctx, shell)
+    shell = shells.get_named_shell(ctx, args)
+    shells.raise_if_profile_lower(ctx, shell)
     await shells.raise_if_broken(ctx, shell)
     if shell.code is not None:
-        return Problem(Code.NOT_FOUND, f"Shell `{shell.id}` has {state(shell)}.", "Start another one with `bash`.")
+        return Problem(
+            Code.NOT_FOUND, f"Shell `{shell.id}` has {describe_state(shell)}.", "Start another one with `bash`."
+        )
     text = args.get("content", "") + ("\n" if args.get("press_enter") else "")
     start = shell.screen.read
     await shell.child.write(text.encode("utf-8", "replace"))
     shell.screen.looked()
     await shell.quiet(1.0)
-    return said(shell, readable(shell.screen.new()), start)
+    return build_output_answer(shell, make_readable(shell.screen.new()), start)
 
 
 async def kill_shell(ctx: Context, args: BashKillArguments) -> Ending:
-    shell = shells.named(ctx, args)
-    was = state(shell)
+    shell = shells.get_named_shell(ctx, args)
+    was = describe_state(shell)
     await shell.close(shells.GRACE)
-    text = readable(shell.screen.new()).strip("\n")
-    await shells.forget(ctx, shell)
+    text = make_readable(shell.screen.new()).strip("\n")
+    await shells.forget_shell(ctx, shell)
     note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
-    note = "\n".join(filter(None, (note, obeyed(shell.planted))))
+    note = "\n".join(filter(None, (note, format_planted_warning(shell.planted))))
     return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
 
@@ -90,28 +92,28 @@ async def wait(ctx: Context, args: BashWaitArguments) -> Ending:
             return Problem(
                 Code.INVALID_ARGUMENTS, "`until` is looked for in what a shell prints.", "Give its `bash_id` too."
             )
-        await _waited(ctx, seconds)
+        await _wait_seconds(ctx, seconds)
         return Done(f"Waited {seconds:g} s.")
-    shell = shells.named(ctx, args)
+    shell = shells.get_named_shell(ctx, args)
     start = shell.screen.read
-    found = await _awaited(ctx, shell, seconds, expression)
+    found = await _wait_for_shell(ctx, shell, seconds, expression)
     await shells.raise_if_broken(ctx, shell)
     why = "found" if found else "ended" if shell.code is not None else "time over"
-    shown = readable(shell.screen.new())
+    shown = make_readable(shell.screen.new())
     shell.screen.looked()
-    ending = said(shell, shown, start)
+    ending = build_output_answer(shell, shown, start)
     head = f"`{expression}` was found" if found and expression else why
     return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, printed=True)
 
 
-async def _waited(ctx: Context, seconds: float) -> None:
+async def _wait_seconds(ctx: Context, seconds: float) -> None:
     begun = anyio.current_time()
     while (left := seconds - (anyio.current_time() - begun)) > 0:
         await anyio.sleep(min(STEP, left))
         await ctx.progress(min(round(anyio.current_time() - begun, 1), seconds), seconds, "waiting")
 
 
-async def _awaited(ctx: Context, shell: ShellSession, seconds: float, expression: str | None) -> bool:
+async def _wait_for_shell(ctx: Context, shell: ShellSession, seconds: float, expression: str | None) -> bool:
     """Until the shell has ended or, where one is given, the expression is found; whether it was."""
     until = anyio.current_time() + seconds
     begun, seen = anyio.current_time(), shell.screen.searched
@@ -119,7 +121,7 @@ async def _awaited(ctx: Context, shell: ShellSession, seconds: float, expression
         over = shell.code is not None
         if expression is not None:
             text, total = shell.screen.since(seen), shell.screen.total
-            if await shells.matching(expression, [text]):
+            if await shells.find_matching(expression, [text]):
                 return True
             # The last line may still be going on.
             seen = max(seen, total - len(text.rpartition("\n")[2]))
@@ -129,4 +131,4 @@ async def _awaited(ctx: Context, shell: ShellSession, seconds: float, expression
         with anyio.move_on_after(min(STEP, left)) as pause:
             await (shell.more() if expression is not None else shell.ended(min(STEP, left)))
         if pause.cancelled_caught or expression is None:
-            await ctx.progress(round(anyio.current_time() - begun, 1), seconds, state(shell))
+            await ctx.progress(round(anyio.current_time() - begun, 1), seconds, describe_state(shell))

@@ -12,7 +12,7 @@ from mcp_server.model.results import Done, Ending
 from tools.shell import shells
 from tools.shell.current_folder import NUL, raise_if_elsewhere
 from tools.shell.definitions import LONGEST, BashArguments
-from tools.shell.output import readable
+from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 
 USUAL = 120.0
@@ -35,67 +35,67 @@ EARLY = 0.4
 MOST_NAMED = 10
 
 
-async def bash(ctx: Context, args: BashArguments) -> Ending:
+async def run_command(ctx: Context, args: BashArguments) -> Ending:
     name = args.get("bash_id") or args.get("shell_id") or ""
     if "\0" in args["command"]:
         return NUL
     if args.get("run_in_background"):
-        return await _behind(ctx, args, name)
-    return await (_inside(ctx, args, name) if name else _alone(ctx, args))
+        return await _run_in_background(ctx, args, name)
+    return await (_run_in_shell(ctx, args, name) if name else _run_alone(ctx, args))
 
 
-async def _alone(ctx: Context, args: BashArguments) -> Ending:
-    limit = seconds(args, USUAL, LONGEST)
-    shell = await shells.begin(ctx, args["command"], args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=False)
+async def _run_alone(ctx: Context, args: BashArguments) -> Ending:
+    limit = get_time_limit(args, USUAL, LONGEST)
+    shell = await shells.start_shell(ctx, args["command"], args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=False)
     kept = False
     try:
-        if await _watched(ctx, shell, limit):
+        if await _wait_with_progress(ctx, shell, limit):
             await shells.raise_if_broken(ctx, shell)
             if shell.hidden():
                 await shells.forget_oldest(ctx)
-                shells.keep(ctx, shell)
+                shells.keep_shell(ctx, shell)
                 kept = True
-            return ended(ctx, shell, shell.screen.new())
+            return build_ended_answer(ctx, shell, shell.screen.new())
         await shells.make_room(ctx)
-        shells.keep(ctx, shell)
+        shells.keep_shell(ctx, shell)
         kept = True
-        return running(shell, f"It did not end within {limit:g} s, and goes on in the background.")
+        return build_running_answer(shell, f"It did not end within {limit:g} s, and goes on in the background.")
     finally:
         if not kept:
             await shell.close()
 
 
-async def _behind(ctx: Context, args: BashArguments, name: str) -> Ending:
+async def _run_in_background(ctx: Context, args: BashArguments, name: str) -> Ending:
     await shells.make_room(ctx)
-    if name and shells.found(ctx, name):
-        await shells.forget(ctx, shells.named(ctx, {"bash_id": name}))
-    limit = seconds(args, BACKGROUND, LONGEST_BACKGROUND)
-    shell = await shells.begin(ctx, args["command"], args.get("exec_dir", ""), limit, terminal=True)
-    shells.keep(ctx, shell, name)
+    if name and shells.find_shell(ctx, name):
+        await shells.forget_shell(ctx, shells.get_named_shell(ctx, {"bash_id": name}))
+    limit = get_time_limit(args, BACKGROUND, LONGEST_BACKGROUND)
+    shell = await shells.start_shell(ctx, args["command"], args.get("exec_dir", ""), limit, terminal=True)
+    shells.keep_shell(ctx, shell, name)
     await shell.ended(EARLY)
     if shell.code is not None:
         await shells.raise_if_broken(ctx, shell)
-        return ended(ctx, shell, shell.screen.new())
-    return running(shell, f"It runs in the background, for {limit:g} s at the most.")
+        return build_ended_answer(ctx, shell, shell.screen.new())
+    return build_running_answer(shell, f"It runs in the background, for {limit:g} s at the most.")
 
 
-async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
+async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
     """In a shell that stays, where a change of folder or of a variable lasts."""
-    shell = shells.found(ctx, name)
+    shell = shells.find_shell(ctx, name)
     if shell is None or shell.code is not None:
         await shells.make_room(ctx)
         if shell is not None:
-            await shells.forget(ctx, shell)
-        shell = await shells.begin(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
-        shells.keep(ctx, shell, name)
+            await shells.forget_shell(ctx, shell)
+        shell = await shells.start_shell(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
+        shells.keep_shell(ctx, shell, name)
         await shell.child.write(b"stty -echo; PS1=; PS2=\n")
         await shell.quiet(2.0)
         await shells.raise_if_broken(ctx, shell)
         shell.screen.new()
     else:
         await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
-    shells.same_profile(ctx, shell)
-    limit = seconds(args, USUAL, LONGEST)
+    shells.raise_if_profile_lower(ctx, shell)
+    limit = get_time_limit(args, USUAL, LONGEST)
     mark = f"menugate-{secrets.token_hex(8)}"
     # The mark is written apart, so that the shell's echo of this line is not taken for its output.
     line = f"{args['command']}\nprintf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\"\n"
@@ -110,51 +110,55 @@ async def _inside(ctx: Context, args: BashArguments, name: str) -> Ending:
     if not found:
         if shell.code is not None:
             await shells.raise_if_broken(ctx, shell)
-            return ended(ctx, shell, said)
-        return running(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
+            return build_ended_answer(ctx, shell, said)
+        return build_running_answer(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
     code = rest.split("\n", 1)[0].strip()
-    notes = (f"[in shell {shell.id}]", hints(ctx, text) if code != "0" else "", obeyed(await shell.look_around()))
-    return answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
+    notes = (
+        f"[in shell {shell.id}]",
+        format_hints(ctx, text) if code != "0" else "",
+        format_planted_warning(await shell.look_around()),
+    )
+    return build_answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
 
 
-async def _watched(ctx: Context, shell: ShellSession, limit: float) -> bool:
+async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -> bool:
     """Wait for the end, and say meanwhile that it goes on."""
     begun = time.monotonic()
     while (left := limit - (time.monotonic() - begun)) > 0:
         if await shell.ended(min(STEP, left)):
             return True
-        await ctx.progress(round(time.monotonic() - begun, 1), limit, last_line(shell) or "running")
+        await ctx.progress(round(time.monotonic() - begun, 1), limit, find_last_line(shell) or "running")
     return False
 
 
-def last_line(shell: ShellSession) -> str:
+def find_last_line(shell: ShellSession) -> str:
     """Whole, or not at all: of a secret that begins before it nobody would know the rest."""
     start = max(shell.screen.total - LAST, 0)
-    before, _, last = readable(shell.screen.since(start)).strip().rpartition("\n")
+    before, _, last = make_readable(shell.screen.since(start)).strip().rpartition("\n")
     return last if before or not start else ""
 
 
-def seconds(args: BashArguments, usual: float, longest: float) -> float:
+def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
     given = args.get("timeout")
     if given is None:
         return usual
     return min(given if given < LEAST_MILLISECONDS else given / 1000, longest)
 
 
-def ended(ctx: Context, shell: ShellSession, text: str) -> Done:
+def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
     late = "[ended: it ran longer than it may]" if shell.over_time else ""
-    notes = (late, shell.hidden(), hints(ctx, text) if shell.code else "", obeyed(shell.planted))
-    return answer(shell, text, shell.code, "\n".join(filter(None, notes)))
+    notes = (late, shell.hidden(), format_hints(ctx, text) if shell.code else "", format_planted_warning(shell.planted))
+    return build_answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 
-def running(shell: ShellSession, why: str, said: str | None = None) -> Done:
+def build_running_answer(shell: ShellSession, why: str, said: str | None = None) -> Done:
     text = shell.screen.new() if said is None else said
     note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
-    return answer(shell, text, None, note)
+    return build_answer(shell, text, None, note)
 
 
-def hints(ctx: Context, text: str) -> str:
+def format_hints(ctx: Context, text: str) -> str:
     """What a failing command cannot know: where it ran."""
     found: list[str] = []
     if not ctx.processes.network and OFFLINE.search(text):
@@ -177,7 +181,7 @@ def hints(ctx: Context, text: str) -> str:
     return "\n".join(found)
 
 
-def obeyed(planted: Sequence[str]) -> str:
+def format_planted_warning(planted: Sequence[str]) -> str:
     """Where `Write` would have asked the person, somebody has to be told."""
     if not planted:
         return ""
@@ -189,8 +193,8 @@ def obeyed(planted: Sequence[str]) -> str:
     )
 
 
-def answer(shell: ShellSession, text: str, code: int | None, note: str) -> Done:
-    shown = readable(text).strip("\n")
+def build_answer(shell: ShellSession, text: str, code: int | None, note: str) -> Done:
+    shown = make_readable(text).strip("\n")
     notes = [note] if note else []
     if code:
         notes.append(f"[exit code {code}{MEANINGS.get(code, '')}]")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.definitions import UNKNOWN
-from tools.shell.git_commands import GitCall, git_calls
-from tools.shell.git_writes import VainGitCall, in_vain
+from tools.shell.git_commands import GitCall, find_git_calls
+from tools.shell.git_writes import VainGitCall, judge_git_calls
 from tools.shell.known_commands import BUILDS, READS
 
 if TYPE_CHECKING:
@@ -41,155 +41,155 @@ class CommandKind(StrEnum):
     ASKED = "asked"
 
 
-def demand(args: Arguments) -> Demand:
+def demand_running(args: Arguments) -> Demand:
     """Typed into a shell that stays, a line is only as plain as everything typed there before."""
-    found = kind(args["command"])
+    found = classify_line(args["command"])
     stays = bool(args.get("bash_id") or args.get("shell_id"))
     if found is CommandKind.READS and not stays and not args.get("run_in_background"):
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
     if found is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return unknown(args["command"])
+    return demand_unknown_line(args["command"])
 
 
 KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
 """What answers a program, and is no command."""
 
 
-def typed(args: Arguments) -> Demand:
+def demand_typing(args: Arguments) -> Demand:
     """Whatever is typed may be part of a command; only answers and keys are not."""
     content = args.get("content", "")
-    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else unknown(content)
+    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else demand_unknown_line(content)
 
 
-def unknown(line: str) -> Demand:
+def demand_unknown_line(line: str) -> Demand:
     """Asked about; and where a sandbox keeps git from writing its own folder, what would do that is not even asked."""
     asked = Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, True, Profile.TRUSTED)
-    found = vain(line)
+    found = find_vain_call(line)
     return replace(asked, takes=found.takes, instead=found.instead) if found else asked
 
 
 @lru_cache(maxsize=16)
-def kind(line: str) -> CommandKind:
+def classify_line(line: str) -> CommandKind:
     """Asked several times about one call: by the list, by the decision, by the record."""
     if len(line) > LONGEST or not READABLE.fullmatch(line):
         return CommandKind.ASKED
-    found = _commands(line)
+    found = _parse_plain_commands(line)
     if not found or len(found) > MOST_COMMANDS:
         return CommandKind.ASKED
-    kinds = {_one(words) for words in found}
+    kinds = {_classify_command(words) for words in found}
     return next(one for one in (CommandKind.ASKED, CommandKind.BUILDS, CommandKind.READS) if one in kinds)
 
 
-def _one(words: Sequence[str]) -> CommandKind:
+def _classify_command(words: Sequence[str]) -> CommandKind:
     name, rest = words[0], words[1:]
     if name in READS and READS[name](rest):
         return CommandKind.READS
     return CommandKind.BUILDS if name in BUILDS and BUILDS[name](rest) else CommandKind.ASKED
 
 
-def _commands(line: str) -> list[tuple[str, ...]] | None:
+def _parse_plain_commands(line: str) -> list[tuple[str, ...]] | None:
     """The words of every command in the line; None where any part of it is not one of the plain ones."""
-    root = _parser().parse(line.encode("utf-8", "replace")).root_node
+    root = _load_parser().parse(line.encode("utf-8", "replace")).root_node
     if root.has_error:
         return None
     try:
-        return [tuple(_words(node)) for node in _plain(root)]
+        return [tuple(_read_words(node)) for node in _walk_plain_nodes(root)]
     except UnknownSyntax:
         return None
 
 
 @lru_cache(maxsize=16)
-def vain(line: str) -> VainGitCall | None:
+def find_vain_call(line: str) -> VainGitCall | None:
     """Does the line, or one within it, call what git could not do here?"""
     if len(line) > LONGEST or "git" not in line:
         return None
-    commands = _everywhere(line)
+    commands = _parse_all_commands(line)
     folders = [words[1] for words in commands if words[0] == "cd" and len(words) > 1]
-    return in_vain([call for words in commands for call in git_calls(words, _calls)], folders)
+    return judge_git_calls([call for words in commands for call in find_git_calls(words, _find_calls_within)], folders)
 
 
-def _calls(line: str) -> list[GitCall]:
-    return [call for words in _everywhere(line) for call in git_calls(words, _calls)]
+def _find_calls_within(line: str) -> list[GitCall]:
+    return [call for words in _parse_all_commands(line) for call in find_git_calls(words, _find_calls_within)]
 
 
-def _everywhere(line: str) -> list[list[str]]:
+def _parse_all_commands(line: str) -> list[list[str]]:
     """The words of every command, also of one inside of another, in the order in which they stand."""
     found: list[list[str]] = []
-    waiting = [_parser().parse(line.encode("utf-8", "replace")).root_node]
+    waiting = [_load_parser().parse(line.encode("utf-8", "replace")).root_node]
     while waiting:
         node = waiting.pop()
         if node.type == "command":
-            found.append([_plainly(child) for child in node.children if child.type != "variable_assignment"])
+            found.append([_strip_quotes(child) for child in node.children if child.type != "variable_assignment"])
         waiting += reversed(node.children)
     return [words for words in found if words]
 
 
-def _plainly(node: "Node") -> str:
+def _strip_quotes(node: "Node") -> str:
     """A word without its quotes, whatever else there may be to it."""
-    if node.type in ("word", "command_name") and node.child_count < 2 and not _text(node).startswith(("'", '"')):
-        return _text(node).replace("\\", "")
-    return _text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _text(node).strip("'\"")
+    if node.type in ("word", "command_name") and node.child_count < 2 and not _get_text(node).startswith(("'", '"')):
+        return _get_text(node).replace("\\", "")
+    return _get_text(node).replace("'", "").replace('"', "") if node.child_count < 2 else _get_text(node).strip("'\"")
 
 
 class UnknownSyntax(Exception):
     """A part of the shell's language that is asked about."""
 
 
-def _plain(node: "Node") -> Iterator["Node"]:
+def _walk_plain_nodes(node: "Node") -> Iterator["Node"]:
     if node.type == "command":
         yield node
         return
     if node.type == "file_redirect":
-        if not DISCARDED.fullmatch(_text(node)):
+        if not DISCARDED.fullmatch(_get_text(node)):
             raise UnknownSyntax
         return
     if node.type not in AROUND:
         raise UnknownSyntax
     for child in node.children:
-        yield from _plain(child)
+        yield from _walk_plain_nodes(child)
 
 
-def _words(command: "Node") -> Iterator[str]:
+def _read_words(command: "Node") -> Iterator[str]:
     # A setting that is known stands in front of the name; any other one is not known.
     rest = dropwhile(
-        lambda child: child.type == "variable_assignment" and QUIET.fullmatch(_text(child)), command.children
+        lambda child: child.type == "variable_assignment" and QUIET.fullmatch(_get_text(child)), command.children
     )
     for place, child in enumerate(rest):
         if place == 0:
             name = child.children[0] if child.type == "command_name" and child.child_count == 1 else None
             # A name in quotes, or put together, is a name somebody wants to hide.
-            if name is None or name.type != "word" or not NAME.fullmatch(_text(name)):
+            if name is None or name.type != "word" or not NAME.fullmatch(_get_text(name)):
                 raise UnknownSyntax
-            yield _text(name)
+            yield _get_text(name)
         elif child.type == "file_redirect":
-            if not DISCARDED.fullmatch(_text(child)):
+            if not DISCARDED.fullmatch(_get_text(child)):
                 raise UnknownSyntax
         else:
-            yield _word(child)
+            yield _read_word(child)
 
 
-def _word(node: "Node") -> str:
+def _read_word(node: "Node") -> str:
     """What the program will see, for words that mean themselves."""
     if node.type not in WORDS:
         raise UnknownSyntax
-    text = _text(node)
+    text = _get_text(node)
     if node.type == "raw_string":
         return text[1:-1]
     if "\\" in text:
         raise UnknownSyntax
     if node.type in ("string", "concatenation"):
-        return "".join(_word(child) for child in node.children if child.type != '"')
+        return "".join(_read_word(child) for child in node.children if child.type != '"')
     # It may become any name of a file, and such a name may look like an option.
     return f"-{text}" if text[:1] in GROWING else text
 
 
-def _text(node: "Node") -> str:
+def _get_text(node: "Node") -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1)
-def _parser() -> "Parser":
+def _load_parser() -> "Parser":
     # Here and not above: a server that never sees a command never loads a grammar.
     import tree_sitter_bash
     from tree_sitter import Language, Parser

@@ -14,25 +14,25 @@ from tools.shell.shells import ShellSession
 NUL = Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
 
 
-async def of_line(ctx: Context, args: Arguments) -> Mapping[str, str]:
+async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     if "\0" in args["command"]:
         raise Refusal(NUL)
     name = args.get("bash_id") or args.get("shell_id") or ""
-    shell = shells.found(ctx, name) if name and not args.get("run_in_background") else None
+    shell = shells.find_shell(ctx, name) if name and not args.get("run_in_background") else None
     # One that has ended is begun anew, in `exec_dir`.
     if shell is None or shell.code is not None:
         return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
-    return _facts(shell)
+    return _build_facts(shell)
 
 
-async def of_keys(ctx: Context, args: Arguments) -> Mapping[str, str]:
+async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     name = args.get("bash_id") or args.get("shell_id") or ""
-    shell = shells.found(ctx, name) if name else None
-    return _facts(shell) if shell is not None else {}
+    shell = shells.find_shell(ctx, name) if name else None
+    return _build_facts(shell) if shell is not None else {}
 
 
-def _facts(shell: ShellSession) -> Mapping[str, str]:
+def _build_facts(shell: ShellSession) -> Mapping[str, str]:
     return {"the shell stands in": shell.standing(), "its id": shell.id}
 
 

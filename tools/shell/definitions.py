@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -39,12 +39,12 @@ class BashArguments(TypedDict):
     run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
 
 
-def label(name: str) -> str:
+def build_shell_label(name: str) -> str:
     """A name the caller gave a shell, as the session keeps it."""
     return f"shell {name}"
 
 
-def stays(args: Arguments) -> bool:
+def has_lasting_shell(args: Arguments) -> bool:
     return any(args.get(one) for one in ("run_in_background", "bash_id", "shell_id"))
 
 
@@ -61,18 +61,18 @@ BASH = Tool(
         'background. What a line leaves running behind it ends with it. Example: {"command": "pytest -q", '
         '"timeout": 300000}'
     ),
-    arguments=schema_of(BashArguments),
+    arguments=build_schema(BashArguments),
     profile=Profile.NORMAL,
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    run=LazyFunction("tools.shell.bash:bash"),
-    demand=LazyFunction("tools.shell.classify:demand"),
+    run=LazyFunction("tools.shell.bash:run_command"),
+    demand=LazyFunction("tools.shell.classify:demand_running"),
     shut_in=True,
     subject=("command", RuleSubject.COMMAND),
     paths=("exec_dir",),
-    stands_on=LazyFunction("tools.shell.current_folder:of_line"),
-    stays=stays,
+    stands_on=LazyFunction("tools.shell.current_folder:read_line_facts"),
+    stays=has_lasting_shell,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,
     large=True,
@@ -119,8 +119,8 @@ class BashWaitArguments(TypedDict):
     ]
 
 
-def _tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
-    return Tool(name=name, title=title, description=description, arguments=schema_of(arguments), run=run, **more)
+def _build_tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
+    return Tool(name=name, title=title, description=description, arguments=build_schema(arguments), run=run, **more)
 
 
 READING: Mapping[str, Any] = {
@@ -128,7 +128,7 @@ READING: Mapping[str, Any] = {
     "hints": Hints(read_only=True, destructive=False, idempotent=False, open_world=False),
 }
 
-OUTPUT = _tool(
+OUTPUT = _build_tool(
     "bash_output",
     "Look at a shell",
     (
@@ -137,14 +137,14 @@ OUTPUT = _tool(
         'Example: {"bash_id": "bash_...", "filter": "error|warning"}'
     ),
     BashOutputArguments,
-    LazyFunction("tools.shell.background:bash_output"),
+    LazyFunction("tools.shell.background:show_shell_output"),
     effect=Effect.READ_LOCAL,
     stages=WARMUP | ACTING | REVIEWING,
     large=True,
     **READING,
 )
 
-WRITE = _tool(
+WRITE = _build_tool(
     "write_to_shell",
     "Type into a shell",
     (
@@ -158,12 +158,12 @@ WRITE = _tool(
     effect=Effect.EXEC,
     hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
-    demand=LazyFunction("tools.shell.classify:typed"),
-    stands_on=LazyFunction("tools.shell.current_folder:of_keys"),
+    demand=LazyFunction("tools.shell.classify:demand_typing"),
+    stands_on=LazyFunction("tools.shell.current_folder:read_keys_facts"),
     shut_in=True,
 )
 
-KILL = _tool(
+KILL = _build_tool(
     "kill_shell",
     "End a shell",
     'End a shell of this session with all it started, and show its last output. Example: {"shell_id": "bash_..."}',
@@ -175,7 +175,7 @@ KILL = _tool(
     stages=ACTING,
 )
 
-WAIT = _tool(
+WAIT = _build_tool(
     "wait",
     "Wait",
     (

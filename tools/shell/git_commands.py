@@ -28,37 +28,37 @@ class GitCall:
     """Folders that git is told to work in."""
 
 
-def git_calls(words: Sequence[str], within: Callable[[str], Iterable[GitCall]]) -> Iterator[GitCall]:
+def find_git_calls(words: Sequence[str], within: Callable[[str], Iterable[GitCall]]) -> Iterator[GitCall]:
     """`within`: asked about a line that is given to a shell, for the calls in it."""
     at, filled = 0, ()
-    while at < len(words) and (program := _program(words[at])) in AHEAD:
+    while at < len(words) and (program := _get_program_name(words[at])) in AHEAD:
         filled = FILLED if program == "xargs" else filled
-        at = _behind(words, at + 1, program)
+        at = _skip_program_options(words, at + 1, program)
     if at >= len(words):
         return
-    name, rest = _program(words[at]), [*words[at + 1 :], *filled]
+    name, rest = _get_program_name(words[at]), [*words[at + 1 :], *filled]
     if name in SHELLS or name == "eval":
-        for line in [" ".join(rest)] if name == "eval" else _given_to_a_shell(rest):
+        for line in [" ".join(rest)] if name == "eval" else _find_shell_lines(rest):
             yield from within(line)
     elif name == "find":
         for at in (at for at, word in enumerate(rest) if word in ("-exec", "-execdir", "-ok", "-okdir")):
-            yield from git_calls([*takewhile(lambda word: word not in (";", "+"), rest[at + 1 :])], within)
+            yield from find_git_calls([*takewhile(lambda word: word not in (";", "+"), rest[at + 1 :])], within)
     elif name == "git":
-        yield from _git(rest)
+        yield from _parse_git_call(rest)
 
 
-def _program(word: str) -> str:
+def _get_program_name(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-def _behind(words: Sequence[str], at: int, program: str) -> int:
+def _skip_program_options(words: Sequence[str], at: int, program: str) -> int:
     """Where the program stands that this one starts: behind its options, its settings, and how long it may take."""
     while at < len(words) and (words[at].startswith("-") or SETTING.fullmatch(words[at])):
         at += 2 if re.fullmatch(f"-[{AHEAD[program]}]" if AHEAD[program] else "(?!)", words[at]) else 1
     return at + (program == "timeout")
 
 
-def _git(words: Sequence[str]) -> Iterator[GitCall]:
+def _parse_git_call(words: Sequence[str]) -> Iterator[GitCall]:
     at, places = 0, list[str]()
     while at < len(words) and words[at].startswith("-"):
         option, _, value = words[at].partition("=")
@@ -70,5 +70,5 @@ def _git(words: Sequence[str]) -> Iterator[GitCall]:
         yield GitCall(words[at], tuple(words[at + 1 :]), tuple(places))
 
 
-def _given_to_a_shell(words: Sequence[str]) -> list[str]:
+def _find_shell_lines(words: Sequence[str]) -> list[str]:
     return [words[at + 1] for at, word in enumerate(words[:-1]) if re.fullmatch(r"-[a-z]*c", word)]

@@ -30,13 +30,13 @@ class VainGitCall:
     """The tools that do all of it."""
 
 
-def in_vain(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | None:
+def judge_git_calls(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | None:
     """`folders`: where the line goes. In a repository that it makes itself nothing is held back yet."""
     found = list(calls)
     places = [*folders, *(place for one in found for place in one.places)]
     if any(one.name in MAKING for one in found) or any(ELSEWHERE.match(place) for place in places):
         return None
-    judged = [said for one in found if (said := _judged(one)) is not None]
+    judged = [said for one in found if (said := _judge_call(one)) is not None]
     if not judged:
         return None
     takes = [one for one in judged if isinstance(one, Profile)]
@@ -45,23 +45,23 @@ def in_vain(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | N
     return VainGitCall(PLAIN, tuple(dict.fromkeys(str(one) for one in judged)))
 
 
-def _judged(call: GitCall) -> str | Profile | None:
+def _judge_call(call: GitCall) -> str | Profile | None:
     if list(call.rest) == ["-h"] or call.rest[:1] == ("--help",):
         return None
     return COMMANDS[call.name](call.rest) if call.name in COMMANDS else None
 
 
-def always(_: Sequence[str]) -> Profile:
+def judge_as_writing(_: Sequence[str]) -> Profile:
     return PLAIN
 
 
-def tool(name: str, *beyond: str) -> Judged:
+def judge_by_tool(name: str, *beyond: str) -> Judged:
     """Done by the tool, but for these options."""
     more = re.compile("|".join(beyond))
-    return lambda words: PLAIN if any(more.fullmatch(word) for word in _options(words)) else name
+    return lambda words: PLAIN if any(more.fullmatch(word) for word in _list_options(words)) else name
 
 
-def unless(*reading: str, nothing: bool = False) -> Judged:
+def judge_unless_reading(*reading: str, nothing: bool = False) -> Judged:
     """Written, unless the first word is one of these; or there is none, where that reads too."""
     return lambda words: None if (words[0] in reading if words else nothing) else PLAIN
 
@@ -69,12 +69,12 @@ def unless(*reading: str, nothing: bool = False) -> Judged:
 DRY = "-[a-zA-Z]*n[a-zA-Z]*|--dry-run"
 
 
-def unless_dry(judged: Judged, shows: str = DRY) -> Judged:
+def judge_unless_dry(judged: Judged, shows: str = DRY) -> Judged:
     """Written, unless one of these options has it only say what it would do."""
-    return lambda words: None if any(re.fullmatch(shows, word) for word in _options(words)) else judged(words)
+    return lambda words: None if any(re.fullmatch(shows, word) for word in _list_options(words)) else judged(words)
 
 
-def _options(words: Sequence[str]) -> list[str]:
+def _list_options(words: Sequence[str]) -> list[str]:
     """Before `--`; what follows an option that takes a message is that message."""
     found: list[str] = []
     for at, word in enumerate(words):
@@ -85,15 +85,15 @@ def _options(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _named(words: Sequence[str]) -> list[str]:
+def _list_names(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
-def reset(words: Sequence[str]) -> str | Profile:
+def judge_reset(words: Sequence[str]) -> str | Profile:
     return "git_reset" if {"-q", "--quiet", "--mixed", "HEAD", "--", "."}.issuperset(words) else PLAIN
 
 
-def restore(words: Sequence[str]) -> str | Profile:
+def judge_restore(words: Sequence[str]) -> str | Profile:
     all_of_it = {"--staged", "-S", "--", ".", ":/"}.issuperset(words) and {"--staged", "-S"} & set(words)
     return "git_reset" if all_of_it else PLAIN
 
@@ -108,19 +108,21 @@ ASKING_FOR = re.compile(
 """With one of these, a name is what is looked for."""
 
 
-def branch(words: Sequence[str]) -> str | Profile | None:
-    options = _options(words)
+def judge_branch(words: Sequence[str]) -> str | Profile | None:
+    options = _list_options(words)
     if any(re.match("-u|--set-upstream|--unset-upstream|--edit-description", one) for one in options):
         return CONFIGURING
     if any(not LISTING.fullmatch(one) for one in options):
         return PLAIN
-    looks = not _named(words) or any(ASKING_FOR.fullmatch(one) or one[:6] in ("--sort", "--form") for one in options)
+    looks = not _list_names(words) or any(
+        ASKING_FOR.fullmatch(one) or one[:6] in ("--sort", "--form") for one in options
+    )
     return None if looks or any(re.fullmatch("-[ar]+", one) for one in options) else "git_create_branch"
 
 
-def tag(words: Sequence[str]) -> Profile | None:
-    options = _options(words)
-    looks = not _named(words) or any(ASKING_FOR.fullmatch(one) or one in ("-v", "--verify") for one in options)
+def judge_tag(words: Sequence[str]) -> Profile | None:
+    options = _list_options(words)
+    looks = not _list_names(words) or any(ASKING_FOR.fullmatch(one) or one in ("-v", "--verify") for one in options)
     return None if looks and all(LISTING.fullmatch(one) or ASKING_FOR.fullmatch(one) for one in options) else PLAIN
 
 
@@ -130,22 +132,22 @@ CHANGES_CONFIG = frozenset(
 READS_CONFIG = re.compile("--get(?:-.*)?|-l|--list|get|list")
 
 
-def config(words: Sequence[str]) -> Profile | None:
+def judge_config(words: Sequence[str]) -> Profile | None:
     others = re.compile("--(?:global|system|file|blob)(?:=.*)?|-f.*")
     if any(others.fullmatch(word) or READS_CONFIG.fullmatch(word) for word in words):
         return None
-    return CONFIGURING if CHANGES_CONFIG & set(words) or len(_named(words)) > 1 else None
+    return CONFIGURING if CHANGES_CONFIG & set(words) or len(_list_names(words)) > 1 else None
 
 
-def remote(words: Sequence[str]) -> Profile | None:
-    done = next(iter(_named(words)), "show")
+def judge_remote(words: Sequence[str]) -> Profile | None:
+    done = next(iter(_list_names(words)), "show")
     if done in ("show", "get-url") or (done == "prune" and {"-n", "--dry-run"} & set(words)):
         return None
     return PLAIN if done in ("prune", "update", "set-head") else CONFIGURING
 
 
-def submodule(words: Sequence[str]) -> Profile | None:
-    done = next(iter(_named(words)), "status")
+def judge_submodule(words: Sequence[str]) -> Profile | None:
+    done = next(iter(_list_names(words)), "status")
     if done in ("status", "summary", "foreach"):
         return None
     return PLAIN if done == "update" and "--init" not in words else CONFIGURING
@@ -154,11 +156,11 @@ def submodule(words: Sequence[str]) -> Profile | None:
 COMMANDS: dict[str, Judged] = {
     **dict.fromkeys(
         ("add", "stage"),
-        unless_dry(tool("git_add", r"-[a-zA-Z]*[pieNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
+        judge_unless_dry(judge_by_tool("git_add", r"-[a-zA-Z]*[pieNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
     ),
     # What it commits is what is staged, by the person, with a message.
-    "commit": unless_dry(
-        tool(
+    "commit": judge_unless_dry(
+        judge_by_tool(
             "git_commit",
             r"-[a-zA-Z]*[cCpSztoi](?:[a-zA-Z0-9~^/@].*)?",
             r"--(?:amend|branch|null|allow-empty|allow-empty-message|interactive|patch)",
@@ -167,31 +169,31 @@ COMMANDS: dict[str, Judged] = {
         ),
         "--(?:dry-run|short|long|porcelain)",
     ),
-    "reset": reset,
-    "restore": restore,
-    "branch": branch,
-    "tag": tag,
-    "config": config,
-    "remote": remote,
-    "submodule": submodule,
-    "stash": unless("list", "show"),
-    "worktree": unless_dry(unless("list")),
-    "notes": unless("list", "show", "get-ref", nothing=True),
-    "replace": lambda words: None if not _named(words) or {"-l", "--list"} & set(words) else PLAIN,
-    "prune": unless_dry(always),
-    "bisect": unless("log", "view", "visualize", "help"),
-    "reflog": unless_dry(lambda words: PLAIN if words[:1] in (("expire",), ("delete",)) else None),
+    "reset": judge_reset,
+    "restore": judge_restore,
+    "branch": judge_branch,
+    "tag": judge_tag,
+    "config": judge_config,
+    "remote": judge_remote,
+    "submodule": judge_submodule,
+    "stash": judge_unless_reading("list", "show"),
+    "worktree": judge_unless_dry(judge_unless_reading("list")),
+    "notes": judge_unless_reading("list", "show", "get-ref", nothing=True),
+    "replace": lambda words: None if not _list_names(words) or {"-l", "--list"} & set(words) else PLAIN,
+    "prune": judge_unless_dry(judge_as_writing),
+    "bisect": judge_unless_reading("log", "view", "visualize", "help"),
+    "reflog": judge_unless_dry(lambda words: PLAIN if words[:1] in (("expire",), ("delete",)) else None),
     "sparse-checkout": lambda words: CONFIGURING if words[:1] and words[0] not in ("list", "check-rules") else None,
-    "symbolic-ref": lambda words: PLAIN if len(_named(words)) > 1 or {"-d", "--delete"} & set(words) else None,
+    "symbolic-ref": lambda words: PLAIN if len(_list_names(words)) > 1 or {"-d", "--delete"} & set(words) else None,
     "hash-object": lambda words: PLAIN if "-w" in words else None,
     "apply": lambda words: PLAIN if {"--index", "--cached", "-3", "--3way"} & set(words) else None,
     "fetch": lambda words: None if "--dry-run" in words else PLAIN,
-    **dict.fromkeys(("mv", "rm"), unless_dry(always)),
-    "pull": unless_dry(always, "--dry-run"),
-    **dict.fromkeys(("rebase", "am"), unless_dry(always, "--show-current-patch(?:=.*)?")),
-    **dict.fromkeys(("checkout", "switch", "merge", "cherry-pick", "revert"), always),
+    **dict.fromkeys(("mv", "rm"), judge_unless_dry(judge_as_writing)),
+    "pull": judge_unless_dry(judge_as_writing, "--dry-run"),
+    **dict.fromkeys(("rebase", "am"), judge_unless_dry(judge_as_writing, "--show-current-patch(?:=.*)?")),
+    **dict.fromkeys(("checkout", "switch", "merge", "cherry-pick", "revert"), judge_as_writing),
     **dict.fromkeys(
-        ("commit-tree", "write-tree", "read-tree", "mktree", "mktag", "update-ref", "update-index"), always
+        ("commit-tree", "write-tree", "read-tree", "mktree", "mktag", "update-ref", "update-index"), judge_as_writing
     ),
-    **dict.fromkeys(("gc", "repack", "pack-refs", "filter-branch", "fast-import"), always),
+    **dict.fromkeys(("gc", "repack", "pack-refs", "filter-branch", "fast-import"), judge_as_writing),
 }

@@ -12,38 +12,38 @@ from typing import TypeAlias
 Fits: TypeAlias = Callable[[Sequence[str]], bool]
 
 
-def any_words(_: Sequence[str]) -> bool:
+def may_have_any_words(_: Sequence[str]) -> bool:
     return True
 
 
-def only(*options: str) -> Fits:
+def allow_only(*options: str) -> Fits:
     """Names of files, and these options; a short one may stand in a bundle, a long one may have a value."""
     pattern = re.compile("|".join(options))
     return lambda words: all(pattern.fullmatch(word) for word in words if word.startswith(("-", "+")) and word != "-")
 
 
-def alone(words: Sequence[str]) -> bool:
+def has_no_words(words: Sequence[str]) -> bool:
     return not words
 
 
-def prints(words: Sequence[str]) -> bool:
+def is_plain_printf(words: Sequence[str]) -> bool:
     """Given an option, the shell writes into a variable, and runs what stands in the brackets behind its name."""
     return not (words and words[0].startswith("-"))
 
 
-def prints_lines(words: Sequence[str]) -> bool:
+def is_printing_lines(words: Sequence[str]) -> bool:
     """Its language can start programs and write files, and it takes more of it from any option that follows."""
     if len(words) < 2 or words[0] != "-n" or not re.fullmatch(r"[0-9]+(?:,(?:[0-9]+|\$))?p", words[1]):
         return False
     return not any(word.startswith("-") and word != "-" for word in words[2:])
 
 
-def says(*ways: str) -> Fits:
+def allow_version(*ways: str) -> Fits:
     """Which version it is, asked in one of these ways."""
     return lambda words: len(words) == 1 and words[0] in ways
 
 
-def first(table: dict[str, Fits]) -> Fits:
+def allow_first_word(table: dict[str, Fits]) -> Fits:
     """The first word chooses, and what follows has to fit."""
     return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
 
@@ -54,14 +54,14 @@ AHEAD_OF_GIT = frozenset(("--no-pager", "-P", "--no-optional-locks"))
 """What git may be told before the command: no more than where it is, and to start no pager."""
 
 
-def git(table: dict[str, Fits]) -> Fits:
+def allow_git(table: dict[str, Fits]) -> Fits:
     def fits(words: Sequence[str]) -> bool:
         at = 0
         while at < len(words) and (words[at] in AHEAD_OF_GIT or words[at] == "-C"):
             if words[at] == "-C" and words[at + 1 : at + 2] and words[at + 1].startswith("-"):
                 return False
             at += 2 if words[at] == "-C" else 1
-        return list(words[at:]) == ["--version"] or first(table)(words[at:])
+        return list(words[at:]) == ["--version"] or allow_first_word(table)(words[at:])
 
     return fits
 
@@ -75,21 +75,21 @@ LOOKED_FOR = re.compile("-l|--list|-n[0-9]*|--(?:points-at|(?:no-)?contains|(?:n
 """With one of these, a name is what is looked for; without, one that is made."""
 
 
-def lists_names(*short: str) -> Fits:
-    known = only(*short, *LISTS)
+def allow_listing_names(*short: str) -> Fits:
+    known = allow_only(*short, *LISTS)
     return lambda words: (
         known(words)
         and (not [one for one in words if one[:1] != "-"] or any(LOOKED_FOR.fullmatch(one) for one in words))
     )
 
 
-SETTINGS = only(
+SETTINGS = allow_only(
     "-l|-z|--(?:list|get|get-all|get-regexp|name-only|show-origin|show-scope|null|global|system|local|worktree|includes)",
     "--(?:bool|int|path|type=.*|default=.*)",
 )
 
 
-def reads_settings(words: Sequence[str]) -> bool:
+def is_reading_settings(words: Sequence[str]) -> bool:
     """One name alone is asked for too; behind a name everything is a value, which would be written."""
     ahead = list(takewhile(lambda word: word.startswith("-"), words))
     names = words[len(ahead) :]
@@ -99,11 +99,11 @@ def reads_settings(words: Sequence[str]) -> bool:
 
 
 ASKS_SETTINGS = frozenset(("-l", "--list", "--get", "--get-all", "--get-regexp"))
-URLS = only("--(?:all|push)")
+URLS = allow_only("--(?:all|push)")
 WORKTREES = frozenset(("-v", "-z", "--verbose", "--porcelain"))
-CLEANS = only("-[ndxXfq]+|--dry-run")
+CLEANS = allow_only("-[ndxXfq]+|--dry-run")
 DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
-GIT_SHOWS = only(
+GIT_SHOWS = allow_only(
     r"-[0-9]+|-[npswbzvqra]+|-u(?:no|normal|all)?|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
     r"--(?:oneline|stat|shortstat|numstat|dirstat|summary|name-only|name-status|cached|staged|graph|all|branches|tags)",
     r"--(?:remotes|decorate|follow|no-merges|merges|first-parent|reverse|patch|no-patch|no-color|word-diff|raw|check)",
@@ -113,107 +113,121 @@ GIT_SHOWS = only(
     r"--(?:show-toplevel|abbrev-ref|verify|is-inside-work-tree|git-dir|always|long|porcelain=v[12]|line-porcelain)",
 )
 READS: dict[str, Fits] = {
-    **dict.fromkeys(("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), any_words),
-    **dict.fromkeys(("ls", "pwd", "echo", "true", "false", "stat", "du", "df", "basename", "dirname"), any_words),
-    "printf": prints,
-    **dict.fromkeys(("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), any_words),
+    **dict.fromkeys(
+        ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
+    ),
+    **dict.fromkeys(
+        ("ls", "pwd", "echo", "true", "false", "stat", "du", "df", "basename", "dirname"), may_have_any_words
+    ),
+    "printf": is_plain_printf,
+    **dict.fromkeys(
+        ("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), may_have_any_words
+    ),
     # To ask whether a variable is set, the shell runs what stands in the brackets behind its name.
-    "test": only(r"-[bcdefghknoprstuwxzaLOGSN]", "-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)"),
-    **dict.fromkeys(("which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), any_words),
-    **dict.fromkeys(("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), any_words),
-    **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), alone),
+    "test": allow_only(r"-[bcdefghknoprstuwxzaLOGSN]", "-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)"),
+    **dict.fromkeys(("which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), may_have_any_words),
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), may_have_any_words
+    ),
+    **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
     "cd": lambda words: len(words) == 1 and not words[0].startswith("-"),
-    "sed": prints_lines,
-    "file": only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
+    "sed": is_printing_lines,
+    "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
     # Without a sign in front, a word would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
-    "sort": only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
+    "sort": allow_only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
     # A second name would be the file it writes.
     "uniq": lambda words: all(re.fullmatch(r"-[cdDiuz]+|-[fsw][0-9]+", word) for word in words),
-    "jq": only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
-    "tree": only(r"-[adfilpsughDFvtcrUCnAS]+", "-[LPI]", "--(?:noreport|dirsfirst|gitignore|du|prune)"),
-    "rg": only(
+    "jq": allow_only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
+    "tree": allow_only(r"-[adfilpsughDFvtcrUCnAS]+", "-[LPI]", "--(?:noreport|dirsfirst|gitignore|du|prune)"),
+    "rg": allow_only(
         r"-[inwvclLoFsSUuxNHhp0]+|-[ABCmgtTejE].*|-[0-9]+|--",
         r"--(?:files|hidden|no-ignore|count|files-with-matches|type|glob|ignore-case|line-number|json|stats|multiline|sort)"
         r"(?:=.*)?",
     ),
-    "find": only(
+    "find": allow_only(
         r"-(?:name|iname|path|ipath|type|maxdepth|mindepth|size|mtime|mmin|newer|empty|print|print0|not|o|a|prune|regex)"
     ),
-    "git": git(
+    "git": allow_git(
         {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
             "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
             **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
             # Another first word would be what is done to it.
             "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
-            "branch": lists_names("-[arvli]+"),
+            "branch": allow_listing_names("-[arvli]+"),
             # It has a `-v` and an `-a` of its own, which start a program and make one.
-            "tag": lists_names("-[li]+"),
+            "tag": allow_listing_names("-[li]+"),
             "remote": lambda words: list(words) in ([], ["-v"]) or (words[0] == "get-url" and URLS(words[1:])),
             "stash": lambda words: words[:1] in (("list",), ("show",)) and GIT_SHOWS(words[1:]),
             "worktree": lambda words: words[:1] == ("list",) and all(one in WORKTREES for one in words[1:]),
-            "config": reads_settings,
+            "config": is_reading_settings,
             "clean": lambda words: CLEANS(words) and any(DRY.fullmatch(one) for one in words),
             # `-O` would open what it finds in a program.
-            "grep": only(
+            "grep": allow_only(
                 r"-[invwcalLhHoqzEFGPIWp0-9]+|-[ABCme].*|--(?:and|or|not)?",
                 "--(?:cached|untracked|no-index|count|name-only|files-with-matches|files-without-match|heading|break)",
                 "--(?:ignore-case|word-regexp|line-number|column|fixed-strings|extended-regexp|perl-regexp|all-match)",
                 "--(?:invert-match|only-matching|show-function|function-context|no-color|max-depth=.*|(?:no-)?exclude-standard)",
             ),
-            "for-each-ref": only(
+            "for-each-ref": allow_only(
                 "--(?:count|sort|format|points-at|(?:no-)?merged|(?:no-)?contains)(?:=.*)?", "--ignore-case"
             ),
-            "show-ref": only(
+            "show-ref": allow_only(
                 "-[sdq]+|--", "--(?:heads|branches|tags|head|dereference|verify|quiet|(?:hash|abbrev)(?:=.*)?)"
             ),
-            "check-ignore": only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
-            "version": alone,
+            "check-ignore": allow_only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
+            "version": has_no_words,
         }
     ),
     # Each in its own way: what is no option is a file to run or a target to make, and Python runs what it is piped.
-    **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), says("--version", "-V")),
-    **dict.fromkeys(("node", "npm", "make"), says("--version", "-v")),
-    "go": says("version"),
-    "gcc": says("--version"),
+    **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), allow_version("--version", "-V")),
+    **dict.fromkeys(("node", "npm", "make"), allow_version("--version", "-v")),
+    "go": allow_version("version"),
+    "gcc": allow_version("--version"),
 }
 
 MODULES = frozenset("pytest unittest mypy ruff black isort flake8 pylint compileall build tox nox coverage".split())  # noqa: SIM905
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
 
 
-def runs_a_file(words: Sequence[str]) -> bool:
+def is_running_file(words: Sequence[str]) -> bool:
     """A file of the workspace, and no program among the words themselves."""
     return bool(words) and re.fullmatch(r"(?!/)[\w./-]+\.\w+", words[0]) is not None and not words[0].startswith("-")
 
 
-def runs_python(words: Sequence[str]) -> bool:
+def is_running_python(words: Sequence[str]) -> bool:
     if len(words) > 1 and words[0] == "-m":
         return words[1] in MODULES or (words[1] == "pip" and words[2:3] in (["install"], ["list"]))
-    return runs_a_file(words)
+    return is_running_file(words)
 
 
-def among(*names: str) -> Fits:
+def allow_among(*names: str) -> Fits:
     return lambda words: bool(words) and words[0] in names
 
 
 BUILDS: dict[str, Fits] = {
-    **dict.fromkeys(("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), any_words),
-    **dict.fromkeys(("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson", "tsc"), any_words),
-    **dict.fromkeys(("eslint", "prettier", "jest", "vitest", "mocha", "phpunit", "rspec", "rubocop"), any_words),
-    **dict.fromkeys(("python", "python3"), runs_python),
-    **dict.fromkeys(("node", "deno", "bun", "ruby", "php", "perl"), runs_a_file),
-    **dict.fromkeys(("npm", "pnpm", "yarn"), among(*PACKAGES)),
-    **dict.fromkeys(("pip", "pip3"), among("install", "list", "show", "freeze", "check")),
-    "uv": among("sync", "lock", "pip", "run", "build"),
-    "poetry": among("install", "run", "build", "check"),
-    "cargo": among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
-    "go": among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
-    **dict.fromkeys(("mvn", "gradle"), any_words),
-    "dotnet": among("build", "test", "restore", "run"),
-    "bundle": among("install", "exec"),
-    "composer": among("install", "test"),
-    "mkdir": only("-p", "-v", "-pv", "--parents"),
-    "touch": only("-[acm]+"),
+    **dict.fromkeys(
+        ("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words
+    ),
+    **dict.fromkeys(
+        ("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson", "tsc"), may_have_any_words
+    ),
+    **dict.fromkeys(
+        ("eslint", "prettier", "jest", "vitest", "mocha", "phpunit", "rspec", "rubocop"), may_have_any_words
+    ),
+    **dict.fromkeys(("python", "python3"), is_running_python),
+    **dict.fromkeys(("node", "deno", "bun", "ruby", "php", "perl"), is_running_file),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), allow_among(*PACKAGES)),
+    **dict.fromkeys(("pip", "pip3"), allow_among("install", "list", "show", "freeze", "check")),
+    "uv": allow_among("sync", "lock", "pip", "run", "build"),
+    "poetry": allow_among("install", "run", "build", "check"),
+    "cargo": allow_among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
+    "go": allow_among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
+    **dict.fromkeys(("mvn", "gradle"), may_have_any_words),
+    "dotnet": allow_among("build", "test", "restore", "run"),
+    "bundle": allow_among("install", "exec"),
+    "composer": allow_among("install", "test"),
+    "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
+    "touch": allow_only("-[acm]+"),
 }

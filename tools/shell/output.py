@@ -88,7 +88,7 @@ class Screen:
         self.searched = self.total
 
 
-def readable(text: str) -> str:
+def make_readable(text: str) -> str:
     """As a terminal would show it in the end: a line that was written over shows what was written last."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")

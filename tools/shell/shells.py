@@ -12,11 +12,11 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import ChildProcess, Command, OutputOverflow, could_not_run
-from mcp_server.model.regex import unbearable
+from mcp_server.model.processes import ChildProcess, Command, OutputOverflow, make_command_problem
+from mcp_server.model.regex import describe_pattern_danger
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.shell.definitions import label
-from tools.shell.output import WINDOW, Screen, readable
+from tools.shell.definitions import build_shell_label
+from tools.shell.output import WINDOW, Screen, make_readable
 
 PREFIX = "bash_"
 MOST = 32
@@ -154,7 +154,7 @@ class ShellSession:
                 await to_thread.run_sync(self.aside.close)
 
 
-async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> ShellSession:
+async def start_shell(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> ShellSession:
     """Start a line of shell. It goes on after the call only once it is kept."""
     argv = (
         ("bash", "--noprofile", "--norc", "-c", line)
@@ -173,25 +173,25 @@ async def begin(ctx: Context, line: str, folder: str, seconds: float, terminal: 
 
 async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
     """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
-    if shell.code is not None and (failure := shell.child.failure(readable(shell.screen.since(0)))):
-        await forget(ctx, shell)
-        raise Refusal(could_not_run(failure))
+    if shell.code is not None and (failure := shell.child.failure(make_readable(shell.screen.since(0)))):
+        await forget_shell(ctx, shell)
+        raise Refusal(make_command_problem(failure))
 
 
-def keep(ctx: Context, shell: ShellSession, name: str = "") -> None:
+def keep_shell(ctx: Context, shell: ShellSession, name: str = "") -> None:
     """`name` is one the caller gave it, by which this session finds it as well."""
     ctx.belongings.keep(shell.id, shell, shell.close, IDLE)
     if name and name != shell.id:
-        ctx.belongings.keep(label(name), shell, _nothing, IDLE)
+        ctx.belongings.keep(build_shell_label(name), shell, _do_nothing, IDLE)
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     """What has two names is closed by the first."""
 
 
 async def make_room(ctx: Context) -> None:
     """Refuses one shell too many, and forgets the oldest of those that have ended."""
-    shells = every(ctx)
+    shells = list_shells(ctx)
     running = [one for one in shells if one.code is None]
     if len(running) >= MOST:
         raise Refusal(
@@ -205,23 +205,23 @@ async def make_room(ctx: Context) -> None:
 
 
 async def forget_oldest(ctx: Context) -> None:
-    ended = [one for one in every(ctx) if one.code is not None]
+    ended = [one for one in list_shells(ctx) if one.code is not None]
     for one in ended[: max(len(ended) - MOST, 0)]:
-        await forget(ctx, one)
+        await forget_shell(ctx, one)
 
 
-def every(ctx: Context) -> list[ShellSession]:
+def list_shells(ctx: Context) -> list[ShellSession]:
     found = (ctx.belongings.get(name) for name in ctx.belongings.names() if name.startswith(PREFIX))
     return [one for one in found if isinstance(one, ShellSession)]
 
 
-def found(ctx: Context, name: str) -> ShellSession | None:
+def find_shell(ctx: Context, name: str) -> ShellSession | None:
     shell = ctx.belongings.get(name) if name.startswith(PREFIX) else None
-    shell = shell or ctx.belongings.get(label(name))
+    shell = shell or ctx.belongings.get(build_shell_label(name))
     return shell if isinstance(shell, ShellSession) else None
 
 
-def named(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
+def get_named_shell(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
     """The shell meant by either of the names it goes by. Made up, ended long ago and somebody else's look the same."""
     name = args.get("bash_id") or args.get("shell_id") or ""
     if not name:
@@ -230,9 +230,9 @@ def named(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
                 Code.INVALID_ARGUMENTS, "Which shell is meant is missing.", "Give `bash_id`, as `bash` answered it."
             )
         )
-    if shell := found(ctx, name):
+    if shell := find_shell(ctx, name):
         return shell
-    running = ", ".join(f"`{one.id}` ({one.command[:40]})" for one in every(ctx)) or "none"
+    running = ", ".join(f"`{one.id}` ({one.command[:40]})" for one in list_shells(ctx)) or "none"
     raise Refusal(
         Problem(
             Code.NOT_FOUND,
@@ -242,7 +242,7 @@ def named(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
     )
 
 
-def same_profile(ctx: Context, shell: ShellSession) -> None:
+def raise_if_profile_lower(ctx: Context, shell: ShellSession) -> None:
     """A shell keeps the sandbox it was started in; a person who lowered the profile since did not mean that."""
     if not ctx.processes.profile.covers(shell.profile):
         raise Refusal(
@@ -254,26 +254,26 @@ def same_profile(ctx: Context, shell: ShellSession) -> None:
         )
 
 
-async def forget(ctx: Context, shell: ShellSession) -> None:
+async def forget_shell(ctx: Context, shell: ShellSession) -> None:
     for name in ctx.belongings.names():
         if ctx.belongings.get(name) is shell:
             await ctx.belongings.drop(name)
 
 
-async def matching(expression: str, texts: Sequence[str]) -> list[str]:
+async def find_matching(expression: str, texts: Sequence[str]) -> list[str]:
     """Which of these texts it is found in. In a thread, and with a limit: an expression can take for ever."""
-    return await to_thread.run_sync(_matching, expression, texts)
+    return await to_thread.run_sync(_find_matching, expression, texts)
 
 
-def _matching(expression: str, texts: Sequence[str]) -> list[str]:
+def _find_matching(expression: str, texts: Sequence[str]) -> list[str]:
     import regex
 
-    if why := unbearable(expression):
-        raise no_pattern(expression, f"is not looked for: {why}")
+    if why := describe_pattern_danger(expression):
+        raise build_pattern_refusal(expression, f"is not looked for: {why}")
     try:
         pattern = regex.compile(expression)
     except (regex.error, RecursionError, OverflowError, MemoryError) as fault:
-        raise no_pattern(expression, f"is no regular expression: {fault}") from None
+        raise build_pattern_refusal(expression, f"is no regular expression: {fault}") from None
     until = time.monotonic() + PATIENCE
     try:
         # Letting others run meanwhile is what keeps the server answering.
@@ -281,15 +281,15 @@ def _matching(expression: str, texts: Sequence[str]) -> list[str]:
             one for one in texts if pattern.search(one, timeout=max(until - time.monotonic(), 0.001), concurrent=True)
         ]
     except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
-        raise too_slow(expression) from None
+        raise build_slow_refusal(expression) from None
 
 
-def no_pattern(text: str, why: str) -> Refusal:
+def build_pattern_refusal(text: str, why: str) -> Refusal:
     named = text if len(text) <= MOST_NAMED else f"{text[:MOST_NAMED]}…"
     return Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{named}` {why}.", "Mend it, or leave it out."))
 
 
-def too_slow(text: str) -> Refusal:
+def build_slow_refusal(text: str) -> Refusal:
     return Refusal(
         Problem(
             Code.TIMEOUT,

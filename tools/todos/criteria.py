@@ -11,7 +11,7 @@ from typing import Any
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Problem
 from mcp_server.model.todos import Criterion, CriterionVerdict, Result
-from tools.single_test import command_for, exit_code, look, named_wrongly, python_of, run_line
+from tools.single_test import build_test_command, find_name_fault, find_python, get_exit_code, parse_test_run, run_line
 from tools.todos.definitions import SECONDS
 
 SHOWN = 400
@@ -26,7 +26,7 @@ KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 """What each type needs, and what it may have besides."""
 
 
-def wrong(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
+def find_criteria_problem(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
     """What is wrong with criteria that fit the schema."""
     for number, one in enumerate(criteria, 1):
         needed, more = KEYS[one["type"]]
@@ -39,14 +39,14 @@ def wrong(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
         elif one["type"] == "file_contains" and len(given & {"text", "pattern"}) != 1:
             fault = "needs either `text` or `pattern`"
         elif "test" in given:
-            fault = named_wrongly(one["params"]["test"])
+            fault = find_name_fault(one["params"]["test"])
         if fault:
             message = f"criterion {number}, `{one['type']}`, {fault}."
             return Problem(Code.INVALID_ARGUMENTS, message, "Nothing was kept. Correct it and call again.")
     return None
 
 
-async def check(ctx: Context, criterion: Criterion) -> Result:
+async def check_criterion(ctx: Context, criterion: Criterion) -> Result:
     verdict, said, refused = await CHECKS[criterion.type](ctx, criterion.params)
     if refused is None:
         return Result(criterion.type, verdict, said[: 3 * SHOWN])
@@ -57,52 +57,54 @@ async def check(ctx: Context, criterion: Criterion) -> Result:
 Answer = tuple[CriterionVerdict, str, Problem | None]
 
 
-def _unclear(problem: Problem) -> Answer:
+def _build_unclear_answer(problem: Problem) -> Answer:
     return CriterionVerdict.UNCLEAR, problem.message, problem
 
 
-async def _command(ctx: Context, params: Mapping[str, Any]) -> Answer:
-    return await _ran(ctx, params["command"], params)
+async def _check_command(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    return await _run_check(ctx, params["command"], params)
 
 
-async def _test(ctx: Context, params: Mapping[str, Any]) -> Answer:
-    return await _ran(ctx, command_for(params["test"], await python_of(ctx.files)), params)
+async def _check_test(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    return await _run_check(ctx, build_test_command(params["test"], await find_python(ctx.files)), params)
 
 
-async def _ran(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
+async def _run_check(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
     seconds = params.get("seconds", SECONDS)
     ending = await run_line(ctx, command, seconds)
-    code = exit_code(ending)
+    code = get_exit_code(ending)
     if code is None:
         late = (CriterionVerdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
-        return _unclear(ending) if isinstance(ending, Problem) else late
+        return _build_unclear_answer(ending) if isinstance(ending, Problem) else late
     if code == 0:
         return CriterionVerdict.PASSED, f"`{command}` exited with 0", None
-    printed = look("", ending).text.strip()
+    printed = parse_test_run("", ending).text.strip()
     return CriterionVerdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
 
 
-async def _exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
+async def _check_exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
     ending = await ctx.through("fs_file_info", {"path": params["path"]})
     if isinstance(ending, Done):
         return CriterionVerdict.PASSED, f"`{params['path']}` is there", None
     if isinstance(ending, Problem) and ending.code is Code.NOT_FOUND:
         return CriterionVerdict.FAILED, f"there is no `{params['path']}`", None
     return (
-        _unclear(ending) if isinstance(ending, Problem) else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
+        _build_unclear_answer(ending)
+        if isinstance(ending, Problem)
+        else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
     )
 
 
-async def _contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
-    path, pattern = params["path"], params.get("pattern") or literally(params["text"])
-    verdict, said, refused = await _exists(ctx, params)
+async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
+    path, pattern = params["path"], params.get("pattern") or escape_pattern(params["text"])
+    verdict, said, refused = await _check_exists(ctx, params)
     if verdict is not CriterionVerdict.PASSED:
         return verdict, said, refused
     call = {"pattern": pattern, "path": path, "output_mode": "content", "multiline": "\n" in params.get("text", "")}
     ending = await ctx.through("grep", call)
     if not isinstance(ending, Done):
         return (
-            _unclear(ending)
+            _build_unclear_answer(ending)
             if isinstance(ending, Problem)
             else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
         )
@@ -114,19 +116,19 @@ async def _contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
 
 
 CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Answer]]] = {
-    "command_exit_zero": _command,
-    "file_exists": _exists,
-    "file_contains": _contains,
-    "test_passes": _test,
+    "command_exit_zero": _check_command,
+    "file_exists": _check_exists,
+    "file_contains": _check_contains,
+    "test_passes": _check_test,
 }
 
 
-def literally(text: str) -> str:
+def escape_pattern(text: str) -> str:
     """A regular expression that matches this text and nothing else, in every dialect that `grep` may speak."""
     return "".join(f"\\{sign}" if sign in r"\.+*?()|[]{}^$#&-~" else sign for sign in text)
 
 
-def said_of(criterion: Criterion) -> str:
+def describe_criterion(criterion: Criterion) -> str:
     """A criterion in a few words."""
     params = criterion.params
     what = params.get("command") or params.get("test") or params.get("path", "")

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.schema import Is, schema_of
+from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, LazyFunction, Tool
 
 MOST_CRITERIA = 20
@@ -56,7 +56,7 @@ TODO_CREATE = Tool(
         '{"content": "Fix the parser", "acceptance_criteria": '
         '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
     ),
-    arguments=schema_of(TodoCreateArguments),
+    arguments=build_schema(TodoCreateArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
@@ -79,7 +79,7 @@ TODO_READ = Tool(
         "Show the todos of this session with how far each is: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
         "100 at a time; with `id` one of them whole, with its claims and checks."
     ),
-    arguments=schema_of(TodoReadArguments),
+    arguments=build_schema(TodoReadArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
@@ -96,7 +96,7 @@ TODO_START = Tool(
     name="TodoStart",
     title="Begin a todo",
     description="Begin a pending todo: it is in progress from then on.",
-    arguments=schema_of(TodoStartArguments),
+    arguments=build_schema(TodoStartArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
@@ -135,12 +135,12 @@ TODO_CLAIM = Tool(
         "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
         "sent back by the user, it can be claimed again with evidence that was not given before."
     ),
-    arguments=schema_of(TodoClaimArguments),
+    arguments=build_schema(TodoClaimArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
-    run=LazyFunction("tools.todos.verify:claimed"),
+    run=LazyFunction("tools.todos.verify:claim_todo"),
     demand=demand_claiming,
     timeout=VERIFY_SECONDS,
 )
@@ -158,7 +158,7 @@ TODO_VERIFY = Tool(
         "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
         "One without criteria waits for the user."
     ),
-    arguments=schema_of(TodoVerifyArguments),
+    arguments=build_schema(TodoVerifyArguments),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
     hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),

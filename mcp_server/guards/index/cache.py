@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import Symbol
-from mcp_server.model.query import words
+from mcp_server.model.query import find_words
 
 VERSION = 1
 MOST_PAGES = 131_072
@@ -138,7 +138,7 @@ class IndexCache:
             self._clear(row[0])
             if one.left_out is None:
                 self._link.execute(
-                    "INSERT INTO words (rowid, held) VALUES (?, ?)", (row[0], " ".join(sorted(words(one.text))))
+                    "INSERT INTO words (rowid, held) VALUES (?, ?)", (row[0], " ".join(sorted(find_words(one.text))))
                 )
                 self._link.executemany(
                     "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -177,11 +177,11 @@ class IndexCache:
 
 
 @contextmanager
-def opened(path: Path, deadline: SearchDeadline | None = None) -> Generator[IndexCache]:
+def open_cache(path: Path, deadline: SearchDeadline | None = None) -> Generator[IndexCache]:
     """The cache, made where there is none. A look that goes past its deadline raises `sqlite3.OperationalError`."""
     if not _is_ours(path):
-        _make(path)
-    link = _link(path)
+        _make_cache(path)
+    link = _connect(path)
     try:
         if link.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             raise sqlite3.DatabaseError("made by another version")
@@ -192,7 +192,7 @@ def opened(path: Path, deadline: SearchDeadline | None = None) -> Generator[Inde
         link.close()
 
 
-def _link(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     link = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         link.execute("PRAGMA synchronous = NORMAL")
@@ -212,15 +212,15 @@ def _is_ours(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1 and found.st_size > 0
 
 
-def _make(path: Path) -> None:
-    with _alone(path):
+def _make_cache(path: Path) -> None:
+    with _lock_cache(path):
         if _is_ours(path):  # another process was first
             return
         # Made under another name and put in place whole, so that nobody opens half of it.
         draft = path.with_suffix(".new")
-        _unlink(draft)
+        _remove_files(draft)
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        link = _link(draft)
+        link = _connect(draft)
         try:
             link.execute("PRAGMA journal_mode = WAL")
             link.execute("BEGIN IMMEDIATE")
@@ -231,11 +231,11 @@ def _make(path: Path) -> None:
         finally:
             link.close()
         # What an earlier file left beside it would be taken for a part of this one.
-        _unlink(path)
+        _remove_files(path)
         draft.rename(path)
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def read_identity(path: Path) -> tuple[int, int] | None:
     """Which file lies there now; None where there is none."""
     try:
         found = path.lstat()
@@ -244,21 +244,21 @@ def identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def discard(path: Path, which: tuple[int, int] | None) -> None:
+def discard_cache(path: Path, which: tuple[int, int] | None) -> None:
     """Take this cache away, unless another lies there by now; what it held is found out again."""
-    with _alone(path):
-        if identity(path) == which:
-            _unlink(path)
+    with _lock_cache(path):
+        if read_identity(path) == which:
+            _remove_files(path)
 
 
-def _unlink(path: Path) -> None:
+def _remove_files(path: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + ending).unlink()
 
 
 @contextmanager
-def _alone(path: Path) -> Generator[None]:
+def _lock_cache(path: Path) -> Generator[None]:
     """No other process makes or takes away this cache meanwhile."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.open(path.with_suffix(".lock"), flags, 0o600)

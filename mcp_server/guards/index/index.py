@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_server.guards.index.cache import discard, identity, opened
+from mcp_server.guards.index.cache import discard_cache, open_cache, read_identity
 from mcp_server.guards.index.query import IndexQuery, IndexScope
 from mcp_server.guards.index.refresh import Round
-from mcp_server.guards.index.symbols import defined
+from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import shown
+from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.globs import BadGlob, Globs
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
@@ -51,7 +51,7 @@ class WorkspaceIndex:
         return self._kept(lambda: self._how_fresh(mark))
 
     def _go_on(self, mark: int, deadline: SearchDeadline) -> None:
-        with opened(self._path) as cache:
+        with open_cache(self._path) as cache:
             birth = cache.birth()
             if birth != self._birth:
                 # Another file, or none that was ever looked into: what a round learned so far is not in it.
@@ -68,7 +68,7 @@ class WorkspaceIndex:
 
     def _how_fresh(self, mark: int) -> Freshness:
         going = self._round or self._last
-        with opened(self._path) as cache:
+        with open_cache(self._path) as cache:
             left_out = cache.left_out()
             if going and going.full:
                 left_out[NO_ROOM] = left_out.get(NO_ROOM, 0) + 1
@@ -79,7 +79,7 @@ class WorkspaceIndex:
 
     def discard(self) -> None:
         """Throw away what is known; the next look finds it out again."""
-        self._kept(lambda: discard(self._path, identity(self._path)))
+        self._kept(lambda: discard_cache(self._path, read_identity(self._path)))
 
     def search(self, wanted: IndexRequest) -> IndexHits:
         query = Query.read(wanted.query)
@@ -101,13 +101,13 @@ class WorkspaceIndex:
         return self._kept(lambda: self._looked(wanted, lambda look: look.symbols()))
 
     def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
-        return tuple(defined(path, text))
+        return tuple(find_defined_symbols(path, text))
 
     def _looked(self, wanted: IndexRequest, ask: Callable[[IndexQuery], T]) -> T:
         deadline = SearchDeadline(wanted.seconds)
-        scope = IndexScope(self._place(wanted.path), _globs(wanted.glob), wanted.hides)
+        scope = IndexScope(self._place(wanted.path), _parse_globs(wanted.glob), wanted.hides)
         while True:
-            with opened(self._path, deadline) as cache:
+            with open_cache(self._path, deadline) as cache:
                 if not self._birth or cache.birth() == self._birth or deadline.over:
                     return ask(IndexQuery(cache, self._jail, scope, wanted, deadline))
             # Somebody took the cache away since it was brought up to date.
@@ -119,7 +119,9 @@ class WorkspaceIndex:
             if place.stat() is None:
                 raise Refusal(
                     Problem(
-                        Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Leave `path` out to look everywhere."
+                        Code.NOT_FOUND,
+                        f"There is nothing at `{escape_surrogates(path)}`.",
+                        "Leave `path` out to look everywhere.",
                     )
                 )
             return place.path if place.name != "." else "."
@@ -128,14 +130,14 @@ class WorkspaceIndex:
         """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
         try:
             for _ in range(TRIES):
-                found = identity(self._path)
+                found = read_identity(self._path)
                 try:
                     return work()
                 except sqlite3.Error as error:
                     if "locked" in str(error) or "busy" in str(error):
-                        raise _busy() from None
+                        raise _build_busy_refusal() from None
                     # Only the one that failed: another process may have put a new one in its place, and be using it.
-                    discard(self._path, found)
+                    discard_cache(self._path, found)
             return work()
         except (sqlite3.Error, OSError) as error:
             raise Refusal(
@@ -147,7 +149,7 @@ class WorkspaceIndex:
             ) from None
 
 
-def _busy() -> Refusal:
+def _build_busy_refusal() -> Refusal:
     return Refusal(
         Problem(
             Code.BUSY, "another process is writing the index and does not come to an end.", "Try again in a moment."
@@ -155,7 +157,7 @@ def _busy() -> Refusal:
     )
 
 
-def _globs(pattern: str) -> Globs:
+def _parse_globs(pattern: str) -> Globs:
     try:
         return Globs.of(one.strip() for one in pattern.split(";") if one.strip())
     except BadGlob as error:

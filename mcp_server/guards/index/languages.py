@@ -236,7 +236,7 @@ NAMES: Mapping[str, SourceLanguage] = {
 }
 
 
-def named(path: str) -> SourceLanguage | None:
+def find_language(path: str) -> SourceLanguage | None:
     """The language, by the end of the file's name."""
     name = path.rpartition("/")[2]
     return NAMES.get(name.rpartition(".")[2].lower()) if "." in name else None

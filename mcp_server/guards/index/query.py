@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.guards.index.cache import IndexCache
-from mcp_server.guards.index.refresh import IndexText, read_path
+from mcp_server.guards.index.refresh import IndexText, read_text_at
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import shown
+from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.globs import Globs
-from mcp_server.guards.search.matches import SearchDeadline, parts
+from mcp_server.guards.search.matches import SearchDeadline, make_path_sort_key
 from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Symbols
-from mcp_server.model.query import RUN, Query, Term, words
+from mcp_server.model.query import RUN, Query, Term, find_words
 
 MOST_CANDIDATES = 2_000
 """Files that are opened for one query."""
@@ -63,7 +63,7 @@ class IndexQuery:
             files += bool(hits)
             found += hits
         self.complete &= len(found) <= MOST_HITS
-        found.sort(key=lambda hit: (-hit.score, parts(hit.path), hit.line))
+        found.sort(key=lambda hit: (-hit.score, make_path_sort_key(hit.path), hit.line))
         return IndexHits(tuple(self._page(found)), len(found), files, self.complete)
 
     def _page(self, found: Sequence[Any]) -> Sequence[Any]:
@@ -75,18 +75,18 @@ class IndexQuery:
         defining: dict[int, set[int]] = {}
         names = [term.text for term in query.terms]
         for file, line in self._asked(
-            f"SELECT file, line FROM symbols WHERE folded IN ({_marks(names)}) LIMIT ?",  # noqa: S608  # our own words
+            f"SELECT file, line FROM symbols WHERE folded IN ({_format_placeholders(names)}) LIMIT ?",  # noqa: S608  # our own words
             *names,
             MOST_ROWS,
         ):
             defining.setdefault(file, set()).add(line)
         found = [
             (file, path)
-            for file, folder, name in self._asked(*_holding(query))
-            if self.scope.holds(path := _path(folder, name))
+            for file, folder, name in self._asked(*_build_file_query(query))
+            if self.scope.holds(path := _join_path(folder, name))
         ]
         texts = frozenset(names)
-        found.sort(key=lambda one: (one[0] not in defining, not texts & words(one[1]), parts(one[1])))
+        found.sort(key=lambda one: (one[0] not in defining, not texts & find_words(one[1]), make_path_sort_key(one[1])))
         self.complete &= len(found) <= MOST_CANDIDATES
         return [(path, frozenset(defining.get(file, ()))) for file, path in found[:MOST_CANDIDATES]]
 
@@ -100,41 +100,41 @@ class IndexQuery:
             return []
 
     def _hits(self, path: str, query: Query, defining: frozenset[int]) -> list[IndexHit]:
-        found = read_path(self.jail, path)
+        found = read_text_at(self.jail, path)
         if not isinstance(found, IndexText):
             return []
         lines = found.text.split("\n")
-        named = words(path)
+        named = find_words(path)
         in_path = IN_THE_PATH * sum(term.text in named for term in query.terms)
         hits: list[IndexHit] = []
         missing = set(query.terms)
-        for number, line, folded in _worth_a_look(lines, query):
-            inside = words(line)
+        for number, line, folded in _find_candidate_lines(lines, query):
+            inside = find_words(line)
             there = [term for term in query.terms if term.on(inside, folded)]
             if there:
                 missing -= set(there)
                 whole = sum(term.text in inside for term in there)
                 defines = A_DEFINITION * (number in defining)
                 score = A_TERM * len(there) + A_WHOLE_NAME * whole + defines + in_path
-                hits.append(IndexHit(shown(path), number, _snippet(line, folded, there[0]), score))
+                hits.append(IndexHit(escape_surrogates(path), number, _cut_snippet(line, folded, there[0]), score))
         return [] if missing else hits
 
     def symbols(self) -> Symbols:
         tokens = [run.casefold() for run in RUN.findall(self.wanted.query)]
-        rows = self._asked(*_defining(tokens, self.wanted.kind, self.scope.path))
+        rows = self._asked(*_build_symbol_query(tokens, self.wanted.kind, self.scope.path))
         self.complete &= len(rows) < MOST_ROWS
         found: list[tuple[int, Symbol]] = []
         for folder, file, name, kind, line, last, within, text in rows:
-            path = _path(folder, file)
+            path = _join_path(folder, file)
             if self.scope.holds(path):
-                one = Symbol(name, kind, shown(path), line, last, within, text)
-                if score := fit(one, tokens, self.wanted.query):
+                one = Symbol(name, kind, escape_surrogates(path), line, last, within, text)
+                if score := score_symbol(one, tokens, self.wanted.query):
                     found.append((score, one))
-        found.sort(key=lambda each: (-each[0], parts(each[1].path), each[1].line, each[1].name))
+        found.sort(key=lambda each: (-each[0], make_path_sort_key(each[1].path), each[1].line, each[1].name))
         return Symbols(tuple(one for _, one in self._page(found)), len(found), self.complete)
 
 
-def fit(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
+def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
     """How well a symbol fits; 0 where it does not. Without a query every one does."""
     if not tokens:
         return 1
@@ -147,7 +147,7 @@ def fit(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
     return score - 15 * (symbol.kind == "heading")
 
 
-def _holding(query: Query) -> tuple[Any, ...]:
+def _build_file_query(query: Query) -> tuple[Any, ...]:
     """The question for the files whose words allow for every term. What was typed goes in as quoted words."""
     asked = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
     if not asked:
@@ -156,7 +156,7 @@ def _holding(query: Query) -> tuple[Any, ...]:
     return sql, " AND ".join(asked)
 
 
-def _defining(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
+def _build_symbol_query(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
     """The question for symbols whose name holds one of these, the nearest names first."""
     conditions, values = ["1"], list[object]()
     if tokens:
@@ -172,7 +172,7 @@ def _defining(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
         values += [os.fsencode(path), len(inside), inside, os.fsencode(above or "."), os.fsencode(name)]
     order = "folder, files.name, line"
     if tokens:
-        order = f"folded NOT IN ({_marks(tokens)}), length(folded), {order}"
+        order = f"folded NOT IN ({_format_placeholders(tokens)}), length(folded), {order}"
         values += tokens
     # Only our own words are put together here; what was asked for goes in as values.
     sql = (
@@ -183,30 +183,30 @@ def _defining(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
     return sql, *values
 
 
-def _marks(values: Sequence[object]) -> str:
+def _format_placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _path(folder: bytes, name: bytes) -> str:
+def _join_path(folder: bytes, name: bytes) -> str:
     return os.fsdecode(name) if folder == b"." else f"{os.fsdecode(folder)}/{os.fsdecode(name)}"
 
 
-def _worth_a_look(lines: Sequence[str], query: Query) -> Iterator[tuple[int, str, str]]:
+def _find_candidate_lines(lines: Sequence[str], query: Query) -> Iterator[tuple[int, str, str]]:
     """The lines, counted from 1, that hold at least a piece of something looked for."""
-    needles = tuple(needle(term) for term in query.terms)
+    needles = tuple(get_needle(term) for term in query.terms)
     for number, line in enumerate(lines, 1):
         folded = line.casefold()
         if any(one in folded for one in needles):
             yield number, line, folded
 
 
-def needle(term: Term) -> str:
+def get_needle(term: Term) -> str:
     """Something that is surely in the text of a line with this term on it."""
     return term.phrase or term.starts or term.needs[0]
 
 
-def _snippet(line: str, folded: str, term: Term) -> str:
+def _cut_snippet(line: str, folded: str, term: Term) -> str:
     if len(line) <= LONGEST:
         return line.strip()
-    at = max(folded.find(needle(term)) - LONGEST // 4, 0)
+    at = max(folded.find(get_needle(term)) - LONGEST // 4, 0)
     return f"{'…' * (at > 0)}{line[at : at + LONGEST].strip()}{'…' * (at + LONGEST < len(line))}"

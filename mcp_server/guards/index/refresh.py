@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mcp_server.guards.index.cache import IndexCache, IndexedFile, IndexFull, ScannedFile
-from mcp_server.guards.index.symbols import defined
+from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.search.file_types import holds_secrets
+from mcp_server.guards.search.file_types import may_hold_secrets
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.guards.search.walk import NOTHING, IgnoreRules, Walk
 from mcp_server.model.results import Refusal
@@ -39,7 +39,7 @@ class IndexText:
 
 
 @contextmanager
-def folder(jail: Jail, path: str) -> Generator[int]:
+def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
     opened = jail.open_folder(path)
     try:
         yield opened
@@ -47,36 +47,36 @@ def folder(jail: Jail, path: str) -> Generator[int]:
         os.close(opened)
 
 
-def read(jail: Jail, place: JailPath) -> IndexText | str:
+def read_text(jail: Jail, place: JailPath) -> IndexText | str:
     """The text, or why it is left out."""
-    if holds_secrets(place.path):
+    if may_hold_secrets(place.path):
         return SECRET
     try:
         with os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as source:
             data = source.read(MOST_BYTES + 1)
     except (OSError, Refusal):
         return UNREADABLE
-    return LARGE if len(data) > MOST_BYTES else decoded(data)
+    return LARGE if len(data) > MOST_BYTES else decode_text(data)
 
 
-def decoded(data: bytes) -> IndexText | str:
+def decode_text(data: bytes) -> IndexText | str:
     digest = sha256(data).digest()[:16]
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return IndexText(_lines(data[len(mark) :].decode(encoding, "replace")), digest)
-    return BINARY if b"\0" in data else IndexText(_lines(data.decode("utf-8", "replace")), digest)
+            return IndexText(_normalize_line_ends(data[len(mark) :].decode(encoding, "replace")), digest)
+    return BINARY if b"\0" in data else IndexText(_normalize_line_ends(data.decode("utf-8", "replace")), digest)
 
 
-def _lines(text: str) -> str:
+def _normalize_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def read_path(jail: Jail, path: str) -> IndexText | str:
+def read_text_at(jail: Jail, path: str) -> IndexText | str:
     """The same by its path, wherever that lies."""
     above, _, name = path.rpartition("/")
     try:
-        with folder(jail, above or ".") as opened:
-            return read(jail, JailPath(opened, name, path, False))
+        with hold_folder_open(jail, above or ".") as opened:
+            return read_text(jail, JailPath(opened, name, path, False))
     except (OSError, Refusal):
         return UNREADABLE
 
@@ -134,7 +134,7 @@ class Round:
             self.looked += 1
             there.add(found.place.name)
             before = known.get(found.place.name)
-            if before is None or before.stamp != stamp(found.stats) or not before.settled:
+            if before is None or before.stamp != make_stamp(found.stats) or not before.settled:
                 self._to_read.append((found.place.name, found.stats, before))
         self._folder = path
         self._visited.add(path)
@@ -148,11 +148,15 @@ class Round:
     def _read_some(self, cache: IndexCache) -> None:
         some, self._to_read = self._to_read[:AT_ONCE], self._to_read[AT_ONCE:]
         try:
-            with folder(self.jail, self._folder) as opened, cache.writing() as turn:
+            with hold_folder_open(self.jail, self._folder) as opened, cache.writing() as turn:
                 room = MOST_FILES - cache.held()
                 for name, stats, before in some:
                     self._take_in(
-                        cache, JailPath(opened, name, _joined(self._folder, name), False), (stats, before), room, turn
+                        cache,
+                        JailPath(opened, name, _join_path(self._folder, name), False),
+                        (stats, before),
+                        room,
+                        turn,
                     )
         except IndexFull:
             # These stay out; a later file may be a smaller one.
@@ -167,21 +171,21 @@ class Round:
         stats, before = seen
         self.learned += 1
         settled = self.now_ns() - stats.st_ctime_ns > GRAIN_NS
-        found = read(self.jail, place)
+        found = read_text(self.jail, place)
         if (
             isinstance(found, IndexText)
             and before is not None
             and before.digest == found.digest
             and not before.left_out
         ):
-            cache.touch(before.id, stamp(stats), settled)
+            cache.touch(before.id, make_stamp(stats), settled)
         elif isinstance(found, str):
-            cache.learn(self._folder, ScannedFile(place.name, stamp(stats), settled, left_out=found), turn)
+            cache.learn(self._folder, ScannedFile(place.name, make_stamp(stats), settled, left_out=found), turn)
         elif room <= 0 and (before is None or before.left_out):
-            cache.learn(self._folder, ScannedFile(place.name, stamp(stats), False, left_out=TOO_MANY), turn)
+            cache.learn(self._folder, ScannedFile(place.name, make_stamp(stats), False, left_out=TOO_MANY), turn)
         else:
-            symbols = defined(place.path, found.text)
-            learned = ScannedFile(place.name, stamp(stats), settled, found.digest, None, found.text, symbols)
+            symbols = find_defined_symbols(place.path, found.text)
+            learned = ScannedFile(place.name, make_stamp(stats), settled, found.digest, None, found.text, symbols)
             cache.learn(self._folder, learned, turn)
 
     def _forget_folders(self, cache: IndexCache) -> None:
@@ -192,10 +196,10 @@ class Round:
                     cache.forget(path, None, self.began)
 
 
-def stamp(found: os.stat_result) -> str:
+def make_stamp(found: os.stat_result) -> str:
     """Changes with whatever changes the file, its name and its rights included."""
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return name if path == "." else f"{path}/{name}"

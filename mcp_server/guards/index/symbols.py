@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from mcp_server.guards.index.languages import SourceLanguage, named
+from mcp_server.guards.index.languages import SourceLanguage, find_language
 from mcp_server.model.index import Symbol
 
 # What of this text is code? The text again, as long and with the same lines, its comments and strings hidden.
@@ -51,14 +51,14 @@ STRINGS = {
 
 
 @lru_cache(maxsize=64)
-def hidden(comments: tuple[str, ...], strings: tuple[str, ...]) -> re.Pattern[str]:
+def compile_hidden_pattern(comments: tuple[str, ...], strings: tuple[str, ...]) -> re.Pattern[str]:
     noted = "|".join(COMMENTS[one] for one in comments)
     quoted = "|".join(STRINGS[one] for one in strings)
     return re.compile(f"(?s)(?P<comment>{noted or '(?!)'})|(?P<string>{quoted or '(?!)'})")
 
 
-def masked(text: str, comments: tuple[str, ...], strings: tuple[str, ...]) -> str:
-    return hidden(comments, strings).sub(_mask, text.replace(INSIDE, " "))
+def mask_non_code(text: str, comments: tuple[str, ...], strings: tuple[str, ...]) -> str:
+    return compile_hidden_pattern(comments, strings).sub(_mask, text.replace(INSIDE, " "))
 
 
 def _mask(found: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ class SourceLines:
         return len(text) - len(text.lstrip(" \t"))
 
 
-def by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
+def find_ends_by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     starting = {one.line: one for one in found}
     ended: Lasts = {}
     open_ones: list[Announced] = []
@@ -135,9 +135,9 @@ def by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return ended | {one.at: written for one in open_ones}
 
 
-def by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
+def find_ends_by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     places = [(one.start(), one[0]) for one in BRACES.finditer(lines.code)]
-    closing = _pairs(places)
+    closing = _pair_brackets(places)
     starts = [at for at, _ in places]
     ended: Lasts = {}
     for number, one in enumerate(found):
@@ -157,7 +157,7 @@ def by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return ended
 
 
-def _pairs(places: Sequence[tuple[int, str]]) -> dict[int, int]:
+def _pair_brackets(places: Sequence[tuple[int, str]]) -> dict[int, int]:
     """Which bracket is closed by which, by their numbers."""
     closing: dict[int, int] = {}
     opened: dict[str, list[int]] = {")": [], "}": []}
@@ -169,7 +169,7 @@ def _pairs(places: Sequence[tuple[int, str]]) -> dict[int, int]:
     return closing
 
 
-def by_end(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
+def find_ends_by_keyword(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     ends: dict[int, list[int]] = {}
     for one in CLOSES.finditer(lines.code):
         ends.setdefault(len(one[1]), []).append(lines.of(one.start()))
@@ -181,7 +181,7 @@ def by_end(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return ended
 
 
-def by_heading(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
+def find_ends_by_heading(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     ended: Lasts = {}
     open_ones: list[tuple[int, Announced]] = []
     for one in found:
@@ -193,16 +193,16 @@ def by_heading(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return ended | {one.at: last for _, one in open_ones}
 
 
-def by_nothing(_lines: SourceLines, found: Sequence[Announced]) -> Lasts:
+def find_ends_on_line(_lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     return {one.at: one.line for one in found}
 
 
 LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
-    "indent": by_indent,
-    "brace": by_braces,
-    "end": by_end,
-    "heading": by_heading,
-    "none": by_nothing,
+    "indent": find_ends_by_indent,
+    "brace": find_ends_by_braces,
+    "end": find_ends_by_keyword,
+    "heading": find_ends_by_heading,
+    "none": find_ends_on_line,
 }
 
 
@@ -227,18 +227,18 @@ class Definition:
     """What the line itself says it belongs to."""
 
 
-def defined(path: str, text: str) -> list[Symbol]:
-    tongue = named(path)
+def find_defined_symbols(path: str, text: str) -> list[Symbol]:
+    tongue = find_language(path)
     if tongue is None:
         return []
-    code = masked(text, tongue.comments, tongue.strings)
+    code = mask_non_code(text, tongue.comments, tongue.strings)
     lines = SourceLines(code)
-    found = sorted(_definitions(tongue, code, lines), key=lambda one: one.at)[:MOST_SYMBOLS]
+    found = sorted(_find_definitions(tongue, code, lines), key=lambda one: one.at)[:MOST_SYMBOLS]
     ended = LASTS[tongue.blocks](lines, found)
-    return list(_nested(path, [one for one in found if one.at in ended], ended, text.split("\n")))
+    return list(_nest_symbols(path, [one for one in found if one.at in ended], ended, text.split("\n")))
 
 
-def _definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
+def _find_definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
     seen: set[int] = set()
     for kind, pattern in tongue.looks:
         for found in pattern.finditer(code):
@@ -248,16 +248,16 @@ def _definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Itera
             seen.add(at)
             line = lines.of(at)
             within = found.groupdict().get("within") or ""
-            yield Definition(at, _kind(tongue, kind, name), name, line, lines.indent(line), within)
+            yield Definition(at, _refine_kind(tongue, kind, name), name, line, lines.indent(line), within)
             if len(seen) > 2 * MOST_SYMBOLS:
                 return
 
 
-def _kind(tongue: SourceLanguage, kind: str, name: str) -> str:
+def _refine_kind(tongue: SourceLanguage, kind: str, name: str) -> str:
     return "constant" if tongue.name == "python" and kind == "variable" and name.isupper() else kind
 
 
-def _nested(path: str, found: list[Definition], ended: dict[int, int], source: list[str]) -> Iterator[Symbol]:
+def _nest_symbols(path: str, found: list[Definition], ended: dict[int, int], source: list[str]) -> Iterator[Symbol]:
     around: list[tuple[int, str, str]] = []
     for one in found:
         while around and one.line > around[-1][0]:

@@ -47,36 +47,36 @@ _NOT_PUBLIC = tuple((ip_network(text), why) for text, why in NOT_PUBLIC.items())
 _METADATA = tuple(map(ip_network, METADATA))
 
 
-def meant(address: Address) -> Address:
+def to_reached_address(address: Address) -> Address:
     """The address that is really reached by asking for this one."""
     if isinstance(address, IPv6Address) and any(address in network for network in CARRYING):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
-def unreachable(address: str) -> str | None:
+def describe_if_not_public(address: str) -> str | None:
     """What it is instead of public, in words; None where it is public."""
-    real = meant(_plain(address))
+    real = to_reached_address(_parse_address(address))
     if _is_metadata(real):
         return "where a cloud keeps the keys of a machine"
     if isinstance(real, IPv6Address) and real not in GIVEN_OUT:
         return "not of the public network"
-    return next((why for network, why in _NOT_PUBLIC if _in(real, network)), None)
+    return next((why for network, why in _NOT_PUBLIC if _is_in_network(real, network)), None)
 
 
-def never(address: str) -> bool:
+def is_always_closed(address: str) -> bool:
     """Is it closed whatever anybody's list says?"""
-    return _is_metadata(meant(_plain(address)))
+    return _is_metadata(to_reached_address(_parse_address(address)))
 
 
-def _plain(address: str) -> Address:
+def _parse_address(address: str) -> Address:
     """Without the name of the card it would leave by, which says nothing about where it leads."""
     return ip_address(address.partition("%")[0])
 
 
 def _is_metadata(address: Address) -> bool:
-    return any(_in(address, network) for network in _METADATA)
+    return any(_is_in_network(address, network) for network in _METADATA)
 
 
-def _in(address: Address, network: IPv4Network | IPv6Network) -> bool:
+def _is_in_network(address: Address, network: IPv4Network | IPv6Network) -> bool:
     return address.version == network.version and address in network

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import anyio
 
-from mcp_server.guards.network.addresses import never, unreachable
-from mcp_server.model.destinations import Destinations, known_name, literal
+from mcp_server.guards.network.addresses import describe_if_not_public, is_always_closed
+from mcp_server.model.destinations import Destinations, normalize_host_name, parse_address
 
 SETTING = "`network: allow:` in menugate.yaml"
 CONNECT_SECONDS = 10.0
@@ -38,14 +38,14 @@ class DestinationUnreached(Exception):
     """It may be reached, and was not; the message says how it failed."""
 
 
-async def resolved(host: str, port: int) -> Sequence[str]:
+async def resolve_host(host: str, port: int) -> Sequence[str]:
     """What this machine's resolver says."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-async def dialled(address: str, port: int) -> Streams:
+async def dial_address(address: str, port: int) -> Streams:
     return await asyncio.open_connection(address, port)
 
 
@@ -56,8 +56,8 @@ class Egress:
 
     names: Destinations | None
     opened: Destinations = field(default_factory=Destinations)
-    resolve: Resolve = resolved
-    dial: Dial = dialled
+    resolve: Resolve = resolve_host
+    dial: Dial = dial_address
 
     async def connect(self, host: str, port: int) -> Streams:
         failed = "it has no address"
@@ -69,25 +69,26 @@ class Egress:
                 failed = f"no answer within {CONNECT_SECONDS:g} s"
             except OSError as error:
                 failed = (error.strerror or "it cannot be connected to").lower()
-        raise DestinationUnreached(f"`{shown(host)}:{port}` cannot be reached: {failed}.")
+        raise DestinationUnreached(f"`{to_printable_ascii(host)}:{port}` cannot be reached: {failed}.")
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
         """Where it leads, every answer checked: one that is closed closes all of them."""
         self.check(host, port)
-        if (address := literal(host)) is not None:
+        if (address := parse_address(host)) is not None:
             found: Sequence[str] = [str(address)]
         else:
-            found = await self._looked_up(known_name(host) or host, port)
+            found = await self._looked_up(normalize_host_name(host) or host, port)
         for one in found:
             self._open(host, port, one)
         return found
 
     def check(self, host: str, port: int) -> None:
         """The words alone, before anybody is asked."""
-        name = str(literal(host) or known_name(host) or "")
+        name = str(parse_address(host) or normalize_host_name(host) or "")
         if not name or not 0 < port < 65536:
             raise DestinationClosed(
-                f"`{shown(host)}` is no name of a host.", "Give a name, or an address in its usual spelling."
+                f"`{to_printable_ascii(host)}` is no name of a host.",
+                "Give a name, or an address in its usual spelling.",
             )
         if self.names is not None and not self.names.allow(name, port):
             raise DestinationClosed(
@@ -108,19 +109,19 @@ class Egress:
         return found
 
     def _open(self, host: str, port: int, address: str) -> None:
-        why = unreachable(address)
+        why = describe_if_not_public(address)
         if why is None:
             return
-        plain = literal(address.partition("%")[0])
-        if never(address):
-            raise DestinationClosed(f"`{shown(host)}` leads to {why}.", "Nothing opens that.")
+        plain = parse_address(address.partition("%")[0])
+        if is_always_closed(address):
+            raise DestinationClosed(f"`{to_printable_ascii(host)}` leads to {why}.", "Nothing opens that.")
         if plain is None or not self.opened.open(plain, port):
             raise DestinationClosed(
-                f"`{shown(host)}` leads to {address}, which is {why}.",
+                f"`{to_printable_ascii(host)}` leads to {address}, which is {why}.",
                 f"The person can open that address with {SETTING}.",
             )
 
 
-def shown(text: str) -> str:
+def to_printable_ascii(text: str) -> str:
     """What a stranger wrote, fit for one line of a message."""
     return "".join(sign if sign.isprintable() else "?" for sign in text[:200]).encode("ascii", "replace").decode()

@@ -14,9 +14,15 @@ from urllib.parse import urlsplit
 import anyio
 import httpcore2
 
-from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams, shown
-from mcp_server.guards.network.proxy import closed
-from mcp_server.guards.refusals import not_granted
+from mcp_server.guards.network.egress import (
+    DestinationClosed,
+    DestinationUnreached,
+    Egress,
+    Streams,
+    to_printable_ascii,
+)
+from mcp_server.guards.network.proxy import close_writer
+from mcp_server.guards.refusals import build_not_granted_refusal
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Demand, Effect
@@ -44,7 +50,7 @@ class OpenConnection:
         await self.streams[1].drain()
 
     async def close(self) -> None:
-        await closed(self.streams[1])
+        await close_writer(self.streams[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +69,21 @@ class CallNetwork:
         try:
             return await fetch(self.door, request)
         except (DestinationClosed, DestinationUnreached) as refused:
-            raise told(refused) from None
+            raise refusal_from_failure(refused) from None
 
     async def connect(self, host: str, port: int) -> OpenConnection:
         self._may(self.demand.effect in REACHING, "a connection over the network")
         try:
             return OpenConnection(await self.door.connect(host, port))
         except (DestinationClosed, DestinationUnreached) as refused:
-            raise told(refused) from None
+            raise refusal_from_failure(refused) from None
 
     def _may(self, granted: bool, what: str) -> None:
         if not granted:
-            raise not_granted(f"This call was not granted {what}.")
+            raise build_not_granted_refusal(f"This call was not granted {what}.")
 
 
-def told(refused: DestinationClosed | DestinationUnreached) -> Refusal:
+def refusal_from_failure(refused: DestinationClosed | DestinationUnreached) -> Refusal:
     if isinstance(refused, DestinationClosed):
         return Refusal(Problem(Code.NETWORK_REFUSED, str(refused), refused.way_out))
     return Refusal(Problem(Code.TOOL_FAILED, str(refused), "Check the name, or ask again later."))
@@ -140,29 +146,33 @@ class Through(httpcore2.AsyncNetworkBackend):
         await anyio.sleep(seconds)
 
 
-def trusted() -> ssl.SSLContext:
+def load_trust_context() -> ssl.SSLContext:
     """Whom this machine trusts."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=False)
 
 
-async def fetch(door: Egress, request: Request, trust: Callable[[], ssl.SSLContext] = trusted) -> Response:
-    context = trust() if scheme_of(request.url) == "https" else None
+async def fetch(door: Egress, request: Request, trust: Callable[[], ssl.SSLContext] = load_trust_context) -> Response:
+    context = trust() if parse_scheme(request.url) == "https" else None
     try:
         with anyio.fail_after(request.seconds):
             async with httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Through(door)) as pool:
-                return await _asked(pool, request)
+                return await _send_request(pool, request)
     except TimeoutError:
-        raise _problem(Code.TIMEOUT, f"No whole answer came within {request.seconds:g} s.", "Ask again.") from None
+        raise _build_refusal(
+            Code.TIMEOUT, f"No whole answer came within {request.seconds:g} s.", "Ask again."
+        ) from None
     except (ssl.SSLError, ssl.CertificateError) as wrong:
-        raise _problem(Code.TOOL_FAILED, f"The other end cannot be trusted: {shown(str(wrong))}.") from None
+        raise _build_refusal(
+            Code.TOOL_FAILED, f"The other end cannot be trusted: {to_printable_ascii(str(wrong))}."
+        ) from None
     except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as wrong:
-        how = shown(str(wrong)) or "it says no more"
-        raise _problem(Code.TOOL_FAILED, f"The other end broke off: {how}.") from None
+        how = to_printable_ascii(str(wrong)) or "it says no more"
+        raise _build_refusal(Code.TOOL_FAILED, f"The other end broke off: {how}.") from None
 
 
-async def _asked(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
+async def _send_request(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
     given = {name.lower() for name, _ in request.headers}
     usual = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
     if request.body:
@@ -171,11 +181,11 @@ async def _asked(pool: httpcore2.AsyncConnectionPool, request: Request) -> Respo
     async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as answer:
         found = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers]
         assert isinstance(answer.stream, AsyncIterable)
-        body, cut = await _body(answer.aiter_stream(), request.most_bytes)
+        body, cut = await _read_body(answer.aiter_stream(), request.most_bytes)
         return Response(answer.status, found, body, cut)
 
 
-async def _body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
+async def _read_body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
     body = bytearray()
     async for piece in pieces:
         body += piece
@@ -184,25 +194,27 @@ async def _body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-def scheme_of(url: str) -> str:
+def parse_scheme(url: str) -> str:
     """The scheme of a URL that may be fetched; or the refusal that says why it may not."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise _problem(Code.INVALID_ARGUMENTS, f"`{shown(url)}` is no URL.", "Write it as https://host/path.") from None
+        raise _build_refusal(
+            Code.INVALID_ARGUMENTS, f"`{to_printable_ascii(url)}` is no URL.", "Write it as https://host/path."
+        ) from None
     if parts.scheme not in WEB or not parts.hostname or port == 0:
-        raise _problem(
+        raise _build_refusal(
             Code.INVALID_ARGUMENTS,
-            f"`{shown(url)}` is no address of the web.",
+            f"`{to_printable_ascii(url)}` is no address of the web.",
             "Only http:// and https:// are fetched.",
         )
     if "@" in parts.netloc:
-        raise _problem(
+        raise _build_refusal(
             Code.INVALID_ARGUMENTS, "The URL holds a name or a password.", "Leave out what stands before the `@`."
         )
     return parts.scheme
 
 
-def _problem(code: Code, message: str, way_out: str = "") -> Refusal:
+def _build_refusal(code: Code, message: str, way_out: str = "") -> Refusal:
     return Refusal(Problem(code, message, way_out))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, shown
-from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, head
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, to_printable_ascii
+from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, parse_head
 
 # How do bytes go back and forth between two connections? Both ways at once, until one ends or had enough.
 
@@ -138,7 +138,7 @@ class EgressProxy:
 
     async def serve_path(self, path: Path) -> None:
         """On a socket in the file system, which only its owner opens."""
-        await self.serve(private(path))
+        await self.serve(open_private_socket(path))
 
     async def close(self) -> None:
         for server in self._servers:
@@ -157,34 +157,34 @@ class EgressProxy:
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if len(self._open) > self.bounds.connections:
-                await answer(writer, 503, "There are too many connections at once.", "Close some, or wait.")
+                await send_response(writer, 503, "There are too many connections at once.", "Close some, or wait.")
             else:
                 await self._request(reader, writer)
-            await lingered(reader, writer)
+            await drain_reader(reader, writer)
         except OSError:
             pass  # it went away, which is its right
         finally:
-            await closed(writer)
+            await close_writer(writer)
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with anyio.fail_after(self.bounds.head_seconds):
-                asked = head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
+                asked = parse_head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
         except TimeoutError:
-            return await answer(writer, 408, "No whole request came in time.", "")
+            return await send_response(writer, 408, "No whole request came in time.", "")
         except asyncio.LimitOverrunError:
-            return await answer(writer, 431, "The head of the request is too long.", "")
+            return await send_response(writer, 431, "The head of the request is too long.", "")
         except asyncio.IncompleteReadError:
             return None
         except BadProxyRequest as unreadable:
-            return await answer(writer, 400, f"This request is not answered: {unreadable}.", "")
+            return await send_response(writer, 400, f"This request is not answered: {unreadable}.", "")
         try:
             far = await self.door.connect(asked.host, asked.port)
         except DestinationClosed as refused:
-            log.info("refused %s:%d", shown(asked.host), asked.port)
-            return await answer(writer, 403, str(refused), refused.way_out)
+            log.info("refused %s:%d", to_printable_ascii(asked.host), asked.port)
+            return await send_response(writer, 403, str(refused), refused.way_out)
         except DestinationUnreached as failed:
-            return await answer(writer, 502, str(failed), "")
+            return await send_response(writer, 502, str(failed), "")
         return await self._carry(asked, (reader, writer), far)
 
     async def _carry(
@@ -200,16 +200,16 @@ class EgressProxy:
         finally:
             log.info(
                 "reached %s:%d, %d bytes up, %d down%s",
-                shown(asked.host),
+                to_printable_ascii(asked.host),
                 asked.port,
                 carried.up,
                 carried.down,
                 f", cut by {carried.cut}" if carried.cut else "",
             )
-            await closed(far[1])
+            await close_writer(far[1])
 
 
-def private(path: Path) -> socket.socket:
+def open_private_socket(path: Path) -> socket.socket:
     bound = socket.socket(socket.AF_UNIX)
     bound.bind(str(path))
     path.chmod(0o600)
@@ -217,7 +217,7 @@ def private(path: Path) -> socket.socket:
     return bound
 
 
-async def answer(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:
+async def send_response(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:
     body = f"menugate: {message}\n{way_out}\n".encode()
     writer.write(
         f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -227,7 +227,7 @@ async def answer(writer: asyncio.StreamWriter, status: int, message: str, way_ou
     await writer.drain()
 
 
-async def lingered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def drain_reader(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Who still sends when we hang up never gets to read our answer; so we listen for a moment, to nothing."""
     if writer.can_write_eof() and not writer.is_closing():
         writer.write_eof()
@@ -236,7 +236,7 @@ async def lingered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             pass
 
 
-async def closed(writer: asyncio.StreamWriter) -> None:
+async def close_writer(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError), anyio.move_on_after(1.0, shield=True):
         await writer.wait_closed()

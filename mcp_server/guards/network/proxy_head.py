@@ -30,30 +30,30 @@ class ProxyHead:
         return not self.onward
 
 
-def head(data: bytes) -> ProxyHead:
+def parse_head(data: bytes) -> ProxyHead:
     """From everything up to the empty line, which is left out."""
     first, *rest = data.split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not TOKEN.fullmatch(words[0]) or words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise BadProxyRequest("it does not begin with a request of HTTP/1.1")
-    fields = [_field(line) for line in rest]
+    fields = [_parse_field(line) for line in rest]
     try:
         method, target = words[0].decode("ascii"), words[1].decode("ascii")
     except UnicodeDecodeError:
         raise BadProxyRequest("its address is not ASCII") from None
     if method == "CONNECT":
-        return ProxyHead(method, *_authority(target, None))
-    return _plain(method, target, fields)
+        return ProxyHead(method, *_parse_authority(target, None))
+    return _parse_plain_request(method, target, fields)
 
 
-def _field(line: bytes) -> tuple[bytes, bytes]:
+def _parse_field(line: bytes) -> tuple[bytes, bytes]:
     found = FIELD.fullmatch(line)
     if found is None:
         raise BadProxyRequest("one of its fields is none")
     return found[1], found[2]
 
 
-def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> ProxyHead:
+def _parse_plain_request(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> ProxyHead:
     if not target.lower().startswith("http://"):
         raise BadProxyRequest("a proxy answers CONNECT, and addresses that begin with http://")
     try:
@@ -62,19 +62,19 @@ def _plain(method: str, target: str, fields: list[tuple[bytes, bytes]]) -> Proxy
         raise BadProxyRequest("its address cannot be read") from None
     if "@" in parts.netloc or parts.fragment or not parts.netloc or re.search(r"[\x00-\x20\x7f\\]", target):
         raise BadProxyRequest("its address cannot be read")
-    host, port = _authority(parts.netloc, 80)
+    host, port = _parse_authority(parts.netloc, 80)
     named = {
         name.strip().lower() for key, value in fields if key.lower() == b"connection" for name in value.split(b",")
     }
     kept = [(name, value) for name, value in fields if name.lower() not in FOR_US | named]
-    _one_length(kept)
+    _check_body_length(kept)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: " + parts.netloc.encode(), b"Connection: close"]
     lines += [name + b": " + value for name, value in kept]
     return ProxyHead(method, host, port, b"\r\n".join(lines) + b"\r\n\r\n")
 
 
-def _one_length(fields: list[tuple[bytes, bytes]]) -> None:
+def _check_body_length(fields: list[tuple[bytes, bytes]]) -> None:
     """Two ends that count a body differently are how one request is smuggled inside another."""
     lengths = [value for name, value in fields if name.lower() == b"content-length"]
     coded = [value for name, value in fields if name.lower() == b"transfer-encoding"]
@@ -84,7 +84,7 @@ def _one_length(fields: list[tuple[bytes, bytes]]) -> None:
         raise BadProxyRequest("its body is coded in a way that is not known here")
 
 
-def _authority(text: str, usual: int | None) -> tuple[str, int]:
+def _parse_authority(text: str, usual: int | None) -> tuple[str, int]:
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/?#@\s]+)(?::(\d{1,5}))?", text)
     if found is None or (found[2] is None and usual is None):
         raise BadProxyRequest("it names no host and port")

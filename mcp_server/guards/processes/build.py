@@ -14,7 +14,7 @@ from mcp_server.guards.sandbox.seatbelt import find_seatbelt
 from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 
 
-def workshop(
+def build_command_host(
     ground: HostPaths,
     jail: Jail,
     want: SandboxPolicy = SandboxPolicy.PREFERRED,
@@ -29,12 +29,12 @@ def workshop(
         watch,
         limits or ProcessLimits(),
         ChildRegistry(),
-        SandboxChooser(rungs(ground.search_path), want),
+        SandboxChooser(find_sandboxes(ground.search_path), want),
         outlet,
     )
 
 
-def rungs(search_path: str) -> tuple[Sandbox, ...]:
+def find_sandboxes(search_path: str) -> tuple[Sandbox, ...]:
     """The sandboxes there could be on this system, the best first."""
     found = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
     return tuple(one for one in found if one is not None)

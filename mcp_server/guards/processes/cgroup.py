@@ -30,10 +30,10 @@ class ProcessCgroup:
     @classmethod
     def of(cls, most: int) -> "ProcessCgroup | None":
         """For so many; None where nobody may or can make one."""
-        own = _own()
+        own = _find_own_group()
         if own is None:
             return None
-        _sweep(own)
+        _remove_old_groups(own)
         fence = cls(own / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}")
         try:
             fence.folder.mkdir()
@@ -56,7 +56,7 @@ class ProcessCgroup:
             self.folder.rmdir()
 
 
-def _own() -> Path | None:
+def _find_own_group() -> Path | None:
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -65,7 +65,7 @@ def _own() -> Path | None:
     return GROUPS / found[0].lstrip("/") if found and os.access(GROUPS, os.W_OK) else None
 
 
-def _sweep(folder: Path) -> None:
+def _remove_old_groups(folder: Path) -> None:
     """What was still in use when its turn came, here or in a server that was killed. Not what is new: nobody may have
     stepped into it yet."""
     old = time.time() - LEFT

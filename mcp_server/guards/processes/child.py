@@ -21,7 +21,7 @@ from mcp_server.guards.sandbox.planted_files import PlantedSince
 SHELLS = frozenset(("bash", "sh"))
 
 
-def family(pid: int, most: int = 100_000) -> list[int]:
+def find_process_family(pid: int, most: int = 100_000) -> list[int]:
     """The process and all below it, oldest first; none where it is gone."""
     found: list[int] = []
     todo = [pid]
@@ -29,11 +29,11 @@ def family(pid: int, most: int = 100_000) -> list[int]:
         one = todo.pop()
         if Path(f"/proc/{one}").exists():
             found.append(one)
-            todo.extend(_children(one))
+            todo.extend(_read_children(one))
     return found
 
 
-def _children(pid: int) -> Iterator[int]:
+def _read_children(pid: int) -> Iterator[int]:
     # A process and its threads end while they are looked at.
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -41,10 +41,10 @@ def _children(pid: int) -> Iterator[int]:
                 yield from map(int, (task / "children").read_text().split())
 
 
-def where_the_shell_stands(pid: int) -> str:
+def find_shell_folder(pid: int) -> str:
     """The folder of the oldest shell of the family: what it started, whatever that calls itself, is younger."""
     shells: list[tuple[int, int]] = []
-    for one in family(pid):
+    for one in find_process_family(pid):
         with suppress(OSError, ValueError, IndexError):
             name, _, rest = Path(f"/proc/{one}/stat").read_text("utf-8", "replace").rpartition(")")
             if name.partition("(")[2] in SHELLS:
@@ -54,7 +54,7 @@ def where_the_shell_stands(pid: int) -> str:
     return ""
 
 
-def tell(pids: list[int], signal: int) -> None:
+def signal_processes(pids: list[int], signal: int) -> None:
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, signal)
@@ -128,7 +128,7 @@ class RunningChild:
         return await self.since.planted() if self.since is not None else ()
 
     def folder(self) -> str:
-        return where_the_shell_stands(self.pid)
+        return find_shell_folder(self.pid)
 
     def failure(self, printed: str) -> str:
         if self.cut_off is None:
@@ -143,7 +143,7 @@ class RunningChild:
     async def kill(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
             if grace > 0 and self.code is None:
-                tell([one for one in family(self.pid) if one != self.pid], signal.SIGTERM)
+                signal_processes([one for one in find_process_family(self.pid) if one != self.pid], signal.SIGTERM)
                 with anyio.move_on_after(grace):
                     await self._ended.wait()
             if self.code is None:
@@ -151,7 +151,7 @@ class RunningChild:
             with anyio.move_on_after(OBEYS):
                 await self._ended.wait()
             while self.code is None:
-                sweep(self.process.pid)
+                kill_all_below(self.process.pid)
                 with anyio.move_on_after(SWEEP):
                     await self._ended.wait()
 
@@ -161,12 +161,12 @@ class RunningChild:
             async with anyio.create_task_group() as tasks:
                 if self.most:
                     tasks.start_soon(self._count)
-                await _exit(self.process)
+                await _wait_for_exit(self.process)
                 tasks.cancel_scope.cancel()
         finally:
             if self.process.poll() is None:
                 self._cut()
-            self._settle(_exit_now(self.process))
+            self._settle(_force_exit(self.process))
 
     def _settle(self, ended: int) -> None:
         code = self.tether.code(ended)
@@ -189,32 +189,32 @@ class RunningChild:
     async def _count(self) -> None:
         while True:
             await anyio.sleep(WATCH)
-            if len(family(self.pid, self.most + 2)) > self.most:
+            if len(find_process_family(self.pid, self.most + 2)) > self.most:
                 self.overrun = True
                 self._cut()
                 return
 
 
-def sweep(keeper: int) -> None:
+def kill_all_below(keeper: int) -> None:
     """End everything below it, and let it go on, which by now has nothing left to do. Stopped first, so that none has a
     child between the look and the blow; what is still missed is met by the next sweep."""
-    below = [one for one in family(keeper) if one != keeper]
-    tell(below, signal.SIGSTOP)
-    tell([one for one in family(keeper) if one != keeper], signal.SIGKILL)
-    tell([keeper], signal.SIGCONT)
+    below = [one for one in find_process_family(keeper) if one != keeper]
+    signal_processes(below, signal.SIGSTOP)
+    signal_processes([one for one in find_process_family(keeper) if one != keeper], signal.SIGKILL)
+    signal_processes([keeper], signal.SIGCONT)
 
 
-def _exit_now(process: "subprocess.Popen[bytes]") -> int:
+def _force_exit(process: "subprocess.Popen[bytes]") -> int:
     patience = OBEYS
     while True:
         try:
             return process.wait(timeout=patience)
         except subprocess.TimeoutExpired:
-            sweep(process.pid)
+            kill_all_below(process.pid)
             patience = SWEEP
 
 
-async def _exit(process: "subprocess.Popen[bytes]") -> int:
+async def _wait_for_exit(process: "subprocess.Popen[bytes]") -> int:
     """How it ended, waited for without a thread where the kernel can be asked to say."""
     try:
         descriptor = os.pidfd_open(process.pid)

@@ -44,7 +44,7 @@ class SandboxChooser:
         async with self._lock:
             for rung in self.rungs:
                 if self._chosen is None and rung.name not in self.faults:
-                    self.faults[rung.name] = await probe.fault(rung)
+                    self.faults[rung.name] = await probe.find_fault(rung)
                     self._chosen = None if self.faults[rung.name] else rung
             if self._chosen is None:
                 self.missing()

@@ -18,15 +18,21 @@ from mcp_server.guards.processes.choose import SandboxChooser
 from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
 from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.processes.streams import Source
-from mcp_server.guards.sandbox.access import ChildAccess, HostPaths, contained, reach
-from mcp_server.guards.sandbox.landlock import beside
+from mcp_server.guards.sandbox.access import ChildAccess, HostPaths, build_child_access, is_sandbox_needed
+from mcp_server.guards.sandbox.landlock import build_supervised_launch
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec, Sandbox
-from mcp_server.guards.sandbox.planted_files import PlantedSince, obeyed, take_away, there, told
+from mcp_server.guards.sandbox.planted_files import (
+    PlantedSince,
+    build_planted_refusal,
+    find_existing_obeyed,
+    find_obeyed_by_git,
+    remove_planted_files,
+)
 from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Outlet, ProxySocket
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, could_not_run
+from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, make_command_problem
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Demand
 
@@ -135,9 +141,9 @@ class CallProcesses:
             return
         enough = self.profile.covers(self.demand.profile.above)
         if self.shop.ladder.want is SandboxPolicy.REQUIRED or command.read_only or not enough:
-            raise unsheltered(self.shop.ladder)
+            raise build_no_sandbox_refusal(self.shop.ladder)
         if self.fixed:
-            raise rewritable(self.shop.ladder, self.fixed)
+            raise build_rewritable_refusal(self.shop.ladder, self.fixed)
 
     def _program(self, name: str) -> str:
         if found := name if "/" in name else self.find(name):
@@ -146,15 +152,15 @@ class CallProcesses:
 
     async def run(self, command: Command) -> CommandResult:
         workspace = self.shop.ground.workspace
-        before = obeyed(workspace, command.writable)
+        before = find_obeyed_by_git(workspace, command.writable)
         child = await self._start(command, terminal=False, apart=True)
         out, err = CappedOutput(command.most_output), CappedOutput(command.most_output)
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fill, out, child.out, child if command.no_more else None)
-                tasks.start_soon(_fill, err, child.err)
-                tasks.start_soon(_feed, child, command.stdin)
+                tasks.start_soon(_collect_output, out, child.out, child if command.no_more else None)
+                tasks.start_soon(_collect_output, err, child.err)
+                tasks.start_soon(_write_input, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
                     await child.wait()
                     timed_out = False
@@ -163,10 +169,10 @@ class CallProcesses:
         finally:
             await child.kill()
             child.close()
-            strays = take_away(before, workspace, command.writable)
+            strays = remove_planted_files(before, workspace, command.writable)
         _raise_if_broken(child, err.data)
         if strays:
-            raise told(strays)
+            raise build_planted_refusal(strays)
         assert child.code is not None
         return CommandResult(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
@@ -187,16 +193,18 @@ class CallProcesses:
             folder = str(shop.ground.workspace / place.path)
         within: ChildAccess | None = None
         since: PlantedSince | None = None
-        if contained(self.profile, command):
+        if is_sandbox_needed(self.profile, command):
             places = await shop.watch.places()
-            within = reach(shop.ground, places, self.profile, self.demand, command, folder)
-            since = PlantedSince(shop.watch, there(shop.watch.root, places)) if within.writable else None
+            within = build_child_access(shop.ground, places, self.profile, self.demand, command, folder)
+            since = PlantedSince(shop.watch, find_existing_obeyed(shop.watch.root, places)) if within.writable else None
         argv = (self._program(command.argv[0]), *command.argv[1:])
         sandbox = await shop.ladder.chosen() if within is not None else None
         if within is None or sandbox is None:
             self._may_run_open(command, within)
             # Nothing shuts it in, so it could reach the person's commands: those find this state, and who started it.
-            launch = replace(beside(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())})
+            launch = replace(
+                build_supervised_launch(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())}
+            )
             child = await self._begun(launch, command, folder, terminal, apart)
         else:
             start = LaunchSpec(argv, within, shop.limits, command.seconds, terminal)
@@ -229,7 +237,7 @@ class CallProcesses:
         except OSError as error:
             if fence:
                 fence.away()
-            raise Refusal(could_not_run(f"The command could not start: {error.strerror or error}.")) from None
+            raise Refusal(make_command_problem(f"The command could not start: {error.strerror or error}.")) from None
         shop.nursery.take(child)
         child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
         try:
@@ -240,21 +248,21 @@ class CallProcesses:
         return child
 
 
-def rewritable(ladder: SandboxChooser, fixed: Sequence[str]) -> Refusal:
+def build_rewritable_refusal(ladder: SandboxChooser, fixed: Sequence[str]) -> Refusal:
     """Without a sandbox nothing keeps a command from what we run from."""
     names = ", ".join(f"`{one}`" for one in fixed)
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
             f"menugate runs from {names} in this workspace, and without a sandbox a command could change that "
-            f"({_why_none(ladder)}); nothing ran.",
+            f"({_describe_missing_sandbox(ladder)}); nothing ran.",
             "Tell the user: a menugate that is installed outside the workspace can serve it instead.",
         )
     )
 
 
-def unsheltered(ladder: SandboxChooser) -> Refusal:
-    why = _why_none(ladder)
+def build_no_sandbox_refusal(ladder: SandboxChooser) -> Refusal:
+    why = _describe_missing_sandbox(ladder)
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
@@ -264,7 +272,7 @@ def unsheltered(ladder: SandboxChooser) -> Refusal:
     )
 
 
-def _why_none(ladder: SandboxChooser) -> str:
+def _describe_missing_sandbox(ladder: SandboxChooser) -> str:
     tried = "; ".join(f"{name}: {fault}" for name, fault in ladder.faults.items() if fault)
     return (
         "the operator switched it off" if ladder.want is SandboxPolicy.OFF else tried or "there is none for this system"
@@ -285,14 +293,14 @@ class CappedOutput:
         self.cut = self.cut or len(piece) > room
 
 
-async def _fill(kept: CappedOutput, source: Source | None, ending: RunningChild | None = None) -> None:
+async def _collect_output(kept: CappedOutput, source: Source | None, ending: RunningChild | None = None) -> None:
     while source is not None and (piece := await source.piece()):
         kept.add(piece)
         if kept.cut and ending is not None:
             return await ending.kill()
 
 
-async def _feed(child: RunningChild, data: bytes | None) -> None:
+async def _write_input(child: RunningChild, data: bytes | None) -> None:
     if child.stdin is not None:
         await child.stdin.write(data or b"")
         child.stdin.close()
@@ -300,7 +308,7 @@ async def _feed(child: RunningChild, data: bytes | None) -> None:
 
 def _raise_if_broken(child: RunningChild, errors: bytearray) -> None:
     if failure := child.failure(bytes(errors[-500:]).decode(errors="replace")):
-        raise Refusal(could_not_run(failure))
+        raise Refusal(make_command_problem(failure))
     if child.overrun:
         raise Refusal(
             Problem(

@@ -21,44 +21,44 @@ PINNED = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "user.useConfigOnl
 Name = tuple[str, str]
 
 
-def signature(search_path: str, home: Path, repository: str) -> tuple[Name, Name] | None:
+def read_signature(search_path: str, home: Path, repository: str) -> tuple[Name, Name] | None:
     """Author and committer of the repository whose own folder this is, each a name and an address."""
-    author, committer = (_ident(search_path, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
+    author, committer = (_read_identity(search_path, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
     return (author, committer) if author and committer else None
 
 
-def ignored(search_path: str, home: Path, repository: str) -> str:
+def find_ignore_file(search_path: str, home: Path, repository: str) -> str:
     """The file of patterns for what the person's own git leaves out everywhere; empty where there is none. What the
     repository's configuration says is not looked at: it names no file of the person's."""
-    named = _own_path(search_path, home, repository, "core.excludesFile")
+    named = _read_path_setting(search_path, home, repository, "core.excludesFile")
     place = named or str(home / ".config" / "git" / "ignore")
     try:
-        return place if place.startswith("/") and 0 < _plain_size(Path(place)) <= MOST_PATTERNS else ""
+        return place if place.startswith("/") and 0 < _get_plain_size(Path(place)) <= MOST_PATTERNS else ""
     except OSError:
         return ""
 
 
-def own_hooks(search_path: str, home: Path, repository: str) -> str:
+def find_hooks_folder(search_path: str, home: Path, repository: str) -> str:
     """Where the person's own git has the hooks of every repository; empty where each has its own."""
-    return _own_path(search_path, home, repository, "core.hooksPath")
+    return _read_path_setting(search_path, home, repository, "core.hooksPath")
 
 
-def _own_path(search_path: str, home: Path, repository: str, key: str) -> str:
+def _read_path_setting(search_path: str, home: Path, repository: str, key: str) -> str:
     words = ("config", "--global", "--includes", "--type=path", "--get", key)
-    return _told(search_path, home, repository, *words).removesuffix("\n")
+    return _run_git(search_path, home, repository, *words).removesuffix("\n")
 
 
-def _plain_size(path: Path) -> int:
+def _get_plain_size(path: Path) -> int:
     found = path.stat()
     return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
-def _ident(search_path: str, home: Path, repository: str, whose: str) -> Name | None:
-    found = IDENT.fullmatch(_told(search_path, home, repository, "var", f"GIT_{whose}_IDENT"))
+def _read_identity(search_path: str, home: Path, repository: str, whose: str) -> Name | None:
+    found = IDENT.fullmatch(_run_git(search_path, home, repository, "var", f"GIT_{whose}_IDENT"))
     return (found[1], found[2]) if found and len(found[0]) <= MOST else None
 
 
-def _told(search_path: str, home: Path, repository: str, *words: str) -> str:
+def _run_git(search_path: str, home: Path, repository: str, *words: str) -> str:
     """Empty where git has nothing to say."""
     folders = [one for one in search_path.split(os.pathsep) if one.startswith("/")]
     git = which("git", path=os.pathsep.join(folders))

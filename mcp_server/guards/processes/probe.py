@@ -86,7 +86,7 @@ class SandboxTrial:
 
 
 @contextmanager
-def trial() -> Generator[SandboxTrial, None, None]:
+def set_up_trial() -> Generator[SandboxTrial, None, None]:
     with ExitStack() as stack:
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="menugate-")))
         for folder in ("work", "beside"):
@@ -103,11 +103,11 @@ def trial() -> Generator[SandboxTrial, None, None]:
         yield SandboxTrial(room, tcp, udp, room / "beside" / "s")
 
 
-async def fault(sandbox: Sandbox) -> str:
+async def find_fault(sandbox: Sandbox) -> str:
     """What does not hold in it, in words; empty where all of it does."""
     try:
-        with trial() as made:
-            said = await _said(sandbox.launch(LaunchSpec(made.words(), made.reach(), ProcessLimits(), SECONDS)))
+        with set_up_trial() as made:
+            said = await _run_launch(sandbox.launch(LaunchSpec(made.words(), made.reach(), ProcessLimits(), SECONDS)))
             got = [line for line in said.splitlines() if line != HELD]
             if HELD not in said:
                 return (said.strip().splitlines() or ["it does not start"])[-1][:200]
@@ -121,7 +121,7 @@ async def fault(sandbox: Sandbox) -> str:
         return str(error)
 
 
-async def _said(launch: Launch) -> str:
+async def _run_launch(launch: Launch) -> str:
     alone = Standby.alone()
     child = spawn(launch, {"LC_ALL": "C.UTF-8", **launch.variables}, "/", terminal=False, apart=False, standby=alone)
     said = bytearray()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.streams import Pace, Sink, Source
-from mcp_server.guards.sandbox.landlock import planned
+from mcp_server.guards.sandbox.landlock import write_plan_file
 from mcp_server.guards.sandbox.launch import Launch
 
 # Who stays beside the next command? A Python that is started already and waits, because starting one takes longest.
@@ -93,7 +93,7 @@ class Standby:
     ) -> "subprocess.Popen[bytes]":
         """What is to be launched, with these for its input, output and errors."""
         words = {"words": launch.argv, "env": dict(env), "files": list(launch.lent)}
-        plan = planned({"folder": folder, **(launch.plan or {}), **words})
+        plan = write_plan_file({"folder": folder, **(launch.plan or {}), **words})
         try:
             return self._told([*streams, plan, *launch.lent])
         finally:
@@ -140,10 +140,10 @@ def spawn(
     launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool, standby: Standby
 ) -> RunningChild:
     """`apart`: errors come on a pipe of their own."""
-    ours, theirs = _ends(terminal, apart)
+    ours, theirs = _open_streams(terminal, apart)
     try:
         if launch.plan is None:
-            process = _started(launch, env, folder, theirs)
+            process = _start_process(launch, env, folder, theirs)
         else:
             process = standby.start(launch, env, folder, theirs)
     except BaseException:
@@ -159,7 +159,9 @@ def spawn(
     return RunningChild(process, launch.tether, out, err, Sink(ours[1]))
 
 
-def _started(launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]) -> "subprocess.Popen[bytes]":
+def _start_process(
+    launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
+) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
         launch.argv,
         stdin=streams[0],
@@ -172,7 +174,7 @@ def _started(launch: Launch, env: Mapping[str, str], folder: str, streams: list[
     )
 
 
-def _ends(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
+def _open_streams(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
     """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
     if terminal:
         ours, theirs = pty.openpty()

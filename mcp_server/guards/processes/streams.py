@@ -100,7 +100,7 @@ class Source:
             try:
                 data = os.read(self._descriptor, self._chunk)
             except BlockingIOError:
-                await _ready(wait_readable, self._descriptor)
+                await _wait_until_ready(wait_readable, self._descriptor)
                 continue
             except OSError as error:
                 if error.errno != errno.EIO:
@@ -115,7 +115,7 @@ class Source:
     async def _wait_its_turn(self, brought: int) -> None:
         now = time.monotonic()
         passed, self._at, self._chunk = now - self._at, now, CHUNK
-        rate = _rate(self._pace.crowd(now))
+        rate = _compute_rate(self._pace.crowd(now))
         self._level = max(self._level - passed * rate, 0) + brought
         # Who is held back is no less loud for that.
         unheeded = min(self._pace.unheeded(now, self), rate)
@@ -123,7 +123,7 @@ class Source:
         if self._over or self._noise < LOUD:
             return
         crowd = self._pace.crowd(now, self)
-        rate, free = _rate(crowd), AT_ONCE / crowd
+        rate, free = _compute_rate(crowd), AT_ONCE / crowd
         # What it brought while there were fewer is not held against it now that there are more.
         self._level = min(self._level, free + max(brought, 2 * rate * TURN))
         owed = (self._level - free) / rate
@@ -148,7 +148,7 @@ class Source:
             os.close(descriptor)
 
 
-def _rate(crowd: int) -> float:
+def _compute_rate(crowd: int) -> float:
     return max(PER_SECOND / max(crowd / FEW, 1) ** 3, LEAST_PER_SECOND)
 
 
@@ -165,7 +165,7 @@ class Sink:
             try:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:
-                await _ready(wait_writable, self._descriptor)
+                await _wait_until_ready(wait_writable, self._descriptor)
             except OSError as error:
                 if error.errno not in (errno.EPIPE, errno.EIO):
                     raise
@@ -178,6 +178,6 @@ class Sink:
             os.close(descriptor)
 
 
-async def _ready(wait: Callable[[int], Awaitable[None]], descriptor: int) -> None:
+async def _wait_until_ready(wait: Callable[[int], Awaitable[None]], descriptor: int) -> None:
     with suppress(ClosedResourceError):
         await wait(descriptor)

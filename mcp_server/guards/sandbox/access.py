@@ -120,24 +120,24 @@ def is_there(path: str | Path) -> bool:
         return False
 
 
-def contained(profile: Profile, command: Command) -> bool:
+def is_sandbox_needed(profile: Profile, command: Command) -> bool:
     """Does this child need a sandbox at all?"""
     return command.read_only or profile is not Profile.UNRESTRICTED
 
 
-def reach(
+def build_child_access(
     ground: HostPaths, places: ProtectedPaths, profile: Profile, demand: Demand, command: Command, folder: str
 ) -> ChildAccess:
     changing = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
     trusted = profile.covers(Profile.TRUSTED)
-    guarded, held = _kept(ground, places, command.writable, trusted)
+    guarded, held = _sort_protected_paths(ground, places, command.writable, trusted)
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
     unseen += [inside for one in ground.private if (inside := ground.inside(one))]
     # A service's home may be `/`: emptied, nothing would be left to run.
     own = () if ground.home == Path("/") else (str(ground.home),)
     homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
-    caches = tuple(_below(ground.home, CACHES)) if trusted and changing else ()
+    caches = tuple(_find_existing_below(ground.home, CACHES)) if trusted and changing else ()
     installed = ground.installed((str(ground.workspace), *caches))
     writable = changing and str(ground.workspace) not in installed
     inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
@@ -148,23 +148,29 @@ def reach(
         writable=writable,
         network=trusted and changing,
         emptied=tuple(one for one in (*EMPTIED, *homes) if is_folder(one) and not Path(one).is_symlink()),
-        lent=(*_below(ground.home, TOOL_HOMES), *_programs(ground, homes), *filter(is_there, command.lent)),
+        lent=(
+            *_find_existing_below(ground.home, TOOL_HOMES),
+            *_find_program_folders(ground, homes),
+            *filter(is_there, command.lent),
+        ),
         caches=caches,
         guarded=tuple(map(whole, guarded)),
         held=tuple(map(whole, held)),
-        pinned=tuple(map(whole, _above((*guarded, *held, *unseen, *inner), guarded))),
-        entrusted=tuple(one for one in entrusted if not _in_any(one, installed)),
-        hidden=outermost(_hidden(ground, ProtectedPaths() if command.sees_secrets else places), str(ground.workspace)),
+        pinned=tuple(map(whole, _find_folders_above((*guarded, *held, *unseen, *inner), guarded))),
+        entrusted=tuple(one for one in entrusted if not _is_in_any(one, installed)),
+        hidden=find_outermost(
+            _find_hidden_paths(ground, ProtectedPaths() if command.sees_secrets else places), str(ground.workspace)
+        ),
         installed=installed,
     )
 
 
-def _kept(
+def _sort_protected_paths(
     ground: HostPaths, places: ProtectedPaths, opened: tuple[str, ...], trusted: bool
 ) -> tuple[list[str], list[str]]:
     """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
     what runs next time, and open to nobody."""
-    guarded = [part for one in places.guarded for part in _but(opened, ground.workspace, one)]
+    guarded = [part for one in places.guarded for part in _find_unopened_parts(opened, ground.workspace, one)]
     held: list[str] = []
     for one in places.repositories:
         if trusted or one in opened:
@@ -181,7 +187,7 @@ def _kept(
     return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
 
 
-def _but(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
+def _find_unopened_parts(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
     """What stays of a place without what is opened in it: a file can only be put anew in a folder that is written."""
     if one in opened:
         return
@@ -189,27 +195,27 @@ def _but(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
         yield one
         return
     for entry in sorted((workspace / one).iterdir()) if (workspace / one).is_dir() else ():
-        yield from _but(opened, workspace, f"{one}/{entry.name}")
+        yield from _find_unopened_parts(opened, workspace, f"{one}/{entry.name}")
 
 
-def _in_any(path: str, folders: Sequence[str]) -> bool:
+def _is_in_any(path: str, folders: Sequence[str]) -> bool:
     return any(f"{path}/".startswith(f"{one}/") for one in folders)
 
 
-def _above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
+def _find_folders_above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
     """Every folder that one of these lies in, but not those that are read and not changed as they are."""
     whole = {one for path in paths for one in map(str, Path(path).parents) if one != "."}
     fixed = tuple(f"{one}/" for one in guarded)
     return sorted(one for one in whole if not f"{one}/".startswith(fixed))
 
 
-def _hidden(ground: HostPaths, places: ProtectedPaths) -> Iterator[str]:
+def _find_hidden_paths(ground: HostPaths, places: ProtectedPaths) -> Iterator[str]:
     yield from (str(one) for one in ground.private if is_there(one))
     yield from (f"{ground.workspace}/{one}" for one in places.secret)
     yield from (one for one in SECRETS_OF_THE_MACHINE if is_there(one))
 
 
-def outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
+def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
     """Without what lies in another of them: nothing can be put over what is not to be seen any more. What hides a
     folder above the workspace does not hide what lies in the workspace."""
     every = dict.fromkeys(hidden)
@@ -222,13 +228,13 @@ def outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
     return tuple(one for one in every if not covered(one))
 
 
-def _below(home: Path, names: str) -> Iterator[str]:
+def _find_existing_below(home: Path, names: str) -> Iterator[str]:
     for name in names.split():
         if is_there(home / name):
             yield str(home / name)
 
 
-def _programs(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
+def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
     """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
     it is made of, wherever that lies."""
 
@@ -243,14 +249,14 @@ def _programs(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
         if covered(folder):
             whole = is_there(made) or is_folder(folder.parent / "conda-meta")
             yield str(folder.parent if whole else folder)
-        base = _made_of(made)
+        base = _find_base_python(made)
         if base is not None and covered(base) and is_folder(base) and ground.inside(base) is None:
             yield str(base)
     # What was installed together with us runs on the Python that we run on.
     yield from (one for one in (sys.prefix, sys.base_prefix) if covered(Path(one)) and ground.inside(Path(one)) is None)
 
 
-def _made_of(made: Path) -> Path | None:
+def _find_base_python(made: Path) -> Path | None:
     """Where the Python lies that an environment was made from."""
     try:
         found = re.search(r"^home\s*=\s*(/\S.*?)\s*$", made.read_text(), re.MULTILINE)

@@ -15,7 +15,7 @@ import anyio
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess, is_folder, is_there
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.limits import NICENESS, bounds, lay_on
+from mcp_server.guards.sandbox.limits import NICENESS, apply_resource_limits, build_resource_limits
 
 NAME = "bubblewrap"
 ROOM = 512 << 20
@@ -40,7 +40,7 @@ class Bubblewrap:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
-        if filter_ := limits.program(limits.NETWORK):
+        if filter_ := limits.build_syscall_filter(limits.NETWORK):
             their_filter, filling = os.pipe()
             os.write(filling, filter_)
             os.close(filling)
@@ -48,13 +48,13 @@ class Bubblewrap:
         lane, reach = start.lane, start.reach
         if lane is not None:
             reach = replace(reach, lent=(*reach.lent, *lane.needs))
-        tether = BubblewrapTether(status, block, bounds(start.limits, start.seconds))
+        tether = BubblewrapTether(status, block, build_resource_limits(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
         return Launch(
             [
-                *words(self.program, reach, lent),
+                *build_bubblewrap_arguments(self.program, reach, lent),
                 *(lane.words if lane else ()),
-                *leading(start.terminal),
+                *build_command_prefix(start.terminal),
                 *start.argv,
             ],
             tether,
@@ -63,7 +63,7 @@ class Bubblewrap:
         )
 
 
-def leading(terminal: bool) -> tuple[str, ...]:
+def build_command_prefix(terminal: bool) -> tuple[str, ...]:
     """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it. It
     is made nice last: where others compute, whoever is nice waits long, and for the sandbox somebody waits."""
     setsid = shutil.which("setsid", path=os.defpath) if terminal else None
@@ -71,7 +71,7 @@ def leading(terminal: bool) -> tuple[str, ...]:
     return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
-def words(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
+def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
     """Everything that comes before the command itself. The last word about a path is the one that holds."""
     found = [program, *ALWAYS]
     for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
@@ -92,12 +92,12 @@ def words(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
             found += ["--ro-bind-try" if kept else "--bind-try", one, one]
     for one in reach.installed:
         found += ["--ro-bind-try", one, one]
-    found += list(_hiding(reach.below))
+    found += list(_build_hiding_arguments(reach.below))
     found += [word for one in reach.above for word in ("--remount-ro", one)]
     return [*found, "--chdir", reach.folder, "--"]
 
 
-def _hiding(paths: tuple[str, ...]) -> Iterator[str]:
+def _build_hiding_arguments(paths: tuple[str, ...]) -> Iterator[str]:
     for one in paths:
         if is_folder(one):
             yield from (*EMPTY, one, "--remount-ro", one)
@@ -126,7 +126,7 @@ class BubblewrapTether:
         pid = int(json.loads(self._said[: self._said.index(b"}") + 1])["child-pid"])
         with suppress(OSError):
             self._first = os.pidfd_open(pid)
-            lay_on(pid, self.bounds)
+            apply_resource_limits(pid, self.bounds)
         with suppress(OSError):
             os.write(self.block, b"1")
         return pid

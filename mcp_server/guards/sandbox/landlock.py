@@ -20,7 +20,7 @@ from typing import Any
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.limits import NICENESS, bounds
+from mcp_server.guards.sandbox.limits import NICENESS, build_resource_limits
 from mcp_server.guards.sandbox.proxy_socket import PORT
 
 NAME = "landlock"
@@ -32,7 +32,7 @@ UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
 """What is there and may not be read, git takes for an accident and ends. It is to be as if it were not there."""
 
 
-def planned(plan: Mapping[str, Any]) -> int:
+def write_plan_file(plan: Mapping[str, Any]) -> int:
     """The plan as an open file, for the one process that reads it."""
     with tempfile.TemporaryFile() as file:
         file.write(marshal.dumps(dict(plan)))
@@ -40,7 +40,7 @@ def planned(plan: Mapping[str, Any]) -> int:
         return os.dup(file.fileno())
 
 
-def launcher(file: Path, plan: int) -> list[str]:
+def build_launcher_arguments(file: Path, plan: int) -> list[str]:
     return [sys.executable, "-I", "-S", str(file), str(plan)]
 
 
@@ -52,7 +52,7 @@ class Landlock:
     def launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         try:
-            launch = beside(start.argv, start.terminal, plan(start, private.name), private)
+            launch = build_supervised_launch(start.argv, start.terminal, build_plan(start, private.name), private)
         except BaseException:
             private.cleanup()
             raise
@@ -62,24 +62,24 @@ class Landlock:
         return replace(launch, counted=True, variables=own)
 
 
-def plan(start: LaunchSpec, private: str) -> dict[str, Any]:
-    most = bounds(start.limits, start.seconds)
+def build_plan(start: LaunchSpec, private: str) -> dict[str, Any]:
+    most = build_resource_limits(start.limits, start.seconds)
     # Counted by user and not by child: what runs already is let be.
-    most[resource.RLIMIT_NPROC] += running()
+    most[resource.RLIMIT_NPROC] += count_running_threads()
     way_out = {}
     if start.lane is not None:
-        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": limits.program(limits.NETWORK) or b""}
+        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": limits.build_syscall_filter(limits.NETWORK) or b""}
     return {
         **way_out,
-        "open": opened(start.reach, private),
+        "open": build_open_paths(start.reach, private),
         "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
-        "filter": limits.program(()) or b"",
+        "filter": limits.build_syscall_filter(()) or b"",
         "folder": start.reach.folder,
         "bounds": most,
     }
 
 
-def beside(
+def build_supervised_launch(
     argv: tuple[str, ...],
     terminal: bool,
     walls: Mapping[str, Any] | None = None,
@@ -92,26 +92,26 @@ def beside(
     return Launch(list(argv), LandlockTether(status, holding, private), (control, saying), plan=plan)
 
 
-def running() -> int:
+def count_running_threads() -> int:
     """How many threads there are on this machine."""
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
 
 
-def opened(reach: ChildAccess, private: str) -> dict[str, list[str]]:
+def build_open_paths(reach: ChildAccess, private: str) -> dict[str, list[str]]:
     """What is open for what, by the names that `landlock_exec` knows."""
     closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
     # What keeps our own folder out of the person's repository is no secret, and git looks for it.
     ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
-    run = [*ours, *parts("/", closed), *reach.lent, *parts(reach.workspace, set(reach.hidden))]
+    run = [*ours, *find_open_parts("/", closed), *reach.lent, *find_open_parts(reach.workspace, set(reach.hidden))]
     installed = set(reach.installed)
-    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in parts(one, installed))]
+    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in find_open_parts(one, installed))]
     if reach.writable:
         kept = {*reach.hidden, *reach.guarded, *reach.held, *installed}
-        write += parts(reach.workspace, kept)
+        write += find_open_parts(reach.workspace, kept)
     return {"run": run, "list": [reach.workspace], "use": list(DEVICES), "write": write}
 
 
-def parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
+def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
     """The folder, or as much of it as there is beside what stays closed."""
     if folder in closed and depth:
         return
@@ -122,7 +122,7 @@ def parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
         with suppress(OSError):
             for entry in sorted(Path(folder).iterdir()):
                 if not entry.is_symlink():
-                    yield from parts(str(entry), closed, depth + 1)
+                    yield from find_open_parts(str(entry), closed, depth + 1)
 
 
 @dataclass

@@ -57,7 +57,9 @@ FOREIGN = 0x40000000
 """From here on x86 numbers calls of another convention, which the lists above do not know."""
 
 
-def program(families: tuple[int, ...], machine: str | None = None, root: bool | None = None) -> bytes | None:
+def build_syscall_filter(
+    families: tuple[int, ...], machine: str | None = None, root: bool | None = None
+) -> bytes | None:
     """The filter that leaves these families of sockets; None where this machine's calls are not known."""
     machine = machine or platform.machine()
     if machine not in SOCKET:
@@ -66,42 +68,48 @@ def program(families: tuple[int, ...], machine: str | None = None, root: bool | 
     steps = [
         *((LOAD, 0, 0, KIND), (EQUAL, 1, 0, ARCHITECTURE[machine]), REFUSE),
         *((LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, FOREIGN), REFUSE),
-        *_calls(machine, SETUID | SETGID if root else SETUID),
-        *_sockets(SOCKET[machine], families),
+        *_build_call_steps(machine, SETUID | SETGID if root else SETUID),
+        *_build_socket_steps(SOCKET[machine], families),
         ALLOW,
     ]
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
-def _calls(machine: str, bits: int) -> Iterator[Step]:
+def _build_call_steps(machine: str, bits: int) -> Iterator[Step]:
     for number in REFUSED[machine]:
-        yield from _on(number, REFUSE)
+        yield from _build_call_answer(number, REFUSE)
     for number in UNKNOWN:
-        yield from _on(number, NO_SUCH_CALL)
+        yield from _build_call_answer(number, NO_SUCH_CALL)
     for number, argument in NEW_USERS[machine]:
-        yield from _on(number, *_refused_with(argument, NEW_USER))
+        yield from _build_call_answer(number, *_refuse_argument_bits(argument, NEW_USER))
     for number, argument in MODES[machine]:
-        yield from _on(number, *_refused_with(argument, bits))
+        yield from _build_call_answer(number, *_refuse_argument_bits(argument, bits))
     for number, argument in OPENS[machine]:
-        yield from _on(number, _load(argument), (ANY_BIT, 1, 0, MAKES_FILE), ALLOW, *_refused_with(argument + 1, bits))
+        yield from _build_call_answer(
+            number,
+            _load_argument(argument),
+            (ANY_BIT, 1, 0, MAKES_FILE),
+            ALLOW,
+            *_refuse_argument_bits(argument + 1, bits),
+        )
 
 
-def _sockets(number: int, families: tuple[int, ...]) -> Iterator[Step]:
+def _build_socket_steps(number: int, families: tuple[int, ...]) -> Iterator[Step]:
     known = [(EQUAL, len(families) - place, 0, family) for place, family in enumerate(families)]
-    yield from _on(number, _load(0), *known, REFUSE, ALLOW)
+    yield from _build_call_answer(number, _load_argument(0), *known, REFUSE, ALLOW)
 
 
-def _on(number: int, *answer: Step) -> Iterator[Step]:
+def _build_call_answer(number: int, *answer: Step) -> Iterator[Step]:
     """For this call, steps that end with an answer; for every other nothing."""
     yield (EQUAL, 0, len(answer), number)
     yield from answer
 
 
-def _refused_with(argument: int, bits: int) -> tuple[Step, ...]:
-    return _load(argument), (ANY_BIT, 0, 1, bits), REFUSE, ALLOW
+def _refuse_argument_bits(argument: int, bits: int) -> tuple[Step, ...]:
+    return _load_argument(argument), (ANY_BIT, 0, 1, bits), REFUSE, ALLOW
 
 
-def _load(argument: int) -> Step:
+def _load_argument(argument: int) -> Step:
     """The lower half of it, which comes first in memory; in the upper half the kernel sees none of these bits."""
     return LOAD, 0, 0, FIRST_ARGUMENT + ARGUMENT * argument
 
@@ -115,7 +123,7 @@ LESS_DEAR = 500
 """Where memory runs out, the kernel ends a child before it ends the server."""
 
 
-def bounds(limits: ProcessLimits, seconds: float) -> dict[int, int]:
+def build_resource_limits(limits: ProcessLimits, seconds: float) -> dict[int, int]:
     """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
     cores = os.cpu_count() or 1
     return {
@@ -128,7 +136,7 @@ def bounds(limits: ProcessLimits, seconds: float) -> dict[int, int]:
     }
 
 
-def lay_on(pid: int, found: dict[int, int]) -> None:
+def apply_resource_limits(pid: int, found: dict[int, int]) -> None:
     """On a process that is held back until this is done; never looser than what holds for us."""
     for kind, most in found.items():
         hard = resource.getrlimit(kind)[1]

@@ -15,23 +15,23 @@ from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, Pa
 from mcp_server.model.results import Code, Problem, Refusal
 
 
-def obeyed(workspace: Path, opened: tuple[str, ...]) -> frozenset[Path]:
+def find_obeyed_by_git(workspace: Path, opened: tuple[str, ...]) -> frozenset[Path]:
     """What there is of that in these folders."""
     names = (*OBEYED_BY_GIT, *OTHERS_IN_GIT)
     places = (workspace / folder / name for folder in opened for name in names)
     return frozenset(place for place in places if os.path.lexists(place))
 
 
-def take_away(before: frozenset[Path], workspace: Path, opened: tuple[str, ...]) -> list[Path]:
+def remove_planted_files(before: frozenset[Path], workspace: Path, opened: tuple[str, ...]) -> list[Path]:
     """What was not there before, and is not there any more."""
-    strays = sorted(obeyed(workspace, opened) - before)
+    strays = sorted(find_obeyed_by_git(workspace, opened) - before)
     for stray in strays:
         with suppress(FileNotFoundError):
             shutil.rmtree(stray) if stray.is_dir() and not stray.is_symlink() else stray.unlink()
     return [stray.relative_to(workspace) for stray in strays]
 
 
-def told(strays: list[Path]) -> Refusal:
+def build_planted_refusal(strays: list[Path]) -> Refusal:
     names = ", ".join(f"`{stray}`" for stray in strays)
     return Refusal(
         Problem(
@@ -43,7 +43,7 @@ def told(strays: list[Path]) -> Refusal:
     )
 
 
-def there(root: Path, places: ProtectedPaths) -> frozenset[str]:
+def find_existing_obeyed(root: Path, places: ProtectedPaths) -> frozenset[str]:
     return frozenset(one for one in places.obeyed() if os.path.lexists(root / one))
 
 
@@ -56,5 +56,5 @@ class PlantedSince:
 
     async def planted(self) -> tuple[str, ...]:
         """What there is now as well; of a whole new repository just that."""
-        new = there(self.watch.root, await self.watch.now()) - self.before
+        new = find_existing_obeyed(self.watch.root, await self.watch.now()) - self.before
         return tuple(sorted(one for one in new if not any(str(above) in new for above in Path(one).parents)))

@@ -16,7 +16,7 @@ from threading import Lock
 
 import anyio.to_thread
 
-from mcp_server.model.files import INSTALLED, protected, secret
+from mcp_server.model.files import INSTALLED, is_protected, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 
 FRESH, MOST_FRESH = 20.0, 5.0
@@ -72,7 +72,9 @@ class ProtectedFolder:
     folders: tuple[str, ...]
 
 
-def listed(root: Path, folder: str, private: frozenset[str], known: ProtectedFolder | None) -> ProtectedFolder | None:
+def scan_folder(
+    root: Path, folder: str, private: frozenset[str], known: ProtectedFolder | None
+) -> ProtectedFolder | None:
     try:
         found = os.stat(f"{root}/{folder}", follow_symlinks=False)  # noqa: PTH116  # asked of every folder each time
         stamp = (found.st_ctime_ns, found.st_ino, found.st_dev)
@@ -80,19 +82,19 @@ def listed(root: Path, folder: str, private: frozenset[str], known: ProtectedFol
             return known
         settled = time.time_ns() - found.st_ctime_ns > COARSE_NS
         with os.scandir(root / folder) as entries:
-            parts = _sorted_out(root, folder, list(entries), private)
+            parts = _sort_entries(root, folder, list(entries), private)
     except OSError:
         return None
     return ProtectedFolder(stamp, settled, *map(tuple, parts))
 
 
 @lru_cache(maxsize=1 << 16)
-def meant(name: str) -> tuple[bool, bool]:
+def classify_name(name: str) -> tuple[bool, bool]:
     """Is it a secret, is it protected? The same names come again and again."""
-    return secret(name), protected(name)
+    return is_secret(name), is_protected(name)
 
 
-def _sorted_out(
+def _sort_entries(
     root: Path, folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]
 ) -> tuple[list[str], ...]:
     """`private` are our own places: they are hidden whole, and not looked into."""
@@ -103,11 +105,11 @@ def _sorted_out(
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         if entry.name == GIT and not entry.is_dir(follow_symlinks=False):
-            repositories.extend(pointed(root, Path(entry.path)))
+            repositories.extend(find_pointed_repository(root, Path(entry.path)))
         if path in private or entry.is_symlink():
             # What a link leads to is found where it is; the link itself cannot be held by a mount.
             continue
-        hides, guards = meant(entry.name)
+        hides, guards = classify_name(entry.name)
         if hides:
             hidden.append(path)
         elif entry.name == GIT and entry.is_dir():
@@ -119,7 +121,7 @@ def _sorted_out(
     return guarded, repositories, hidden, folders
 
 
-def walk(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder]) -> ProtectedPaths:
+def find_protected_paths(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder]) -> ProtectedPaths:
     """`known` is what was found by the walk before, and is what was found by this one afterwards."""
     found: dict[str, ProtectedFolder] = {}
     guarded: list[str] = []
@@ -129,7 +131,7 @@ def walk(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder])
     todo = deque([""])
     while todo and len(found) < MOST_FOLDERS:
         path = todo.popleft()
-        one = listed(root, path, private, known.get(path))
+        one = scan_folder(root, path, private, known.get(path))
         if one is not None:
             found[path] = one
             guarded += one.guarded
@@ -139,15 +141,15 @@ def walk(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder])
     known.clear()
     known.update(found)
     repositories = list(dict.fromkeys(repositories))
-    inner = [inside for one in repositories for inside in inner_repositories(root, one)]
-    hidden = folded(hidden, len(guarded) + len(hidden) - MOST_PLACES)
+    inner = [inside for one in repositories for inside in find_inner_repositories(root, one)]
+    hidden = hide_whole_folders(hidden, len(guarded) + len(hidden) - MOST_PLACES)
     overfull = len(guarded) + len(hidden) > MOST_PLACES
     return ProtectedPaths(
         *(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)), overfull=overfull
     )
 
 
-def folded(hidden: list[str], too_many: int) -> list[str]:
+def hide_whole_folders(hidden: list[str], too_many: int) -> list[str]:
     """With so many less of them, by hiding the folders whole in which there are most."""
     by_folder: dict[str, int] = Counter(one.rpartition("/")[0] for one in hidden)
     by_folder.pop("", None)
@@ -160,13 +162,13 @@ def folded(hidden: list[str], too_many: int) -> list[str]:
     return [*(one for one in hidden if one.rpartition("/")[0] not in whole), *whole]
 
 
-def pointed(root: Path, git: Path) -> Iterator[str]:
+def find_pointed_repository(root: Path, git: Path) -> Iterator[str]:
     """The repository that is not in the folder itself, but where a link or the words of a file say; of a linked
     worktree the one it belongs to. What lies in another one's `.git` is found there."""
     try:
-        target = git.resolve() if git.is_symlink() else (git.parent / _said(git, "gitdir: ")).resolve()
+        target = git.resolve() if git.is_symlink() else (git.parent / _read_pointer(git, "gitdir: ")).resolve()
         with suppress(FileNotFoundError):
-            target = (target / _said(target / "commondir")).resolve()
+            target = (target / _read_pointer(target / "commondir")).resolve()
         inside = str(target.relative_to(root))
         if GIT not in inside.split("/") and inside != "." and (target / "HEAD").exists():
             yield inside
@@ -174,7 +176,7 @@ def pointed(root: Path, git: Path) -> Iterator[str]:
         return
 
 
-def _said(file: Path, mark: str = "") -> str:
+def _read_pointer(file: Path, mark: str = "") -> str:
     """What stands behind the mark in such a file, which is never waited for."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -186,13 +188,13 @@ def _said(file: Path, mark: str = "") -> str:
     return said.removeprefix(mark)
 
 
-def inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
+def find_inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
     """A submodule's name may have several parts, and a submodule submodules of its own."""
     for kind in OTHERS_IN_GIT:
-        yield from _repositories_in(root, f"{repository}/{kind}", depth)
+        yield from _find_repositories_in(root, f"{repository}/{kind}", depth)
 
 
-def _repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
+def _find_repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
     try:
         names = [entry.name for entry in os.scandir(root / folder) if entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -201,9 +203,9 @@ def _repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
         path = f"{folder}/{name}"
         if (root / path / "HEAD").exists():
             yield path
-            yield from inner_repositories(root, path, depth + 1)
+            yield from find_inner_repositories(root, path, depth + 1)
         else:
-            yield from _repositories_in(root, path, depth + 1)
+            yield from _find_repositories_in(root, path, depth + 1)
 
 
 @dataclass
@@ -243,6 +245,6 @@ class PathWatch:
             if asked < self._looked:  # somebody else has looked since
                 return
             begun = time.monotonic()
-            self._known = walk(self.root, self.private, self._folders)
+            self._known = find_protected_paths(self.root, self.private, self._folders)
             self._looked = begun
             self._until = begun + min((time.monotonic() - begun) * FRESH, MOST_FRESH)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_server.guards.sandbox.access import ChildAccess
-from mcp_server.guards.sandbox.landlock import beside
+from mcp_server.guards.sandbox.landlock import build_supervised_launch
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
-from mcp_server.guards.sandbox.limits import bounds
+from mcp_server.guards.sandbox.limits import build_resource_limits
 
 NAME = "seatbelt"
 PROGRAM = "/usr/bin/sandbox-exec"
@@ -23,49 +23,52 @@ class Seatbelt:
 
     def launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
-        words = (PROGRAM, "-p", profile(start.reach, str(Path(private.name).resolve())), *start.argv)
-        walls = {"folder": start.reach.folder, "bounds": bounds(start.limits, start.seconds)}
-        return replace(beside(words, start.terminal, walls, private), variables={"TMPDIR": private.name})
+        words = (PROGRAM, "-p", render_seatbelt_profile(start.reach, str(Path(private.name).resolve())), *start.argv)
+        walls = {"folder": start.reach.folder, "bounds": build_resource_limits(start.limits, start.seconds)}
+        return replace(
+            build_supervised_launch(words, start.terminal, walls, private), variables={"TMPDIR": private.name}
+        )
 
 
 def find_seatbelt() -> Seatbelt | None:
     return Seatbelt() if os.access(PROGRAM, os.X_OK) else None
 
 
-def profile(reach: ChildAccess, private: str) -> str:
+def render_seatbelt_profile(reach: ChildAccess, private: str) -> str:
     """In the sandbox's own language. The last line about a thing is the one that holds."""
-    return "\n".join(_lines(reach, private))
+    return "\n".join(_render_lines(reach, private))
 
 
-def _lines(reach: ChildAccess, private: str) -> Iterator[str]:
+def _render_lines(reach: ChildAccess, private: str) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny network*)"
     yield "(deny signal (target others))"
     yield "(deny mach-priv-task-port)"
     yield "(deny file-write*)"
-    yield f"(deny file-read* {_below((*reach.emptied, *reach.above))})"
-    yield f"(allow file-read* {_below((*reach.lent, reach.workspace, private))})"
+    yield f"(deny file-read* {_render_subpaths((*reach.emptied, *reach.above))})"
+    yield f"(allow file-read* {_render_subpaths((*reach.lent, reach.workspace, private))})"
     written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
-    yield f'(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty") {_below(written)})'
+    devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
+    yield f"(allow file-write* {devices} {_render_subpaths(written)})"
     # Of places inside of each other the outer one first: the inner one has the last line.
     for one in sorted((*reach.held, *reach.guarded)) if reach.writable else ():
         if one in reach.held:
-            yield f"(allow file-write* {_below((one,))})"
-            yield f"(deny file-write* {_itself((one,))})"
+            yield f"(allow file-write* {_render_subpaths((one,))})"
+            yield f"(deny file-write* {_render_literals((one,))})"
         else:
-            yield f"(deny file-write* {_below((one,))})"
+            yield f"(deny file-write* {_render_subpaths((one,))})"
     if reach.writable and reach.pinned:
-        yield f"(deny file-write* {_itself(reach.pinned)})"
+        yield f"(deny file-write* {_render_literals(reach.pinned)})"
     if reach.installed:
-        yield f"(deny file-write* {_below(reach.installed)})"
+        yield f"(deny file-write* {_render_subpaths(reach.installed)})"
     if reach.below:
-        yield f"(deny file-read* file-write* {_below(reach.below)})"
+        yield f"(deny file-read* file-write* {_render_subpaths(reach.below)})"
 
 
-def _below(paths: Iterable[str]) -> str:
+def _render_subpaths(paths: Iterable[str]) -> str:
     return " ".join(f"(subpath {json.dumps(path, ensure_ascii=False)})" for path in paths)
 
 
-def _itself(paths: Iterable[str]) -> str:
+def _render_literals(paths: Iterable[str]) -> str:
     return " ".join(f"(literal {json.dumps(path, ensure_ascii=False)})" for path in paths)

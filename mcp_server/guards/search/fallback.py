@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.search.matches import MOST_LINES, MatchLine, SearchDeadline, SearchMatches, shortened
+from mcp_server.guards.search.matches import MOST_LINES, MatchLine, SearchDeadline, SearchMatches, shorten_line
 from mcp_server.guards.search.walk import Walk
 from mcp_server.model.files import Search
-from mcp_server.model.regex import unbearable
+from mcp_server.model.regex import describe_pattern_danger
 from mcp_server.model.results import Code, Problem, Refusal
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ PECULIAR = re.compile(r"\(\?(?![:i)])|[*+?}]\+|\\[AZzGK]")
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
-def expression(search: Search) -> "regex.Pattern[str]":
+def compile_expression(search: Search) -> "regex.Pattern[str]":
     import regex  # a megabyte that a server nobody searches with does not spend
 
-    if why := unbearable(search.pattern):
-        raise bad_pattern(search.pattern, why)
+    if why := describe_pattern_danger(search.pattern):
+        raise build_pattern_refusal(search.pattern, why)
     flags = regex.MULTILINE
     flags |= regex.IGNORECASE if search.ignore_case else 0
     flags |= regex.DOTALL if search.multiline else 0
     try:
         return regex.compile(search.pattern, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
-        raise bad_pattern(search.pattern, str(error) or "it is too large") from None
+        raise build_pattern_refusal(search.pattern, str(error) or "it is too large") from None
 
 
-def bad_pattern(pattern: str, reason: str) -> Refusal:
+def build_pattern_refusal(pattern: str, reason: str) -> Refusal:
     named = pattern if len(pattern) <= LONGEST_NAMED else f"{pattern[:LONGEST_NAMED]}…"
     return Refusal(
         Problem(
@@ -70,7 +70,7 @@ class FallbackSearch:
         return harvest, times
 
     def grep(self, search: Search, start: str, wants: Callable[[str], bool], deadline: SearchDeadline) -> SearchMatches:
-        pattern = expression(search)
+        pattern = compile_expression(search)
         harvest = SearchMatches(engine=NAME, searched=0)
         walk = Walk(self._jail, start, deadline)
         for found in walk.files():
@@ -88,7 +88,7 @@ class FallbackSearch:
 
     def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
         harvest = SearchMatches(engine=NAME, searched=0)
-        pattern = expression(search)
+        pattern = compile_expression(search)
         FallbackRead(search, pattern, deadline, harvest).file(self._jail.open_at(place, os.O_RDONLY), place.path)
         return harvest
 
@@ -113,7 +113,7 @@ class FallbackRead:
                 return
             data = data[: data.index(b"\0")]  # what comes before is text, and is shown
         self._into.searched = (self._into.searched or 0) + 1
-        text = _decoded(data)
+        text = _decode_text(data)
         try:
             self._multiline(text, path) if self._search.multiline else self._by_line(text, path)
         except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
@@ -134,7 +134,7 @@ class FallbackRead:
         """The lines worth a look. What matches inside a line matches there in the whole text, too, unless the pattern
         looks around or never gives back, so that most files are one search instead of one for each line."""
         if PECULIAR.search(self._search.pattern):
-            yield from enumerate(_lines(text))
+            yield from enumerate(_split_lines(text))
             return
         number, at = 0, 0
         while at < len(text):
@@ -158,7 +158,7 @@ class FallbackRead:
         return [line[start:end] for start, end in places if end > start] if places else None
 
     def _multiline(self, text: str, path: str) -> None:
-        lines = _lines(text) if self._search.want == "content" else []
+        lines = _split_lines(text) if self._search.want == "content" else []
         length = len(text) - text.endswith("\n")
         matched: dict[int, list[str]] = {}
         count, seen, number = 0, 0, 0
@@ -198,14 +198,14 @@ class FallbackRead:
         self._into.counts[path] = count
         if self._search.want != "content":
             return
-        lines = _lines(text)
+        lines = _split_lines(text)
         around = dict.fromkeys(sorted(self._around(matched, len(lines))))
         for number in around:
             if len(self._into.lines) >= MOST_LINES:
                 self._into.complete = False
                 return
             for piece in matched.get(number, [lines[number]]):
-                self._into.lines.append(MatchLine(path, number + 1, shortened(piece), number in matched))
+                self._into.lines.append(MatchLine(path, number + 1, shorten_line(piece), number in matched))
 
     def _around(self, matched: dict[int, list[str]], length: int) -> Iterator[int]:
         before, after = (0, 0) if self._search.only_matching else (self._search.before, self._search.after)
@@ -213,7 +213,7 @@ class FallbackRead:
             yield from range(max(number - before, 0), min(number + after + 1, length))
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     text = next(
         (data[len(mark) :].decode(encoding, "replace") for mark, encoding in MARKS if data.startswith(mark)),
         None,
@@ -222,6 +222,6 @@ def _decoded(data: bytes) -> str:
     return text.replace("\r\n", "\n").removesuffix("\r")
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]

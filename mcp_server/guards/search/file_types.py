@@ -3,7 +3,7 @@
 import difflib
 from functools import lru_cache
 
-from mcp_server.model.files import secret
+from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 
 TYPES: dict[str, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ OTHER_NAMES = {
 }
 
 
-def globs_of(kind: str) -> tuple[str, ...]:
+def find_type_globs(kind: str) -> tuple[str, ...]:
     """The names of the files of a type, or a refusal that names the nearest types."""
     name = kind.lower().removeprefix(".")
     name = OTHER_NAMES.get(name, name)
@@ -84,10 +84,10 @@ def globs_of(kind: str) -> tuple[str, ...]:
     )
 
 
-def holds_secrets(path: str) -> bool:
+def may_hold_secrets(path: str) -> bool:
     """Does this file usually hold secrets? Folders and names come again and again, whole paths never do."""
     folder, _, name = path.rpartition("/")
     return _secret(name) or (bool(folder) and _secret(f"{folder}/-"))
 
 
-_secret = lru_cache(1 << 14)(secret)
+_secret = lru_cache(1 << 14)(is_secret)

@@ -20,7 +20,7 @@ class BadGlob(ValueError):
 
 
 @lru_cache(maxsize=4096)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_glob(pattern: str) -> re.Pattern[str]:
     """A pattern without braces, matched against a whole relative path."""
     if len(pattern) > MOST_CHARACTERS:
         raise BadGlob(f"it is longer than {MOST_CHARACTERS:,} characters")
@@ -30,7 +30,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         if segment == ANY_DEPTH:
             groups.append([])
         else:
-            groups[-1].append(_segment(segment))
+            groups[-1].append(_compile_segment(segment))
     first, *middle, last = groups if len(groups) > 1 else [groups[0], None]
     if last is None:
         return re.compile("(?s)" + "/".join(first or []) + r"\Z")
@@ -41,15 +41,15 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _segment(segment: str) -> str:
-    chunks = list(_chunks(segment))
+def _compile_segment(segment: str) -> str:
+    chunks = list(_compile_chunks(segment))
     if len(chunks) == 1:
         return chunks[0]
     first, *middle, last = chunks
     return first + "".join(f"(?>[^/]*?{one})" for one in middle if one) + f"[^/]*{last}"
 
 
-def _chunks(segment: str) -> Iterator[str]:
+def _compile_chunks(segment: str) -> Iterator[str]:
     """What stands between the stars, as regular expressions."""
     chunk, at = "", 0
     while at < len(segment):
@@ -61,7 +61,7 @@ def _chunks(segment: str) -> Iterator[str]:
                 at += 1
         elif one == "?":
             chunk += "[^/]"
-        elif one == "[" and (found := _class(segment, at)):
+        elif one == "[" and (found := _parse_character_class(segment, at)):
             part, at = found
             chunk += part
             continue
@@ -74,7 +74,7 @@ def _chunks(segment: str) -> Iterator[str]:
     yield chunk
 
 
-def _class(segment: str, at: int) -> tuple[str, int] | None:
+def _parse_character_class(segment: str, at: int) -> tuple[str, int] | None:
     """`[a-z]`, `[!abc]`: as a regular expression, and where it ends. An open bracket alone is itself."""
     start = at + 2 if segment[at + 1 : at + 2] in ("!", "^") else at + 1
     end = segment.find("]", start + 1)
@@ -89,13 +89,13 @@ def _class(segment: str, at: int) -> tuple[str, int] | None:
     return (f"(?!/)[{'^' if negated else ''}{inner}]"), end + 1
 
 
-def alternatives(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """`*.{ts,tsx}` -> `*.ts`, `*.tsx`."""
     done: list[str] = []
     todo = [pattern]
     while todo:
         one = todo.pop()
-        if braces := _braces(one):
+        if braces := _find_braces(one):
             start, end, options = braces
             todo += [one[:start] + option + one[end:] for option in reversed(options)]
         else:
@@ -105,7 +105,7 @@ def alternatives(pattern: str) -> list[str]:
     return done
 
 
-def _braces(pattern: str) -> tuple[int, int, list[str]] | None:
+def _find_braces(pattern: str) -> tuple[int, int, list[str]] | None:
     """The first `{a,b}` that is closed: from where, to where, and its options."""
     start = pattern.find("{")
     while start >= 0:
@@ -133,19 +133,19 @@ class Globs:
         sides: tuple[list[str], list[str]] = ([], [])
         for pattern in patterns:
             negated = pattern.startswith("!")
-            for one in alternatives(pattern[negated:]):
-                deep = _deep(one)
-                compiled(deep)
+            for one in expand_braces(pattern[negated:]):
+                deep = _to_full_pattern(one)
+                compile_glob(deep)
                 sides[negated].append(deep)
         return cls(tuple(sides[0]), tuple(sides[1]))
 
     def match(self, path: str) -> bool:
-        if self.wanted and not any(compiled(one).match(path) for one in self.wanted):
+        if self.wanted and not any(compile_glob(one).match(path) for one in self.wanted):
             return False
-        return not any(compiled(one).match(path) for one in self.unwanted)
+        return not any(compile_glob(one).match(path) for one in self.unwanted)
 
 
-def _deep(pattern: str) -> str:
+def _to_full_pattern(pattern: str) -> str:
     """A name alone matches at any depth, a folder stands for what is in it."""
     pattern = pattern.removeprefix("./")
     if not pattern:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from mcp_server.guards.refusals import shown
+from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.model.files import Search, SearchResult
 
 # What did an engine find, before anything is chosen for showing? Both engines fill the same basket.
@@ -58,12 +58,12 @@ class SearchDeadline:
         return self.left <= 0
 
 
-def parts(path: str) -> list[str]:
+def make_path_sort_key(path: str) -> list[str]:
     """What paths are sorted by: folder by folder, so that what lies together stands together."""
     return path.split("/")
 
 
-def shortened(text: str) -> str:
+def shorten_line(text: str) -> str:
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[:LONGEST_LINE]} [... line cut]"
@@ -76,15 +76,18 @@ BETWEEN = "--"
 """Stands between two places of a file that do not touch, where lines around a match are shown; never counted."""
 
 
-def grepped(harvest: SearchMatches, search: Search) -> SearchResult:
-    paths = sorted(harvest.counts, key=parts)
+def build_search_result(harvest: SearchMatches, search: Search) -> SearchResult:
+    paths = sorted(harvest.counts, key=make_path_sort_key)
     if search.want == "content":
-        ordered = sorted(harvest.lines, key=lambda line: parts(line.path))
-        lines, total = _content(page(ordered, search), search), len(ordered)
+        ordered = sorted(harvest.lines, key=lambda line: make_path_sort_key(line.path))
+        lines, total = _format_content_lines(select_page(ordered, search), search), len(ordered)
     elif search.want == "count":
-        lines, total = [f"{shown(path)}:{harvest.counts[path]}" for path in page(paths, search)], len(paths)
+        lines, total = (
+            [f"{escape_surrogates(path)}:{harvest.counts[path]}" for path in select_page(paths, search)],
+            len(paths),
+        )
     else:
-        lines, total = [shown(path) for path in page(paths, search)], len(paths)
+        lines, total = [escape_surrogates(path) for path in select_page(paths, search)], len(paths)
     return SearchResult(
         tuple(lines),
         total,
@@ -97,11 +100,11 @@ def grepped(harvest: SearchMatches, search: Search) -> SearchResult:
     )
 
 
-def page(entries: Sequence[Entry], search: Search) -> Sequence[Entry]:
+def select_page(entries: Sequence[Entry], search: Search) -> Sequence[Entry]:
     return entries[search.offset : search.offset + search.limit if search.limit else None]
 
 
-def _content(lines: Sequence[MatchLine], search: Search) -> list[str]:
+def _format_content_lines(lines: Sequence[MatchLine], search: Search) -> list[str]:
     around = (search.before or search.after) and not search.only_matching
     found: list[str] = []
     last: MatchLine | None = None
@@ -110,6 +113,8 @@ def _content(lines: Sequence[MatchLine], search: Search) -> list[str]:
             found.append(BETWEEN)
         sign = ":" if line.matched else "-"
         number = f"{line.number}{sign}" if search.line_numbers else ""
-        found.append(f"{shown(line.path)}{sign}{number}{line.text.encode(errors='replace').decode(errors='replace')}")
+        found.append(
+            f"{escape_surrogates(line.path)}{sign}{number}{line.text.encode(errors='replace').decode(errors='replace')}"
+        )
         last = line
     return found

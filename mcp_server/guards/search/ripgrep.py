@@ -9,17 +9,17 @@ from pathlib import Path
 
 from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search import walk as search_walk
-from mcp_server.guards.search.fallback import HEAD, bad_pattern, is_binary
+from mcp_server.guards.search.fallback import HEAD, build_pattern_refusal, is_binary
 from mcp_server.guards.search.matches import (
     MOST_LINES,
     EngineUnavailable,
     MatchLine,
     SearchDeadline,
     SearchMatches,
-    shortened,
+    shorten_line,
 )
-from mcp_server.guards.search.ripgrep_run import THREADS, RipgrepAccess, RipgrepOutput, run
-from mcp_server.guards.search.walk import Walk, above
+from mcp_server.guards.search.ripgrep_run import THREADS, RipgrepAccess, RipgrepOutput, run_ripgrep
+from mcp_server.guards.search.walk import Walk, load_rules_above
 from mcp_server.model.files import Search
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -60,12 +60,12 @@ class Ripgrep:
 
     def files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         said = self._run(("--files",), start, chosen, deadline)
-        paths = [_path(one, start) for one in said.output.split(b"\0") if one.startswith(b"./")]
+        paths = [_to_workspace_path(one, start) for one in said.output.split(b"\0") if one.startswith(b"./")]
         return self._harvest(said, dict.fromkeys(filter(chosen.wants, paths), 1))
 
     def grep(self, search: Search, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
-        said = self._run(_options(search), start, chosen, deadline)
-        return self._read(said, search, chosen.wants, lambda name: _path(name, start))
+        said = self._run(_build_options(search), start, chosen, deadline)
+        return self._read(said, search, chosen.wants, lambda name: _to_workspace_path(name, start))
 
     def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
         """One file, which was opened by the jail and is read from its open end."""
@@ -75,9 +75,9 @@ class Ripgrep:
                 return SearchMatches(engine=NAME, searched=0)
             folder = self._jail.open_folder(".")
             try:
-                said = run(
+                said = run_ripgrep(
                     self._program,
-                    (*ALWAYS, *_options(search), "--", "-"),
+                    (*ALWAYS, *_build_options(search), "--", "-"),
                     RipgrepAccess(folder, (), (), file),
                     deadline,
                 )
@@ -92,14 +92,14 @@ class Ripgrep:
 
     def _run(self, options: Sequence[str], start: str, chosen: FileFilter, deadline: SearchDeadline) -> RipgrepOutput:
         paths, opened = self._paths(start, chosen, deadline)
-        lent = list(self._rules_of([*_above(start), *opened]))
+        lent = list(self._rules_of([*_list_folders_above(start), *opened]))
         folder = self._jail.open_folder(start)
         try:
             reach = RipgrepAccess(folder, tuple(paths), tuple(lent))
-            words = [*ALWAYS, *_named(chosen.names), *options]
-            said = run(self._program, [*words, "--", *paths], reach, deadline)
+            words = [*ALWAYS, *_build_name_filter(chosen.names), *options]
+            said = run_ripgrep(self._program, [*words, "--", *paths], reach, deadline)
             if said.cut:  # Which part of too much is shown must not depend on which thread was faster.
-                said = run(self._program, [*words, "--sort=path", "--", *paths], reach, deadline)
+                said = run_ripgrep(self._program, [*words, "--sort=path", "--", *paths], reach, deadline)
             return said
         finally:
             for file in (folder, *lent):
@@ -108,12 +108,12 @@ class Ripgrep:
     def _paths(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> tuple[list[str], list[str]]:
         """What may be read: the start, or everything beside the private places below it, with the folders that were
         taken apart for that."""
-        if not any(_below(one, start) for one in self._private):
+        if not any(_is_below(one, start) for one in self._private):
             return ["./"], []
         found: list[str] = []
         opened: list[str] = []
         walk = Walk(self._jail, start, deadline)
-        todo = [(start, above(self._jail, start))]
+        todo = [(start, load_rules_above(self._jail, start))]
         while todo:
             path, rules = todo.pop()
             opened.append(path)
@@ -121,10 +121,10 @@ class Ripgrep:
                 inside = entry.place.path
                 if inside in self._private:
                     continue
-                if entry.is_folder and any(_below(one, inside) for one in self._private):
+                if entry.is_folder and any(_is_below(one, inside) for one in self._private):
                     todo.append((inside, inner))
                 elif entry.is_folder or (chosen.wants(inside) and not self._binary(entry.place)):
-                    found.append("./" + _from(inside, start))
+                    found.append("./" + _to_relative_path(inside, start))
                 if len(found) > MOST_PATHS:
                     raise EngineUnavailable("too many entries beside the private folder")
         return found, opened
@@ -162,7 +162,7 @@ class Ripgrep:
             text = text.removesuffix(b"\r")
             if (text or not search.only_matching) and wants(where := path(name)):
                 matched = sign == b":"
-                shown = shortened(text.decode("utf-8", "surrogateescape"))
+                shown = shorten_line(text.decode("utf-8", "surrogateescape"))
                 harvest.lines.append(MatchLine(where, int(number), shown, matched))
                 harvest.counts[where] = harvest.counts.get(where, 0) + matched
         if len(harvest.lines) > MOST_LINES:
@@ -176,7 +176,7 @@ class Ripgrep:
         return SearchMatches(counts, complete=whole, timed_out=said.timed_out, engine=NAME)
 
 
-def _options(search: Search) -> tuple[str, ...]:
+def _build_options(search: Search) -> tuple[str, ...]:
     words = [*GREP, *WANT[search.want]]
     words += ["--ignore-case"] if search.ignore_case else []
     words += ["--multiline", "--multiline-dotall"] if search.multiline else []
@@ -188,7 +188,7 @@ def _options(search: Search) -> tuple[str, ...]:
     return (*words, "-e", search.pattern)
 
 
-def _named(names: tuple[str, ...]) -> list[str]:
+def _build_name_filter(names: tuple[str, ...]) -> list[str]:
     """ripgrep filters by names of its own accord only where it surely reads them as we do."""
     if not names or not all(SIMPLE_NAME.fullmatch(name) for name in names):
         return []
@@ -212,23 +212,23 @@ def _refuse_bad_pattern(said: RipgrepOutput, search: Search) -> None:
     reason = re.search(r"error: (.*)|(Compiled regex exceeds size limit)", complaint, re.IGNORECASE)
     if reason is None or "regex" not in complaint.lower():
         raise EngineUnavailable(complaint)
-    raise bad_pattern(search.pattern, (reason[1] or "it becomes too large").strip().rstrip("."))
+    raise build_pattern_refusal(search.pattern, (reason[1] or "it becomes too large").strip().rstrip("."))
 
 
-def _path(name: bytes, start: str) -> str:
+def _to_workspace_path(name: bytes, start: str) -> str:
     inner = os.fsdecode(name).removeprefix("./")
     return inner if start == "." else f"{start}/{inner}"
 
 
-def _above(start: str) -> list[str]:
+def _list_folders_above(start: str) -> list[str]:
     """The folders above the start, from the workspace down."""
     names = [] if start == "." else start.split("/")
     return ["/".join(names[:depth]) or "." for depth in range(len(names))]
 
 
-def _below(path: str, folder: str) -> bool:
+def _is_below(path: str, folder: str) -> bool:
     return folder == "." or path.startswith(folder + "/")
 
 
-def _from(path: str, start: str) -> str:
+def _to_relative_path(path: str, start: str) -> str:
     return path if start == "." else path[len(start) + 1 :]

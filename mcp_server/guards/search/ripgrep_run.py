@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_server.guards.sandbox.landlock import CONFINE, launcher, planned
+from mcp_server.guards.sandbox.landlock import CONFINE, build_launcher_arguments, write_plan_file
 from mcp_server.guards.search.matches import MOST_BYTES, EngineUnavailable, SearchDeadline
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
@@ -61,7 +61,7 @@ def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) 
     return Path(found).resolve() if found and os.access(found, os.X_OK) else None
 
 
-def walls(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
+def build_ripgrep_plan(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
     return {
         "start": reach.start,
         "below": [path.removeprefix("./") or "." for path in reach.paths],
@@ -77,11 +77,13 @@ def walls(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
     }
 
 
-def run(program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline: SearchDeadline) -> RipgrepOutput:
-    plan = planned(walls(reach, max(int(deadline.left), 0) * THREADS + 2))
+def run_ripgrep(
+    program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline: SearchDeadline
+) -> RipgrepOutput:
+    plan = write_plan_file(build_ripgrep_plan(reach, max(int(deadline.left), 0) * THREADS + 2))
     try:
         process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
-            [*launcher(CONFINE, plan), str(program), *arguments],
+            [*build_launcher_arguments(CONFINE, plan), str(program), *arguments],
             stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -94,7 +96,7 @@ def run(program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline:
         os.close(plan)
     with process:
         try:
-            said = _listen(process, deadline)
+            said = _read_output(process, deadline)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -104,7 +106,7 @@ def run(program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline:
     return RipgrepOutput(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
 
 
-def _listen(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -> RipgrepOutput:
+def _read_output(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -> RipgrepOutput:
     """Everything it says until it ends, says too much or takes too long."""
     output, complaint = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:

@@ -8,11 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import shown
+from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.fallback import FallbackSearch
-from mcp_server.guards.search.file_types import globs_of, holds_secrets
+from mcp_server.guards.search.file_types import find_type_globs, may_hold_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs
-from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline, SearchMatches, grepped, page, parts
+from mcp_server.guards.search.matches import (
+    EngineUnavailable,
+    SearchDeadline,
+    SearchMatches,
+    build_search_result,
+    make_path_sort_key,
+    select_page,
+)
 from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
@@ -32,7 +39,7 @@ class FileSearch:
     def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
         self._jail = jail
         self._plain = FallbackSearch(jail)
-        places = tuple(place for one in private if (place := _inside(one, jail.root)) is not None)
+        places = tuple(place for one in private if (place := _find_path_inside(one, jail.root)) is not None)
         self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
 
     def grep(self, search: Search) -> SearchResult:
@@ -40,11 +47,11 @@ class FileSearch:
         deadline = SearchDeadline(search.timeout)
         chosen = self._chosen(search, start, search.globs)
         harvest = self._grep(search, start, chosen, deadline)
-        readable = self._readable(_kept(harvest.counts, search))
+        readable = self._readable(_drop_hidden_paths(harvest.counts, search))
         if len(readable) < len(harvest.counts):
             harvest.counts = {path: count for path, count in harvest.counts.items() if path in readable}
             harvest.lines = [line for line in harvest.lines if line.path in readable]
-        return grepped(harvest, search)
+        return build_search_result(harvest, search)
 
     def _grep(self, search: Search, start: SearchRoot, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         engines = (self._ripgrep, self._plain) if self._ripgrep else (self._plain,)
@@ -67,11 +74,11 @@ class FileSearch:
         deadline = SearchDeadline(search.timeout)
         chosen = self._chosen(replace(search, type=None), start, (search.pattern,), secrets=True)
         harvest, found = self._files(start.path, chosen, deadline)
-        times = _kept(found, search)
-        newest = sorted(times, key=lambda path: (-times[path], parts(path)))
+        times = _drop_hidden_paths(found, search)
+        newest = sorted(times, key=lambda path: (-times[path], make_path_sort_key(path)))
         total = len(newest)
         return SearchResult(
-            tuple(shown(path) for path in page(newest, search)),
+            tuple(escape_surrogates(path) for path in select_page(newest, search)),
             total,
             harvest.complete,
             harvest.timed_out,
@@ -92,7 +99,11 @@ class FileSearch:
             found = place.stat()
             if found is None:
                 raise Refusal(
-                    Problem(Code.NOT_FOUND, f"There is nothing at `{shown(path)}`.", "Call glob to see what there is.")
+                    Problem(
+                        Code.NOT_FOUND,
+                        f"There is nothing at `{escape_surrogates(path)}`.",
+                        "Call glob to see what there is.",
+                    )
                 )
             is_folder = place.name == "." or stat.S_ISDIR(found.st_mode)
             return SearchRoot(place.path, not is_folder)
@@ -101,13 +112,13 @@ class FileSearch:
         self, search: Search, start: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
     ) -> FileFilter:
         globs = self._globs(patterns, start)
-        kinds = globs_of(search.type) if search.type else ()
+        kinds = find_type_globs(search.type) if search.type else ()
         typed = Globs.of(kinds)
         skip = 0 if start.path == "." else len(start.path) + 1
 
         def wants(path: str) -> bool:
             inner = path[skip:]
-            return globs.match(inner) and typed.match(inner) and (secrets or not holds_secrets(inner))
+            return globs.match(inner) and typed.match(inner) and (secrets or not may_hold_secrets(inner))
 
         names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
         return FileFilter(wants, () if "**" in names else names)
@@ -173,11 +184,11 @@ class FileSearch:
                 os.close(opened)
 
 
-def _kept(paths: dict[str, int], search: Search) -> dict[str, int]:
+def _drop_hidden_paths(paths: dict[str, int], search: Search) -> dict[str, int]:
     hides = search.hides
     return paths if hides is None else {path: one for path, one in paths.items() if not hides(path)}
 
 
-def _inside(place: Path, root: Path) -> str | None:
+def _find_path_inside(place: Path, root: Path) -> str | None:
     real = place.resolve()
     return str(real.relative_to(root)) if real.is_relative_to(root) and real != root else None

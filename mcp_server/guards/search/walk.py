@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mcp_server.guards.jail import Jail, JailPath
-from mcp_server.guards.search.globs import BadGlob, compiled
+from mcp_server.guards.search.globs import BadGlob, compile_glob
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.results import Refusal
 
@@ -43,7 +43,7 @@ class IgnoreRules:
         while level is not None:
             inner = path if level.folder == "." else path[len(level.folder) + 1 :]
             for rule in level.rules:
-                if (is_folder or not rule.folders_only) and compiled(rule.glob).match(inner):
+                if (is_folder or not rule.folders_only) and compile_glob(rule.glob).match(inner):
                     return not rule.keeps
             level = level.above
         return False
@@ -52,13 +52,15 @@ class IgnoreRules:
 NOTHING = IgnoreRules(".", ())
 
 
-def read(text: str) -> tuple[IgnoreRule, ...]:
+def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
     """The rules of a .gitignore, last first, because the last that matches decides."""
-    rules = [rule for line in text.split("\n")[:MOST_RULES] if (rule := _rule(line.removesuffix("\r"))) is not None]
+    rules = [
+        rule for line in text.split("\n")[:MOST_RULES] if (rule := _parse_rule(line.removesuffix("\r"))) is not None
+    ]
     return tuple(reversed(rules))
 
 
-def _rule(line: str) -> IgnoreRule | None:
+def _parse_rule(line: str) -> IgnoreRule | None:
     if line.startswith("#"):
         return None
     bare = line.rstrip(" ")
@@ -72,7 +74,7 @@ def _rule(line: str) -> IgnoreRule | None:
         return None
     glob = pattern.removeprefix("/") if "/" in pattern else f"**/{pattern}"
     try:
-        compiled(glob)
+        compile_glob(glob)
     except BadGlob:
         return None
     return IgnoreRule(glob, keeps, folders_only)
@@ -105,7 +107,7 @@ class Walk:
         self.timed_out = False
 
     def files(self) -> Iterator[WalkEntry]:
-        todo: list[tuple[str, IgnoreRules]] = [(self._start, above(self._jail, self._start))]
+        todo: list[tuple[str, IgnoreRules]] = [(self._start, load_rules_above(self._jail, self._start))]
         while todo:
             path, rules = todo.pop()
             folders: list[tuple[str, IgnoreRules]] = []
@@ -125,7 +127,7 @@ class Walk:
         except Refusal:  # gone, swapped or ours by now
             return
         try:
-            rules = with_rules_of(self._jail, folder, path, rules)
+            rules = add_folder_rules(self._jail, folder, path, rules)
             with os.scandir(folder) as listing:
                 entries = sorted(islice(listing, self._most), key=lambda entry: entry.name)
                 self.complete &= next(listing, None) is None
@@ -154,7 +156,7 @@ class Walk:
         return WalkEntry(JailPath(folder, entry.name, path, False), is_folder, stats)
 
 
-def above(jail: Jail, start: str) -> IgnoreRules:
+def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
     """The rules that hold at the start, from the folders above it. Who names an ignored folder wants it searched, so
     rules that would leave out the start itself are not asked."""
     rules = NOTHING
@@ -164,7 +166,7 @@ def above(jail: Jail, start: str) -> IgnoreRules:
         with suppress(Refusal):
             folder = jail.open_folder(path)
             try:
-                rules = with_rules_of(jail, folder, path, rules)
+                rules = add_folder_rules(jail, folder, path, rules)
             finally:
                 os.close(folder)
     if any(rules.ignores("/".join(names[: depth + 1]), True) for depth in range(len(names))):
@@ -172,12 +174,12 @@ def above(jail: Jail, start: str) -> IgnoreRules:
     return rules
 
 
-def with_rules_of(jail: Jail, folder: int, path: str, rules: IgnoreRules) -> IgnoreRules:
+def add_folder_rules(jail: Jail, folder: int, path: str, rules: IgnoreRules) -> IgnoreRules:
     """The same rules and, where this open folder has a .gitignore of its own, those."""
     try:
         file = jail.open_at(JailPath(folder, FILE, f"{path}/{FILE}", False), os.O_RDONLY)
     except (OSError, Refusal):
         return rules
     with os.fdopen(file, "rb") as source:
-        found = read(source.read(MOST_BYTES).decode("utf-8", "surrogateescape"))
+        found = parse_ignore_rules(source.read(MOST_BYTES).decode("utf-8", "surrogateescape"))
     return IgnoreRules(path, found, rules) if found else rules

@@ -48,17 +48,17 @@ ANCHOR = "ledger.anchor"
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
-def canonical(fields: Mapping[str, Any]) -> str:
+def format_canonical_json(fields: Mapping[str, Any]) -> str:
     """The one text that stands for these fields. What is None is left out; what is endless is clipped."""
     body = _encode({key: value for key, value in fields.items() if value is not None})
-    return body if len(body) <= LONGEST_BODY else _encode({key: _clipped(value) for key, value in fields.items()})
+    return body if len(body) <= LONGEST_BODY else _encode({key: _clip(value) for key, value in fields.items()})
 
 
-def _clipped(value: Any) -> Any:
+def _clip(value: Any) -> Any:
     return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value
 
 
-def chained(previous: str, seq: int, body: str) -> str:
+def compute_row_hash(previous: str, seq: int, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{seq}\n{body}".encode()).hexdigest()
 
 
@@ -75,7 +75,7 @@ class LedgerKey:
     def load(cls, folder: Path | None) -> "LedgerKey | None":
         """None where there is none, or where the file holds something else: nobody seals with an empty key."""
         if folder is None:
-            return _of_this_process()
+            return _get_process_key()
         try:
             found = (folder / "ledger.key").read_bytes()
         except (FileNotFoundError, IsADirectoryError):
@@ -134,11 +134,11 @@ class LedgerKey:
 
 
 @cache
-def _of_this_process() -> LedgerKey:
+def _get_process_key() -> LedgerKey:
     return LedgerKey(secrets.token_bytes(32))
 
 
-def signed(text: str, signature: str, public: str) -> bool:
+def is_valid_signature(text: str, signature: str, public: str) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

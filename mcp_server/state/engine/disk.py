@@ -20,7 +20,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = "the disk of `{}` is full: no call runs until there is space again."
 
 
-def lengthen(database: Path) -> bool:
+def lengthen_log(database: Path) -> bool:
     """One step, for whoever holds the engine's write lock; False where there is no more to do."""
     try:
         log = os.open(f"{database}-wal", os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -41,14 +41,14 @@ def lengthen(database: Path) -> bool:
         os.close(log)
 
 
-def no_room(state: Path) -> bool:
+def is_disk_full(state: Path) -> bool:
     """Is the disk too full to put another call on record? Tried with a file that has no name and is gone at once."""
     needed = FRAME if (state / "state.reserve").exists() else RESERVE_BYTES
     try:
         file = os.open(state, os.O_WRONLY | os.O_CLOEXEC | os.O_TMPFILE, 0o600)
     except (OSError, AttributeError) as wrong:
         # Not every system has such files; what it says of itself is the next best.
-        return getattr(wrong, "errno", None) in NO_ROOM or _free(state) < needed
+        return getattr(wrong, "errno", None) in NO_ROOM or _get_free_bytes(state) < needed
     try:
         return os.write(file, bytes(needed)) < needed
     except OSError as wrong:
@@ -57,7 +57,7 @@ def no_room(state: Path) -> bool:
         os.close(file)
 
 
-def _free(folder: Path) -> int:
+def _get_free_bytes(folder: Path) -> int:
     try:
         found = os.statvfs(folder)
     except OSError:

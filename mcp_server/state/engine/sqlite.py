@@ -28,15 +28,15 @@ NETWORK = (
 )
 
 
-def refused(code: Code, message: str, way_out: str = "") -> Refusal:
+def make_refusal(code: Code, message: str, way_out: str = "") -> Refusal:
     return Refusal(Problem(code, message, way_out))
 
 
-def locate(url: str) -> Path:
+def path_from_url(url: str) -> Path:
     """The file behind `sqlite:///relative` or `sqlite:////absolute`."""
     engine, _, path = url.partition(":///")
     if engine != "sqlite" or not path:
-        raise refused(
+        raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{url.partition('://')[0]}` is not an engine the state can be kept in.",
             "Name a file: sqlite:////path/to/state.db",
@@ -44,7 +44,7 @@ def locate(url: str) -> Path:
     return Path(path).absolute()
 
 
-def network_share(path: Path, mounts: str | None = None) -> str | None:
+def find_network_share(path: Path, mounts: str | None = None) -> str | None:
     """The type of the network file system the path lies on; None where it is local or cannot be known."""
     try:
         lines = (Path("/proc/self/mountinfo").read_text("utf-8", "replace") if mounts is None else mounts).splitlines()
@@ -70,15 +70,15 @@ class DatabaseLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = _lock_file(path)
-        self._turn = _lock_file(path.with_suffix(".turn"))
+        self._file = _open_lock_file(path)
+        self._turn = _open_lock_file(path.with_suffix(".turn"))
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
         now = time.monotonic()
-        in_turn = _polled(self._turn, now + min(seconds, COURTESY_SECONDS))
+        in_turn = _poll_lock(self._turn, now + min(seconds, COURTESY_SECONDS))
         try:
-            if not _polled(self._file, now + seconds):
-                raise busy()
+            if not _poll_lock(self._file, now + seconds):
+                raise make_busy_refusal()
         finally:
             if in_turn:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
@@ -91,11 +91,11 @@ class DatabaseLock:
         os.close(self._turn)
 
 
-def _lock_file(path: Path) -> int:
+def _open_lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def _polled(file: int, deadline: float) -> bool:
+def _poll_lock(file: int, deadline: float) -> bool:
     pause = 0.0001
     while True:
         try:
@@ -109,8 +109,8 @@ def _polled(file: int, deadline: float) -> bool:
             return True
 
 
-def busy() -> Refusal:
-    return refused(
+def make_busy_refusal() -> Refusal:
+    return make_refusal(
         Code.BUSY,
         "another process holds this workspace's state and does not let go; nothing ran.",
         "Try again. If it stays so, look for a stopped menugate process: `fuser .menugate/state.lock` names it.",
@@ -136,7 +136,7 @@ class Database:
         """What was acknowledged survives the process and the power cut."""
         (mode,) = self.cursor.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise refused(
+            raise make_refusal(
                 Code.STORE_UNAVAILABLE,
                 f"the file system of `{self.path.parent}` cannot keep the state safely.",
                 "Put the state on a local disk.",
@@ -161,7 +161,7 @@ class Database:
         self.cursor.executemany("INSERT INTO ledger (seq, body, hash) VALUES (?, ?, ?)", rows)
 
     def full(self) -> Refusal:
-        return full(self.path)
+        return make_full_refusal(self.path)
 
     def tables(self) -> frozenset[str]:
         return frozenset(name for (name,) in self.cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
@@ -182,7 +182,7 @@ class Database:
                 if found != "ok":
                     return str(found)
         except sqlite3.DatabaseError as error:
-            if not damaged(error):
+            if not is_damage_error(error):
                 raise
             return str(error)
         return None
@@ -206,7 +206,7 @@ class Database:
         self.connection.close()
 
 
-def look(path: Path) -> str | None:
+def find_file_damage(path: Path) -> str | None:
     """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
     try:
         link = Database(path, readonly=True)
@@ -220,24 +220,24 @@ def look(path: Path) -> str | None:
         link.close()
 
 
-def damaged(error: BaseException) -> bool:
+def is_damage_error(error: BaseException) -> bool:
     name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
-def problem(error: BaseException, path: Path) -> Refusal | None:
+def refusal_from_error(error: BaseException, path: Path) -> Refusal | None:
     """What an error of the engine means to the caller; None where it is a mistake of ours."""
     if isinstance(error, Refusal):
         return error
     name: str = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL" or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-        return full(path)
+        return make_full_refusal(path)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return busy()
-    if name.startswith("SQLITE_IOERR") and _room(path) < RESERVE_BYTES:
-        return full(path)
-    if isinstance(error, OSError) or (isinstance(error, sqlite3.DatabaseError) and not _mistake(error)):
-        return refused(
+        return make_busy_refusal()
+    if name.startswith("SQLITE_IOERR") and _get_free_bytes(path) < RESERVE_BYTES:
+        return make_full_refusal(path)
+    if isinstance(error, OSError) or (isinstance(error, sqlite3.DatabaseError) and not _is_programming_error(error)):
+        return make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the state file `{path}` cannot be used: {error}.",
             "See that the folder is there and may be written to; a damaged file is set aside at the next start.",
@@ -245,19 +245,19 @@ def problem(error: BaseException, path: Path) -> Refusal | None:
     return None
 
 
-def _mistake(error: BaseException) -> bool:
+def _is_programming_error(error: BaseException) -> bool:
     return isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
 
 
-def full(path: Path) -> Refusal:
-    return refused(
+def make_full_refusal(path: Path) -> Refusal:
+    return make_refusal(
         Code.STORE_FULL,
         f"the disk of `{path.parent}` is full, so the call could not be put on record; nothing ran.",
         "Free some space there; menugate goes on by itself.",
     )
 
 
-def _room(path: Path) -> int:
+def _get_free_bytes(path: Path) -> int:
     try:
         status = os.statvfs(path.parent)
     except OSError:

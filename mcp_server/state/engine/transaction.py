@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.results import Refusal
-from mcp_server.state.engine.chain import GENESIS, Anchor, AnchorFile, Checkpoint, LedgerKey, canonical, chained
+from mcp_server.state.engine.chain import (
+    GENESIS,
+    Anchor,
+    AnchorFile,
+    Checkpoint,
+    LedgerKey,
+    compute_row_hash,
+    format_canonical_json,
+)
 from mcp_server.state.engine.disk import DiskReserve
 from mcp_server.state.engine.rows import Clock, Condition, RowKind
 
@@ -66,7 +74,7 @@ class LedgerHead:
     """What the file's version was then; another one means that somebody else wrote since."""
 
 
-def read_tip(link: "Database") -> LedgerHead:
+def read_ledger_head(link: "Database") -> LedgerHead:
     head = link.cursor.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
     last = link.cursor.execute(
         "SELECT number, seq, hash, at, key, signature FROM checkpoints ORDER BY number DESC LIMIT 1"
@@ -88,7 +96,7 @@ class Transaction(View):
         self.process = process
         self.changed = False
         self.changes: int = 0
-        tip = tip or read_tip(link)
+        tip = tip or read_ledger_head(link)
         self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
         self.rows: list[tuple[int, str, str]] = []
         self._epochs: dict[str, int] = {}
@@ -97,8 +105,8 @@ class Transaction(View):
 
     def append(self, kind: RowKind, fields: Mapping[str, Any]) -> int:
         seq = self.seq + 1
-        body = canonical({"kind": kind, "at": self.clock.now_ns(), "process": self.process, **fields})
-        self.seq, self.hash = seq, chained(self.hash, seq, body)
+        body = format_canonical_json({"kind": kind, "at": self.clock.now_ns(), "process": self.process, **fields})
+        self.seq, self.hash = seq, compute_row_hash(self.hash, seq, body)
         self.rows.append((seq, body, self.hash))
         return seq
 
@@ -117,8 +125,8 @@ class Transaction(View):
 
     def epoch(self, principal: str) -> int:
         if principal not in self._epochs:
-            row = self.link.cursor.execute(EPOCH, (plain(principal),)).fetchone()
-            self._epochs[principal] = whole(row[0]) if row else 0
+            row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
+            self._epochs[principal] = to_whole_number(row[0]) if row else 0
         return self._epochs[principal]
 
     def set_epoch(self, principal: str, epoch: int) -> None:
@@ -134,12 +142,12 @@ class Transaction(View):
         self.link.connection.execute(sql, values)
 
 
-def plain(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Text as every engine can keep it: half a surrogate pair is written out."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def whole(value: object) -> int:
+def to_whole_number(value: object) -> int:
     """A number out of the file; none that could not be counted on from."""
     return value if isinstance(value, int) and 0 <= value < MOST_COUNTED else 0
 

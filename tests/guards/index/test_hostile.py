@@ -176,17 +176,17 @@ def test_a_writer_that_does_not_end_is_waited_for_and_named(ground: Ground, monk
 
 def test_a_new_cache_is_not_thrown_away_for_the_fault_of_an_old_one(ground: Ground) -> None:
     """Two processes that find it damaged at once would else take each other's new one away, again and again."""
-    from mcp_server.guards.index.cache import discard, identity
+    from mcp_server.guards.index.cache import discard_cache, read_identity
 
     ground.put("a.py", "needle\n")
     ground.refresh()
-    damaged = identity(ground.cache)
+    damaged = read_identity(ground.cache)
     ground.cache.rename(ground.cache.with_suffix(".damaged"))
     ground.refresh()
-    discard(ground.cache, damaged)
-    assert identity(ground.cache) not in (None, damaged)
-    discard(ground.cache, identity(ground.cache))
-    assert identity(ground.cache) is None
+    discard_cache(ground.cache, damaged)
+    assert read_identity(ground.cache) not in (None, damaged)
+    discard_cache(ground.cache, read_identity(ground.cache))
+    assert read_identity(ground.cache) is None
 
 
 def test_many_threads_share_one_index(ground: Ground) -> None:

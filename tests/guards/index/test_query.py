@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.model.query import Query, words
+from mcp_server.model.query import Query, find_words
 from mcp_server.model.results import Code, Refusal
 from tests.guards.index.ground import Ground, by_git, pieces, scanned
 
@@ -62,7 +62,7 @@ def test_a_search_agrees_with_reading_everything(files: dict[str, str], ignore: 
 
 @given(st.text(alphabet="aAbB1_é", max_size=12))
 def test_a_name_is_taken_apart_where_a_reader_would(word: str) -> None:
-    assert words(word) == set([word.casefold(), *pieces(word)] if word else [])
+    assert find_words(word) == set([word.casefold(), *pieces(word)] if word else [])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_name_is_taken_apart_where_a_reader_would(word: str) -> None:
     ],
 )
 def test_what_a_word_is(text: str, found: set[str]) -> None:
-    assert words(text) == found
+    assert find_words(text) == found
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from mcp_server.guards.index.languages import NAMES
-from mcp_server.guards.index.symbols import defined, masked
+from mcp_server.guards.index.symbols import find_defined_symbols, mask_non_code
 from mcp_server.model.index import KINDS
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "symbols.yaml").read_text())
@@ -22,10 +22,12 @@ HOUSE = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
 def test_what_a_file_defines(case: dict[str, Any]) -> None:
-    found = [f"{one.kind} {one.full} {one.line}-{one.last}" for one in defined(case["file"], case["text"])]
+    found = [f"{one.kind} {one.full} {one.line}-{one.last}" for one in find_defined_symbols(case["file"], case["text"])]
     assert found == case["defines"]
     lines = case["text"].split("\n")
-    assert all(one.text == lines[one.line - 1].strip()[:200] for one in defined(case["file"], case["text"]))
+    assert all(
+        one.text == lines[one.line - 1].strip()[:200] for one in find_defined_symbols(case["file"], case["text"])
+    )
 
 
 def test_every_language_has_its_case_and_every_kind_is_named() -> None:
@@ -65,7 +67,7 @@ def test_python_is_read_as_its_own_parser_reads_it() -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
         found = {
             (one.name, one.line, one.last, one.within)
-            for one in defined(path.name, text)
+            for one in find_defined_symbols(path.name, text)
             if one.kind in ("class", "function", "method")
         }
         assert found == parsed(text), path
@@ -105,7 +107,7 @@ def test_a_hostile_file_takes_no_longer_than_its_length(ending: str) -> None:
     for piece in (*PIECES, *(one + other for one, other in zip(PIECES[::3], PIECES[7::3], strict=False))):
         text = (piece * (20_000 // len(piece)))[:20_000]
         started = time.process_time()
-        defined(f"x.{ending}", text)
+        find_defined_symbols(f"x.{ending}", text)
         # A pattern that tries again what it tried needs minutes for this.
         assert time.process_time() - started < 1, repr(piece)
 
@@ -113,5 +115,5 @@ def test_a_hostile_file_takes_no_longer_than_its_length(ending: str) -> None:
 @pytest.mark.parametrize("tongue", {one.name: one for one in NAMES.values()}.values(), ids=lambda one: one.name)
 def test_hiding_keeps_every_line_where_it_is(tongue: Any) -> None:
     for case in CASES:
-        code = masked(case["text"], tongue.comments, tongue.strings)
+        code = mask_non_code(case["text"], tongue.comments, tongue.strings)
         assert [len(line) for line in code.split("\n")] == [len(line) for line in case["text"].split("\n")]

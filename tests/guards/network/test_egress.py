@@ -12,9 +12,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.guards.network.addresses import NOT_PUBLIC, never, unreachable
+from mcp_server.guards.network.addresses import NOT_PUBLIC, describe_if_not_public, is_always_closed
 from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams
-from mcp_server.model.destinations import USUAL, Destinations, destination, destinations, known_name, literal
+from mcp_server.model.destinations import (
+    USUAL,
+    Destinations,
+    normalize_host_name,
+    parse_address,
+    parse_destination,
+    parse_destinations,
+)
 
 TABLES = Path(__file__).parents[2] / "tables"
 ADDRESSES: dict[str, list[str]] = yaml.safe_load((TABLES / "addresses.yaml").read_text())
@@ -48,7 +55,7 @@ class World:
         return asyncio.StreamReader(), None  # type: ignore[return-value]  # nobody writes to it
 
     def door(self, names: Destinations | None = None, opened: Sequence[str] = ()) -> Egress:
-        return Egress(names, destinations(opened), self.resolve, self.dial)
+        return Egress(names, parse_destinations(opened), self.resolve, self.dial)
 
 
 @pytest.mark.parametrize("address", [*ADDRESSES["refused"], *ADDRESSES["never"]])
@@ -76,7 +83,7 @@ async def test_nothing_opens_where_clouds_keep_keys(address: str) -> None:
         with pytest.raises(DestinationClosed):
             await world.door(opened=everything).connect(host, 80)
     assert world.hits == []
-    assert never(address)
+    assert is_always_closed(address)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "fd12::1"])
@@ -92,7 +99,7 @@ async def test_the_operator_opens_an_address_by_writing_it_down(address: str) ->
 async def test_a_name_on_the_list_opens_no_address() -> None:
     world = World({"inner.example": [["10.1.2.3"]]})
     with pytest.raises(DestinationClosed, match="private network"):
-        await world.door(destinations(["inner.example"]), ["inner.example"]).connect("inner.example", 80)
+        await world.door(parse_destinations(["inner.example"]), ["inner.example"]).connect("inner.example", 80)
     assert world.hits == []
 
 
@@ -109,7 +116,7 @@ async def test_an_answer_that_flips_is_asked_for_once() -> None:
 async def test_a_name_that_is_not_listed_is_not_even_asked_about() -> None:
     world = World({"secret-in-a-name.evil.example": [["1.1.1.1"]]})
     with pytest.raises(DestinationClosed) as refused:
-        await world.door(destinations(["good.example"])).connect("secret-in-a-name.evil.example", 443)
+        await world.door(parse_destinations(["good.example"])).connect("secret-in-a-name.evil.example", 443)
     assert "`network: allow:` in menugate.yaml" in refused.value.way_out
     assert (world.asked, world.hits) == ([], [])
 
@@ -142,7 +149,7 @@ async def test_a_name_that_leads_nowhere_says_so() -> None:
 
 def test_every_row_of_the_table_is_needed() -> None:
     """Without it, some address of the table of cases would pass as public."""
-    missed = [address for address in ADDRESSES["refused"] if unreachable(address) is None]
+    missed = [address for address in ADDRESSES["refused"] if describe_if_not_public(address) is None]
     assert missed == []
     cases = [ip_address(address) for address in ADDRESSES["refused"] + ADDRESSES["never"] if "%" not in address]
     unseen = [row for row in NOT_PUBLIC if not any(case in ip_network(row) for case in cases)]
@@ -153,17 +160,17 @@ def test_every_row_of_the_table_is_needed() -> None:
 @given(st.ip_addresses())
 def test_no_more_is_public_than_the_standard_library_says(address: Any) -> None:
     """Where both have an opinion, ours is the narrower, but for what carries another address inside."""
-    if unreachable(str(address)) is None and not str(address).startswith(("64:ff9b::", "::ffff:")):
+    if describe_if_not_public(str(address)) is None and not str(address).startswith(("64:ff9b::", "::ffff:")):
         assert address.is_global
 
 
 @pytest.mark.parametrize("row", [row for row in ENTRIES if "wrong" not in row], ids=lambda row: row["entry"])
 def test_an_entry_lets_through_what_it_says(row: dict[str, Any]) -> None:
-    listed = destinations([row["entry"]])
+    listed = parse_destinations([row["entry"]])
 
     def allowed(place: str) -> bool:
         host, _, port = place.rpartition(":")
-        return listed.allow(str(literal(host) or known_name(host) or host), int(port))
+        return listed.allow(str(parse_address(host) or normalize_host_name(host) or host), int(port))
 
     assert [place for place in row["through"] if not allowed(place)] == []
     assert [place for place in row["stopped"] if allowed(place)] == []
@@ -172,11 +179,11 @@ def test_an_entry_lets_through_what_it_says(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", [row for row in ENTRIES if "wrong" in row], ids=lambda row: row["entry"])
 def test_what_is_no_entry_says_why(row: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=row["wrong"]):
-        destination(row["entry"])
+        parse_destination(row["entry"])
 
 
 def test_what_is_usual_can_be_read() -> None:
-    usual = destinations(USUAL)
+    usual = parse_destinations(USUAL)
     assert usual.allow("github.com", 443)
     assert usual.allow("files.pythonhosted.org", 443)
     assert not usual.allow("github.com", 22)

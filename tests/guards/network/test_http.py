@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_server.guards.network.egress import Egress
 from mcp_server.guards.network.http import CallNetwork, fetch
-from mcp_server.model.destinations import destinations
+from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request, Response
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Refusal
@@ -44,7 +44,7 @@ class Names:
 
 
 def door(one: Site, names: Names | None = None) -> Egress:
-    return Egress(None, destinations([f"127.0.0.1:{one.port}"]), names or Names())
+    return Egress(None, parse_destinations([f"127.0.0.1:{one.port}"]), names or Names())
 
 
 def reaching(one: Site, effect: Effect = Effect.READ_REMOTE) -> CallNetwork:
@@ -202,7 +202,7 @@ async def test_who_answers_over_tls_is_who_was_asked(tmp_path: Path, name: str, 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=ours)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        way = Egress(None, destinations([f"127.0.0.1:{port}"]), Names())
+        way = Egress(None, parse_destinations([f"127.0.0.1:{port}"]), Names())
         asked = Request(f"https://good.example:{port}/", seconds=5)
         if code is None:
             assert (await fetch(way, asked, lambda: trust)).body == b"hi"

@@ -15,8 +15,8 @@ import yaml
 
 from mcp_server.guards.network.egress import Egress
 from mcp_server.guards.network.proxy import EgressProxy, RelayLimits
-from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, head
-from mcp_server.model.destinations import destinations
+from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, parse_head
+from mcp_server.model.destinations import parse_destinations
 from tests.guards.network.site import Site, shut, site
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ async def names(host: str, port: int) -> list[str]:
 
 @asynccontextmanager
 async def proxied(one: Site, bounds: RelayLimits | None = None, also: tuple[str, ...] = ()) -> AsyncGenerator[int]:
-    allowed = destinations([*(f"{name}:{one.port}" for name in (*NAMES, "127.0.0.1")), *also])
+    allowed = parse_destinations([*(f"{name}:{one.port}" for name in (*NAMES, "127.0.0.1")), *also])
     proxy = EgressProxy(Egress(allowed, allowed, names), bounds or RelayLimits())
     port = await proxy.serve_loopback()
     try:
@@ -130,12 +130,12 @@ async def test_what_cannot_be_reached_is_told_apart_from_what_may_not() -> None:
 @pytest.mark.parametrize("row", [row for row in HEADS if "wrong" in row], ids=lambda row: row["head"][:40])
 def test_a_head_with_two_meanings_is_refused(row: dict[str, Any]) -> None:
     with pytest.raises(BadProxyRequest, match=re.escape(row["wrong"])):
-        head(row["head"].encode())
+        parse_head(row["head"].encode())
 
 
 @pytest.mark.parametrize("row", [row for row in HEADS if "wrong" not in row], ids=lambda row: row["head"][:40])
 def test_a_head_is_read(row: dict[str, Any]) -> None:
-    found = head(row["head"].encode())
+    found = parse_head(row["head"].encode())
     assert (found.host, found.port) == (row["host"], row["port"])
     assert found.onward.decode() == row.get("onward", "")
     assert found.tunnel == ("onward" not in row)
@@ -194,7 +194,7 @@ async def test_there_are_only_so_many_at_once() -> None:
 
 async def test_over_a_socket_that_only_its_owner_opens(tmp_path: Path) -> None:
     async with site() as one:
-        allowed = destinations([f"127.0.0.1:{one.port}"])
+        allowed = parse_destinations([f"127.0.0.1:{one.port}"])
         proxy = EgressProxy(Egress(allowed, allowed, names))
         await proxy.serve_path(tmp_path / "door")
         assert (tmp_path / "door").stat().st_mode & 0o777 == 0o600
@@ -224,4 +224,4 @@ async def test_what_a_site_says_is_not_looked_into() -> None:
 
 
 def test_a_head_is_a_value() -> None:
-    assert head(b"CONNECT a.example:443 HTTP/1.1") == ProxyHead("CONNECT", "a.example", 443)
+    assert parse_head(b"CONNECT a.example:443 HTTP/1.1") == ProxyHead("CONNECT", "a.example", 443)

@@ -18,7 +18,7 @@ from mcp_server.guards.network.proxy import EgressProxy
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.guards.sandbox.proxy_socket import PORT
-from mcp_server.model.destinations import destinations
+from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Demand, Effect
 from tests.guards.network.site import site
@@ -40,7 +40,7 @@ async def names(host: str, port: int) -> Sequence[str]:
 
 @asynccontextmanager
 async def ground(work: Path, box: Sandbox, port: int) -> AsyncGenerator[tuple[CommandHost, EgressProxy]]:
-    allowed = destinations([f"good.example:{port}", f"127.0.0.1:{port}", f"inside.example:{port}"])
+    allowed = parse_destinations([f"good.example:{port}", f"127.0.0.1:{port}", f"inside.example:{port}"])
     proxy = EgressProxy(Egress(allowed, allowed, names))
     async with opened(work, box) as made:
         yield replace(made, outlet=proxy), proxy

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import rungs
+from mcp_server.guards.processes.build import find_sandboxes
 from mcp_server.guards.processes.choose import SandboxChooser
 from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
@@ -26,7 +26,7 @@ SMALL = ProcessLimits(processes=64, memory=512 * MEGABYTE, file=50 * MEGABYTE)
 def sandbox(name: str) -> Sandbox | None:
     """`MENUGATE_TEST_PATH` names further folders in which bubblewrap is looked for."""
     path = f"{SYSTEM_PATH}:{os.environ.get('MENUGATE_TEST_PATH', '')}"
-    return next((one for one in rungs(path) if one.name == name), None)
+    return next((one for one in find_sandboxes(path) if one.name == name), None)
 
 
 def furnish(root: Path) -> Path:

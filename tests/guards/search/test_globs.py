@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.guards.search import globs, walk
-from mcp_server.guards.search.file_types import TYPES, globs_of, holds_secrets
-from mcp_server.guards.search.globs import BadGlob, Globs, alternatives, compiled
+from mcp_server.guards.search.file_types import TYPES, find_type_globs, may_hold_secrets
+from mcp_server.guards.search.globs import BadGlob, Globs, compile_glob, expand_braces
 from mcp_server.guards.search.walk import IgnoreRules
-from mcp_server.model.files import secret
+from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Refusal
 
 HOUSE = Path(__file__).parents[3]
@@ -32,13 +32,13 @@ def test_table(row: dict[str, Any]) -> None:
 
 def test_braces_beyond_reason_are_refused() -> None:
     with pytest.raises(BadGlob, match="64"):
-        alternatives("{a,b}" * 7)
-    assert len(alternatives("{a,b}" * 6)) == 64
+        expand_braces("{a,b}" * 7)
+    assert len(expand_braces("{a,b}" * 6)) == 64
 
 
 def test_a_pattern_beyond_reason_is_refused() -> None:
     with pytest.raises(BadGlob):
-        compiled("*a" * 600)
+        compile_glob("*a" * 600)
 
 
 # One star that tries again where another stands would take longer than anybody waits; processor time is rationed.
@@ -55,10 +55,10 @@ RATION = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
 sys.path.insert(0, {house!r})
-from mcp_server.guards.search.globs import compiled
+from mcp_server.guards.search.globs import compile_glob
 for pattern in {patterns!r}:
-    compiled(pattern).match("a" * 250 + "!")
-    compiled(pattern).match("a/" * 2000 + "!")
+    compile_glob(pattern).match("a" * 250 + "!")
+    compile_glob(pattern).match("a/" * 2000 + "!")
 print("done")
 """
 
@@ -94,7 +94,7 @@ PLACES = st.lists(st.sampled_from(["a", "b", "ab", "ba", "a.b", "aab", "!a", "#"
 
 def left_out(lines: list[str], parts: list[str]) -> bool:
     """Is the file left out, asked from the top down as a walk does?"""
-    rules = IgnoreRules(".", walk.read("\n".join(lines)))
+    rules = IgnoreRules(".", walk.parse_ignore_rules("\n".join(lines)))
     steps = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
     return any(rules.ignores(step, is_folder=at < len(parts) - 1) for at, step in enumerate(steps))
 
@@ -123,7 +123,7 @@ def test_gitignore_is_read_as_git_reads_it(repository: Path, lines: list[str], p
 
 @given(LINES, PATHS)
 def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
-    assert IgnoreRules(".", walk.read("\n".join(lines))).ignores(path, False) in (True, False)
+    assert IgnoreRules(".", walk.parse_ignore_rules("\n".join(lines))).ignores(path, False) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -141,23 +141,23 @@ def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
     ],
 )
 def test_gitignore_lines(lines: str, path: str, left_out: bool) -> None:
-    assert IgnoreRules(".", walk.read(lines)).ignores(path, False) is left_out
+    assert IgnoreRules(".", walk.parse_ignore_rules(lines)).ignores(path, False) is left_out
 
 
 def test_rules_of_a_folder_come_before_those_above() -> None:
-    above = IgnoreRules(".", walk.read("*.log"))
-    below = IgnoreRules("sub", walk.read("!keep.log"), above)
+    above = IgnoreRules(".", walk.parse_ignore_rules("*.log"))
+    below = IgnoreRules("sub", walk.parse_ignore_rules("!keep.log"), above)
     assert below.ignores("sub/keep.log", False) is False
     assert below.ignores("sub/other.log", False) is True
 
 
 def test_types_have_names_people_use() -> None:
-    assert globs_of("py") == globs_of("python") == globs_of(".py") == TYPES["py"]
+    assert find_type_globs("py") == find_type_globs("python") == find_type_globs(".py") == TYPES["py"]
     with pytest.raises(Refusal) as caught:
-        globs_of("pyt")
+        find_type_globs("pyt")
     assert caught.value.problem.code is Code.INVALID_ARGUMENTS
     assert "`py`" in caught.value.problem.way_out
-    assert all(compiled(f"**/{one}") for globs_ in TYPES.values() for one in globs_)
+    assert all(compile_glob(f"**/{one}") for globs_ in TYPES.values() for one in globs_)
 
 
 PARTS = st.sampled_from(
@@ -167,8 +167,8 @@ PARTS = st.sampled_from(
 
 @given(st.lists(PARTS, min_size=1, max_size=3).map("/".join))
 def test_secrets_are_those_of_the_model(path: str) -> None:
-    assert holds_secrets(path) is secret(path)
+    assert may_hold_secrets(path) is is_secret(path)
 
 
 def test_the_cache_of_patterns_is_bounded() -> None:
-    assert globs.compiled.cache_info().maxsize is not None
+    assert globs.compile_glob.cache_info().maxsize is not None

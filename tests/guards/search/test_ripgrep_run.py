@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards.sandbox import landlock
-from mcp_server.guards.sandbox.landlock import launcher, planned
+from mcp_server.guards.sandbox.landlock import build_launcher_arguments, write_plan_file
 from mcp_server.guards.search import ripgrep_run
 from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline
-from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, run, walls
+from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, build_ripgrep_plan, run_ripgrep
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
 TRY = """
@@ -50,11 +50,11 @@ def room(tmp_path: Path, ripgrep_works: bool) -> Path:
 
 def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     start, lent = os.open(room, os.O_RDONLY), os.open(room / "lent", os.O_RDONLY)
-    plan = walls(RipgrepAccess(start, tuple(paths), (lent,)), 10)
+    plan = build_ripgrep_plan(RipgrepAccess(start, tuple(paths), (lent,)), 10)
     plan["open"] = {"run": [*SYSTEM, f"{sys.base_prefix}/lib"]}
-    file = planned(plan)
+    file = write_plan_file(plan)
     code = [os.path.realpath(sys.executable), "-I", "-S", "-c", TRY, *tries, *paths]
-    words = [*launcher(landlock.CONFINE, file), *code]
+    words = [*build_launcher_arguments(landlock.CONFINE, file), *code]
     try:
         done = subprocess.run(
             words, pass_fds=(file, start, lent), capture_output=True, text=True, timeout=30, cwd="/", env={}
@@ -88,7 +88,7 @@ def start(room: Path) -> int:
 def test_a_program_that_cannot_start_is_told_apart(room: Path, program: str) -> None:
     folder = start(room)
     with pytest.raises(EngineUnavailable):
-        run(Path(program), ["x"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
+        run_ripgrep(Path(program), ["x"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
@@ -99,7 +99,7 @@ def test_without_landlock_nothing_starts(room: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ripgrep_run, "CONFINE", old)
     folder = start(room)
     with pytest.raises(EngineUnavailable):
-        run(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
+        run_ripgrep(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
@@ -109,14 +109,14 @@ def test_walls_that_do_not_stand_are_noticed(room: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(ripgrep_run, "CONFINE", broken)
     folder = start(room)
     with pytest.raises(EngineUnavailable, match="walls"):
-        run(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
+        run_ripgrep(Path("/bin/echo"), ["ran"], RipgrepAccess(folder, ("./",)), SearchDeadline(5))
     os.close(folder)
 
 
 def test_output_is_bounded_and_time_too(room: Path) -> None:
     folder = start(room)
-    endless = run(Path("/usr/bin/yes"), [], RipgrepAccess(folder, ("./",)), SearchDeadline(20))
+    endless = run_ripgrep(Path("/usr/bin/yes"), [], RipgrepAccess(folder, ("./",)), SearchDeadline(20))
     assert endless.cut and len(endless.output) < 17 << 20
-    asleep = run(Path("/bin/sleep"), ["60"], RipgrepAccess(folder, ()), SearchDeadline(0.3))
+    asleep = run_ripgrep(Path("/bin/sleep"), ["60"], RipgrepAccess(folder, ()), SearchDeadline(0.3))
     assert asleep.timed_out
     os.close(folder)

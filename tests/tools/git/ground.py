@@ -13,8 +13,8 @@ import jsonschema_rs
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import workshop
-from mcp_server.guards.processes.git_identity import ignored, own_hooks, signature
+from mcp_server.guards.processes.build import build_command_host
+from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
@@ -60,13 +60,13 @@ class Person:
     async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         named = f"[user]\n\tname = {self.who[0]}\n\temail = {self.who[1]}\n" if self.who else ""
         (self.home / ".gitconfig").write_text(named)
-        return await asyncio.to_thread(signature, PATH, self.home, repository)
+        return await asyncio.to_thread(read_signature, PATH, self.home, repository)
 
     async def ignored(self, repository: str) -> str:
-        return await asyncio.to_thread(ignored, PATH, self.home, repository)
+        return await asyncio.to_thread(find_ignore_file, PATH, self.home, repository)
 
     async def own_hooks(self, repository: str) -> str:
-        return await asyncio.to_thread(own_hooks, PATH, self.home, repository)
+        return await asyncio.to_thread(find_hooks_folder, PATH, self.home, repository)
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Bench:
         jail = Jail(root, (state,), (state / "spill",))
         self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
         variables = {"PATH": PATH, "HOME": str(home)}
-        self.shop = workshop(HostPaths(root, home, (state,), PATH, variables), jail)
+        self.shop = build_command_host(HostPaths(root, home, (state,), PATH, variables), jail)
         self.person = Person(home)
         self.bare: Processes | None = None
         """A door in the place of the real one."""

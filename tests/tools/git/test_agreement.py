@@ -151,7 +151,7 @@ def status(told: Any, top: Path) -> None:
     wanted: set[tuple[str, str]] = set()
     rest = iter(fields)
     for field in rest:
-        code, path = field[:2].decode(), escape.path(field[3:])
+        code, path = field[:2].decode(), escape.to_visible_path(field[3:])
         if code[0] in "RC":
             next(rest)
         if code == "??":
@@ -174,13 +174,13 @@ def numstat(top: Path, *words: str) -> dict[str, tuple[str, str]]:
         if not path:
             next(fields)
             path = next(fields)
-        found[escape.path(path)] = (added.decode(), removed.decode())
+        found[escape.to_visible_path(path)] = (added.decode(), removed.decode())
     return found
 
 
 def patch(told: Done, said: bytes, counted: dict[str, tuple[str, str]]) -> None:
     assert told.data is not None
-    lines = [escape.line(line) for line in said.split(b"\n")[:-1]]
+    lines = [escape.to_content_line(line) for line in said.split(b"\n")[:-1]]
     if lines:
         assert told.text.endswith("\n".join(lines)), told.text
     files = {one["path"]: (str(one.get("added", "-")), str(one.get("removed", "-"))) for one in told.data["files"]}
@@ -197,7 +197,7 @@ def log(told: Any, top: Path) -> None:
     said = git(top, "log", "-z", "--format=%H%x00%an%x00%aI%x00%s", "--max-count=5").split(b"\0")[:-1]
     rows = [said[start : start + 4] for start in range(0, len(said), 4)]
     assert [[one["sha"], one["author"], one["date"], one["subject"]] for one in told["commits"]] == [
-        [sha.decode(), escape.inline(name), date.decode(), escape.inline(subject, 1000)]
+        [sha.decode(), escape.to_one_line(name), date.decode(), escape.to_one_line(subject, 1000)]
         for sha, name, date, subject in rows
     ]
     assert told["total"] == int(git(top, "rev-list", "--count", "HEAD"))

@@ -21,13 +21,18 @@ def test_all_that_is_unseen_is_known() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_can_be_shown(data: bytes) -> None:
-    for shown in (escape.plain(data), escape.inline(data), escape.line(data), escape.path(data)):
+    for shown in (
+        escape.to_plain_text(data),
+        escape.to_one_line(data),
+        escape.to_content_line(data),
+        escape.to_visible_path(data),
+    ):
         shown.encode()
         assert not escape.UNSEEN.search(shown)
-    assert "\n" not in escape.inline(data) + escape.path(data)
+    assert "\n" not in escape.to_one_line(data) + escape.to_visible_path(data)
 
 
 def test_what_can_be_seen_stays() -> None:
     text = "Grüße, 世界! 👩‍💻 \t→ \n"
-    assert escape.plain(text) == text
-    assert escape.plain(b"caf\xe9\x1b[0m\xe2\x80\xae") == "caf\\xe9\\x1b[0m\\u{202e}"
+    assert escape.to_plain_text(text) == text
+    assert escape.to_plain_text(b"caf\xe9\x1b[0m\xe2\x80\xae") == "caf\\xe9\\x1b[0m\\u{202e}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.git.permissions import mask
+from tools.git.permissions import to_umask
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from tools.git.permissions import mask
     ],
 )
 def test_every_way_to_share(value: str, words: str) -> None:
-    assert mask(value) == words
+    assert to_umask(value) == words

@@ -267,7 +267,7 @@ def test_a_range_is_two_commits(bench: Bench, tool: str) -> None:
 def test_a_long_patch_comes_in_pages_that_make_the_whole(bench: Bench) -> None:
     (bench.root / "long.txt").write_text("".join(f"{number} {'x' * 60}\n" for number in range(4000)))
     git(bench.root, "add", "long.txt")
-    wanted = [escape.line(line) for line in git(bench.root, "diff", "--cached").split(b"\n")[:-1]]
+    wanted = [escape.to_content_line(line) for line in git(bench.root, "diff", "--cached").split(b"\n")[:-1]]
     got: list[str] = []
     onward: dict[str, Any] | None = {}
     while onward is not None:

@@ -15,7 +15,7 @@ from mcp_server.calls.session_objects import ObjectRegistry, OwnedObject
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import workshop
+from mcp_server.guards.processes.build import build_command_host
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.search.search import FileSearch
@@ -91,7 +91,7 @@ async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGene
     usual = os.environ["PATH"].split(os.pathsep) if elsewhere else []
     path = os.pathsep.join([*map(str, folders), *usual, "/usr/bin", "/bin"])
     variables = {"PATH": path, "HOME": str(Path.home())}
-    shop = workshop(HostPaths(root, Path.home(), (state,), path, variables), jail)
+    shop = build_command_host(HostPaths(root, Path.home(), (state,), path, variables), jail)
     finder = FileSearch(jail, (state,))
     faults: list[BaseException] = []
     keeping = ObjectRegistry(lambda _, fault: faults.append(fault))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.connection import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, framed
+from tools.lsp.connection import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, frame_message
 
 MESSAGES = st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text(), max_size=4), max_size=5)
 
 
 @given(MESSAGES, st.lists(st.integers(1, 40), min_size=1))
 def test_messages_come_out_as_they_went_in_whatever_the_pieces(messages: list[Any], sizes: list[int]) -> None:
-    stream = b"".join(framed(message) for message in messages)
+    stream = b"".join(frame_message(message) for message in messages)
     frames, found, at, turn = FrameReader(), list[Any](), 0, 0
     while at < len(stream):
         size = sizes[turn % len(sizes)]
@@ -25,7 +25,7 @@ def test_messages_come_out_as_they_went_in_whatever_the_pieces(messages: list[An
 
 
 def test_half_a_character_is_still_sent() -> None:
-    head, _, body = framed({"text": "a\udc80"}).partition(b"\r\n\r\n")
+    head, _, body = frame_message({"text": "a\udc80"}).partition(b"\r\n\r\n")
     assert head == b"Content-Length: %d" % len(body)
     assert json.loads(body) == {"text": "a\udc80"}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.text import ENCODINGS, DocumentText, occurrences, shown, tail, units
+from tools.lsp.text import ENCODINGS, DocumentText, count_units, find_name_start, find_occurrences, format_shown_line
 
 TEXTS = st.text(st.sampled_from("ab_ é😀\t\r\n"), max_size=40)
 
@@ -85,22 +85,22 @@ def test_a_lone_carriage_return_ends_a_line_for_the_server_alone() -> None:
     ],
 )
 def test_whole_words_come_first(line: str, symbol: str, found: list[int]) -> None:
-    assert list(occurrences(line, symbol)) == found
+    assert list(find_occurrences(line, symbol)) == found
 
 
 def test_the_last_name_is_the_one_that_is_meant() -> None:
-    assert tail("order.total") == 6
-    assert tail("Order::total()") == 7
-    assert tail("total") == 0
-    assert tail("+") == 0
+    assert find_name_start("order.total") == 6
+    assert find_name_start("Order::total()") == 7
+    assert find_name_start("total") == 0
+    assert find_name_start("+") == 0
 
 
 @given(st.text(), st.sampled_from(ENCODINGS))
 def test_units_are_what_the_encoding_takes(text: str, encoding: str) -> None:
     wide = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[encoding]
-    assert units(text, encoding) == len(text.encode(wide[0])) // wide[1]
+    assert count_units(text, encoding) == len(text.encode(wide[0])) // wide[1]
 
 
 def test_a_long_line_is_cut_and_what_hurts_a_terminal_is_seen() -> None:
-    assert shown("a\x1b[2Jb\r\n") == "a\\x1b[2Jb"
-    assert shown("x" * 301) == "x" * 300 + "… [this line has 301 characters]"
+    assert format_shown_line("a\x1b[2Jb\r\n") == "a\\x1b[2Jb"
+    assert format_shown_line("x" * 301) == "x" * 300 + "… [this line has 301 characters]"

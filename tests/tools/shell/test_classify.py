@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import READING, Effect
-from tools.shell.classify import CommandKind, kind
+from tools.shell.classify import CommandKind, classify_line
 from tools.shell.definitions import BASH
 from tools.shell.known_commands import BUILDS, READS
 
@@ -20,7 +20,7 @@ BYPASS: dict[str, str] = TABLE["bypass"]
 
 @pytest.mark.parametrize("line", TABLE["reads"])
 def test_what_only_reads_is_known(line: str) -> None:
-    assert kind(line) is CommandKind.READS
+    assert classify_line(line) is CommandKind.READS
     demand = BASH.demands({"command": line})
     assert demand.effect in READING
     assert demand.confirm is None
@@ -28,14 +28,14 @@ def test_what_only_reads_is_known(line: str) -> None:
 
 @pytest.mark.parametrize("line", TABLE["builds"])
 def test_what_builds_is_known(line: str) -> None:
-    assert kind(line) is CommandKind.BUILDS
+    assert classify_line(line) is CommandKind.BUILDS
     demand = BASH.demands({"command": line})
     assert (demand.effect, demand.confirm) == (Effect.EXEC, None)
 
 
 @pytest.mark.parametrize("line", BYPASS.values(), ids=BYPASS)
 def test_a_hidden_command_is_asked_about(line: str) -> None:
-    assert kind(line) is CommandKind.ASKED
+    assert classify_line(line) is CommandKind.ASKED
     demand = BASH.demands({"command": line})
     assert demand.confirm
     assert demand.waivable
@@ -53,7 +53,7 @@ SIGNS = st.sampled_from([*"$`<>()&\\\"'{}!#~*?[]=;|\n\r\t ^-/", "ls", "canary", 
 @given(st.lists(SIGNS, max_size=12).map("".join))
 def test_nothing_that_runs_unasked_can_name_the_canary(line: str) -> None:
     """By bash's own reading: where `canary` could be run, the line is asked about."""
-    if kind(line) is CommandKind.ASKED:
+    if classify_line(line) is CommandKind.ASKED:
         return
     words = line.replace("\n", " ; ").replace("|", " | ").replace("&", " & ").replace(";", " ; ").split()
     starts = [word for place, word in enumerate(words) if place == 0 or words[place - 1] in ("|", "&", ";")]

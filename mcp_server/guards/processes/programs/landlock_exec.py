@@ -66,7 +66,7 @@ class SyscallFilter(ctypes.Structure):
     _fields_ = [("steps", ctypes.c_ushort), ("program", ctypes.c_char_p)]
 
 
-def kernel(number: int, *arguments: object) -> int:
+def call_kernel(number: int, *arguments: object) -> int:
     found = LIBRARY.syscall(number, *arguments)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -79,19 +79,19 @@ def control(option: int, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def version() -> int:
-    return kernel(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+def read_landlock_version() -> int:
+    return call_kernel(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
 
 
 class LandlockRules:
     """What is handled is denied, but for the rules that are added."""
 
     def __init__(self, files: int = NEWEST, net: int = BIND_AND_CONNECT, scoped: int = SOCKETS | SIGNALS) -> None:
-        found = version()
+        found = read_landlock_version()
         self._handled = files & FILE_RIGHTS.get(found, NEWEST)
         rights = Ruleset(self._handled, net if found >= 4 else 0, scoped if found >= 6 else 0)
         size = 24 if found >= 6 else 16 if found >= 4 else 8
-        self._rules = kernel(CREATE_RULESET, ctypes.byref(rights), ctypes.c_size_t(size), 0)
+        self._rules = call_kernel(CREATE_RULESET, ctypes.byref(rights), ctypes.c_size_t(size), 0)
 
     def open_up(self, file: int, rights: int) -> None:
         found = os.fstat(file).st_mode
@@ -102,15 +102,15 @@ class LandlockRules:
         rights &= self._handled
         if rights:
             rule = PathBeneath(rights, file)
-            kernel(ADD_RULE, self._rules, PATH_BENEATH, ctypes.byref(rule), 0)
+            call_kernel(ADD_RULE, self._rules, PATH_BENEATH, ctypes.byref(rule), 0)
 
     def close(self) -> None:
         control(NO_NEW_PRIVS, 1)
-        kernel(RESTRICT_SELF, self._rules, 0)
+        call_kernel(RESTRICT_SELF, self._rules, 0)
         os.close(self._rules)
 
 
-def below(path: str) -> int:
+def open_below(path: str) -> int:
     """The path below here, open, without following a link at any step."""
     folder = os.open(".", LOOK)
     for name in path.split("/"):
@@ -125,7 +125,7 @@ def raise_walls(plan: "dict[str, Any]", program: str) -> None:
     walls = LandlockRules(net=0 if "connected" in plan else BIND_AND_CONNECT)
     for path in plan.get("below", ()):
         try:
-            file = below(path)
+            file = open_below(path)
         except OSError:  # gone or swapped since it was listed: it will not be readable either
             continue
         walls.open_up(file, RIGHTS["read"])
@@ -143,7 +143,7 @@ def raise_walls(plan: "dict[str, Any]", program: str) -> None:
     walls.close()
 
 
-def limit(bounds: dict[int, int]) -> None:
+def apply_limits(bounds: dict[int, int]) -> None:
     for kind, most in bounds.items():
         hard = resource.getrlimit(kind)[1]
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -165,7 +165,7 @@ def filter_calls(program: bytes) -> None:
     control(SECCOMP, SECCOMP_FILTER, ctypes.byref(SyscallFilter(len(program) // 8, program)))
 
 
-def holds(outside: str) -> bool:
+def is_confined(outside: str) -> bool:
     """The walls are seen to stand: something outside that could be read cannot be read any more."""
     try:
         os.close(os.open(outside, os.O_RDONLY))
@@ -176,7 +176,7 @@ def holds(outside: str) -> bool:
     return False
 
 
-def lead_out(plan: "dict[str, Any]") -> None:
+def open_proxy_lane(plan: "dict[str, Any]") -> None:
     """Where no network of its own can be made it gets none at all, which it then has to do without."""
     if "lane" not in plan:
         return
@@ -190,7 +190,7 @@ def lead_out(plan: "dict[str, Any]") -> None:
     plan["connected"], plan["filter"] = True, plan["lane_filter"]
 
 
-def hear_again() -> None:
+def restore_signals() -> None:
     """A program that is not told otherwise ends where nobody reads what it prints, and where somebody interrupts it.
     Python ignores the first, whoever is started in the background the second, and what is ignored is inherited."""
     for number in range(1, signal.NSIG):
@@ -204,18 +204,18 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
         os.fchdir(plan["start"])
     elif "folder" in plan:
         os.chdir(plan["folder"])
-    limit(plan.get("bounds", {}))
+    apply_limits(plan.get("bounds", {}))
     os.nice(plan.get("nice", 0))
-    lead_out(plan)
+    open_proxy_lane(plan)
     if plan.get("open") is not None:
         if os.geteuid() == 0:
             give_up_rights()
         raise_walls(plan, words[0])
-        if not holds(plan["outside"]):
+        if not is_confined(plan["outside"]):
             raise OSError("the walls do not stand")
     if "filter" in plan:
         filter_calls(plan["filter"])
-    hear_again()
+    restore_signals()
     if "env" in plan:
         os.execve(words[0], words, plan["env"])  # noqa: S606  # the point of this program
     os.execv(words[0], words)  # noqa: S606

@@ -29,7 +29,7 @@ def lay(hand: int, port: int, alone: bool) -> None:
     to_starter = _socket.socket(fileno=hand)
     try:
         if alone:
-            enter()
+            enter_network()
             raise_loopback()
         listening = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
         listening.bind(("127.0.0.1", port))
@@ -41,7 +41,7 @@ def lay(hand: int, port: int, alone: bool) -> None:
         to_starter.close()
 
 
-def enter() -> None:
+def enter_network() -> None:
     """A network of its own, which root makes as it is and others by being somebody in a world of their own as well."""
     import ctypes
 
@@ -67,7 +67,7 @@ def raise_loopback() -> None:
     any_socket.close()
 
 
-def hear_again() -> None:
+def restore_signals() -> None:
     """As in `landlock_exec`, of which nothing is there where this program runs: Python ignores SIGPIPE and SIGXFSZ, and
     a command that inherits that goes on printing though nobody reads it."""
     for number in range(1, signal.NSIG):
@@ -81,7 +81,7 @@ def main(hand: str, port: str, *words: str) -> None:
     except OSError as error:
         sys.stderr.write(f"cannot reach out: {error}\n")
         sys.exit(UNABLE)
-    hear_again()
+    restore_signals()
     os.execv(words[0], words)  # noqa: S606  # the point of this program
 
 

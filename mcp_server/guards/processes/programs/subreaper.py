@@ -47,7 +47,7 @@ class Keeper:
 
     def prepare(self) -> None:
         if "fence" in self.plan:
-            step_inside(self.plan["fence"])
+            join_control_group(self.plan["fence"])
         if sys.platform.startswith("linux"):
             landlock_exec.control(landlock_exec.SUBREAPER, 1)
         if self.plan.get("open") is not None:
@@ -109,10 +109,10 @@ class Keeper:
         pause = LEAST
         while True:
             if self.fenced:
-                signal(os.kill, EVERYBODY, KILL)
+                send_signal(os.kill, EVERYBODY, KILL)
             else:
-                end_below(os.getpid())
-                signal(os.killpg, child, KILL)
+                kill_below(os.getpid())
+                send_signal(os.killpg, child, KILL)
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
@@ -122,14 +122,14 @@ class Keeper:
             pause = min(pause * 2, MOST)
 
 
-def signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None:
+def send_signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None:
     try:
         way(whom, what)
     except OSError:  # nobody there
         return
 
 
-def end_below(pid: int) -> None:
+def kill_below(pid: int) -> None:
     """Stopped first, so that none has a child between the look and the blow."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123  # pathlib takes long to load
@@ -137,12 +137,12 @@ def end_below(pid: int) -> None:
     except OSError:
         return
     for one in found:
-        signal(os.kill, one, STOP)
-        end_below(one)
-        signal(os.kill, one, KILL)
+        send_signal(os.kill, one, STOP)
+        kill_below(one)
+        send_signal(os.kill, one, KILL)
 
 
-def step_inside(door: str) -> None:
+def join_control_group(door: str) -> None:
     """Into the control group that counts what we start."""
     try:
         with open(door, "w") as file:  # noqa: PTH123  # pathlib takes long to load
@@ -151,7 +151,7 @@ def step_inside(door: str) -> None:
         return
 
 
-def told(hand: int) -> "dict[str, Any] | None":
+def receive_plan(hand: int) -> "dict[str, Any] | None":
     """What to do, once somebody says so; none where nobody will any more. The first files told are our own streams,
     the next is the plan; the rest are lent, and the plan knows them by the numbers they had where they came from."""
     asking = _socket.socket(fileno=hand)
@@ -177,7 +177,7 @@ def told(hand: int) -> "dict[str, Any] | None":
 
 
 def main(hand: str) -> None:
-    plan = told(int(hand))
+    plan = receive_plan(int(hand))
     if plan is None:
         return
     keeper = Keeper(plan)
