@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, format_one_line, format_time, print_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.target import record_and_refuse_programs, write_to_state
 from mcp_server.views.posture import open_state_reader
 
@@ -33,7 +33,7 @@ menugate deny k7f392qa --reason "keep it"   and the model is told why
 LONGEST_REASON = 500
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("approvals", "show which calls wait for your yes", LISTING, run)
     one.add_argument("deed", nargs="?", choices=("show",), metavar="show", help="show one question whole")
     one.add_argument("id", nargs="?", metavar="ID", help="as the refused call named it")

@@ -19,7 +19,7 @@ from mcp_server.cli.ledger import (
     show_row,
 )
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
 from mcp_server.cli.why import load_call_history, show_call_history
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ menugate audit export --format ocsf             as events of the Open Cybersecur
 FORMATTED = "jsonl: one JSON object per row; ocsf: one event per call, for a SIEM"
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("audit", "read the ledger of every decision, and check that nobody changed it", EXAMPLES, None)
-    deeds = Commands(
+    deeds = CommandGroup(
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)

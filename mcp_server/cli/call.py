@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from mcp_server.cli.output import CliError, ProgressPrinter, clean, note, print_json, say, show_progress
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, make_start_error, settings_from_arguments
+from mcp_server.cli.parser import (
+    CommandGroup,
+    add_json,
+    add_place,
+    add_posture,
+    make_start_error,
+    settings_from_arguments,
+)
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -29,7 +36,7 @@ EXAMPLE = '{"path": "notes.md"}'
 LONGEST_LINE = 100
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("call", "run one tool through the gate, and put it on record", EXAMPLES, run)
     add_call(one)
     one.add_argument("--mode", metavar="MODE", help="call it in this mode (default: one that has the tool)")

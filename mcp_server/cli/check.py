@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import print_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture, format_faults, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture, format_faults, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFault
@@ -19,7 +19,7 @@ menugate check --json                       the faults for a program; exits 1 wh
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("check", "look for faults in menus, rules and tools; exits 1 with all of them", EXAMPLES, run)
     add_place(one)
     add_posture(one)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp_server.cli.output import CliError, say
-from mcp_server.cli.parser import Commands, build_parser, load_valid_configuration, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, build_parser, load_valid_configuration, settings_from_arguments
 
 EXAMPLES = """
 source <(menugate completion bash)                                        in ~/.bashrc
@@ -47,7 +47,7 @@ complete -c menugate -f -a '(__menugate)'""",
 }
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("completion", "print the script with which a shell completes menugate's words", EXAMPLES, run)
     what = one.add_mutually_exclusive_group(required=True)
     what.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="bash, zsh or fish")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ menugate doctor --json       the findings for a program
 COLOURS = {"good": "green", "note": "yellow", "fault": "red"}
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("doctor", "examine state, ledger, menus, rules, guards and leftovers", EXAMPLES, run)
     one.add_argument("deed", nargs="?", metavar="DEED", choices=("fix",), help="fix: mend what can be")
     add_place(one)

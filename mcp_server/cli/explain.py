@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.cli.call import add_call, parse_call_arguments
 from mcp_server.cli.output import print_json, print_table, say
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import add_server, load_judgement, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
@@ -34,7 +34,7 @@ COLOUR = {"allow": "green", "ask": "yellow", "deny": "red"}
 ROOT = "ROOT"
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("explain", "say what would be decided about a call, and why; nothing runs", EXAMPLES, run)
     add_call(one)
     one.add_argument("--mode", metavar="MODE", help=f"called in this mode, or {ROOT} (default: one that has the tool)")

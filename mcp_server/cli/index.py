@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, print_json, print_table, say, show_progress
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -34,9 +34,9 @@ menugate index symbols Store.open       one method of one class
 SLICE = 0.2
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("index", "make and ask the index of this project's words and symbols", EXAMPLES, None)
-    deeds = Commands(
+    deeds = CommandGroup(
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     build = deeds.add("build", "bring the index up to date, whole", BUILD, run_build)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
 from mcp_server.views.posture import open_state_reader
 
@@ -41,9 +41,9 @@ menugate memory forget --all             everything that is remembered here
 TIERS = tuple(map(str, Tier))
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("memory", "see and change what is remembered of this project from run to run", EXAMPLES, None)
-    deeds = Commands(
+    deeds = CommandGroup(
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     shown = deeds.add("list", "list what is remembered", LIST, run_list)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say
 from mcp_server.cli.parser import (
-    Commands,
+    CommandGroup,
     add_json,
     add_place,
     add_posture,
@@ -50,7 +50,7 @@ FACES = {
 }
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("menus", "show the modes and their tools, and what they cost a model", EXAMPLES, run)
     one.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode")
     one.add_argument("--tokens", action="store_true", help="count what a model has to read (o200k)")

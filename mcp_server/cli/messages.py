@@ -7,7 +7,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import format_one_line, format_time, note, print_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.views.posture import NOT_YET, open_state_reader
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ menugate messages --json --keep             for a program
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("messages", "show what tools and models left for you to read", EXAMPLES, run)
     one.add_argument("--all", action="store_true", help="those you have read as well")
     one.add_argument("--keep", action="store_true", help="leave them unread")

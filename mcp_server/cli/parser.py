@@ -62,7 +62,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=MixedParser)
     meant = [module for module, names in MODULES.items() if typed and typed[0] in names]
     for module in meant or MODULES:
-        import_module(f"mcp_server.cli.{module}").add(Commands(commands.add_parser))
+        import_module(f"mcp_server.cli.{module}").add(CommandGroup(commands.add_parser))
     return top
 
 
@@ -102,7 +102,7 @@ def format_examples(examples: str) -> str:
     return "examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines())
 
 
-class Commands:
+class CommandGroup:
     """Adds one command: its name, what it is for, its examples and what runs it."""
 
     def __init__(self, add_parser: Callable[..., argparse.ArgumentParser]) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, format_one_line, say
-from mcp_server.cli.parser import Commands, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_place, settings_from_arguments
 from mcp_server.cli.servers import load_judgement_for_choice
 from mcp_server.cli.target import (
     NoStateYet,
@@ -48,7 +48,7 @@ MOST_UNITS = 1000
 LONGEST_REASON = 200
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("pause", "let runs wait, with all they have come to", PAUSE, run_pause)
     one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
     add_target_flags(one)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, note, print_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import ServerJudgement, load_judgement_for_choice
 from mcp_server.model.posture import AXES, ChangeScope, PostureChange, format_value, list_axis_words
 from mcp_server.views.posture import (
@@ -93,7 +93,7 @@ menugate autonomous --permission-profile normal    and under this profile
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     for noun, (axis, purpose, examples) in NOUNS.items():
         one = commands.add(noun, purpose, examples, run)
         words = tuple(map(str, list_axis_words(AXES[axis])))

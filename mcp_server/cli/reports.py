@@ -3,7 +3,7 @@
 import argparse
 
 from mcp_server.cli.output import CliError, format_time, print_json, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.views.posture import open_state_reader
 
 EXAMPLES = """
@@ -13,7 +13,7 @@ menugate report --json                      for a program
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("report", "show what was found when a run was over", EXAMPLES, run)
     one.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
     add_place(one)

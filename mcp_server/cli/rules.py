@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import print_json, print_table, say
 from mcp_server.cli.parser import (
-    Commands,
+    CommandGroup,
     MixedParser,
     add_json,
     add_place,
@@ -37,9 +37,9 @@ menugate rules test --json    for a program; exits 1 where an example does not d
 COLOURS = {"block": "red", "deny": "red", "ask": "yellow", "allow": "green"}
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("rules", "list the rules that hold here, and try them on their examples", EXAMPLES, None)
-    deeds = Commands(
+    deeds = CommandGroup(
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     listing = deeds.add("list", "show every rule with its place, and whose it is", LIST, run_list)

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, say
-from mcp_server.cli.parser import Commands, add_place, add_posture, make_start_error
+from mcp_server.cli.parser import CommandGroup, add_place, add_posture, make_start_error
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -21,7 +21,7 @@ menugate serve --profile restricted               read, and nothing else
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("serve", "serve a folder to MCP hosts, over stdio or HTTP", EXAMPLES, run)
     add_place(one)
     one.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio (port 0 takes a free one)")

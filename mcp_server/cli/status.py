@@ -7,7 +7,7 @@ from typing import Any
 from mcp_server.cli import servers
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import format_one_line, print_json, print_table, say
-from mcp_server.cli.parser import Commands, add_json, add_place, add_posture
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import load_judgement
 from mcp_server.views.pending import build_pending_view, show_waiting
 from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
@@ -21,7 +21,7 @@ menugate status --json                      for a program
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("status", "show how things stand: what waits for you, posture, state, refusals", EXAMPLES, run)
     add_place(one)
     add_posture(one)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.badge import show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, print_json, say
-from mcp_server.cli.parser import Commands, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, settings_from_arguments
 from mcp_server.cli.posture import add_principal_flags, change_posture
 from mcp_server.cli.servers import load_judgement_for_choice
 from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
@@ -29,7 +29,7 @@ menugate steer --confirm 3fa1c2                    say yes to what a prompt or t
 EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in list_axis_words(kind)))
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     from mcp_server.policy.phrases import BY_NAME
 
     one = commands.add("steer", "change one axis now or later, take back or confirm a change", EXAMPLES, run)

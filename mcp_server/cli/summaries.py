@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.audit import open_ledger
 from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import CliError, note, print_json, print_table, say
-from mcp_server.cli.parser import Commands, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -19,7 +19,7 @@ menugate summary --json               for a program
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("summary", "show what a run came to, from what is on record of it", EXAMPLES, run)
     one.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
     one.add_argument("--list", action="store_true", help="name the runs there are")

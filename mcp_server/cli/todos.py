@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.ledger import format_short_row
 from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
-from mcp_server.cli.parser import Commands, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, open_state_reader
@@ -44,9 +44,9 @@ menugate todos reject 3f9c12ab "the help text is missing"    the words are what 
 TITLE = 80
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("todos", "see what agents have to do, and take or send back what they claim", EXAMPLES, None)
-    below = Commands(
+    below = CommandGroup(
         one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
     )
     every = below.add("list", "show the todos of every session", LIST, run_list)

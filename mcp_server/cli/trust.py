@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say
-from mcp_server.cli.parser import Commands, add_json, add_place, load_valid_configuration, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.cli.servers import load_judgement, note_servers
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ menugate untrust    its allow rules and its prompts are set aside again; what na
 """
 
 
-def add(commands: Commands) -> None:
+def add(commands: CommandGroup) -> None:
     one = commands.add("trust", "let what this folder says about itself count, as it is now", TRUST, run)
     one.add_argument("--show", action="store_true", help="only show what would count")
     add_place(one)
