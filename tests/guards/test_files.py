@@ -198,7 +198,7 @@ def test_whoever_comes_first_keeps_the_name(
         (root / "src" / "new").write_text("somebody else's")
         return name
 
-    monkeypatch.setattr("mcp_server.guards.files.draft", slow)
+    monkeypatch.setattr("mcp_server.guards.files.write_draft", slow)
     assert problem(lambda: files.granted(WRITE).write("src/new", b"mine", None)).code is Code.ALREADY_EXISTS
     assert tree(root)["src/new"] == "somebody else's"
     assert len(tree(root)) == 3
@@ -236,7 +236,7 @@ def test_what_changed_meanwhile_is_not_replaced(
         (root / "src" / "a.txt").write_text("ONE\n")
         return name
 
-    monkeypatch.setattr("mcp_server.guards.files.draft", slow)
+    monkeypatch.setattr("mcp_server.guards.files.write_draft", slow)
     assert problem(lambda: writer.write("src/a.txt", b"new", stamp)).code is Code.STALE
     monkeypatch.undo()
     assert problem(lambda: writer.write("src/a.txt", b"new", stamp)).code is Code.STALE

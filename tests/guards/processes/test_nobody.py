@@ -23,7 +23,7 @@ def test_the_walls_stand_for_nobody() -> None:
     room.mkdir(mode=0o700)
     os.chown(room, NOBODY, NOBODY)
     words = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", f"--basetemp={room}/t"]
-    names = ("processes/test_walls.py", "processes/test_ends.py", "network/test_lane.py")
+    names = ("processes/test_sandbox.py", "processes/test_child.py", "network/test_proxy_lane.py")
     files = [str(HERE / "tests" / "guards" / name) for name in names]
     env = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
