@@ -5,6 +5,7 @@ and one to a line of shell whatever folder had taken that name.
 """
 
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -430,6 +431,14 @@ def test_nobody_is_asked_about_a_commit_that_cannot_be_made(repository: Path, ho
         refused("in conflict")
 
 
+def plant(good: Path, evil: Path, turn: int) -> None:
+    """Files of their own, whatever names the last race left to one another."""
+    for path in (good, evil, good.with_name("spare")):
+        path.unlink(missing_ok=True)
+    good.write_text(f"good {turn}\n")
+    evil.write_text("EVIL\n")
+
+
 def race(one: Pipe, workspace: Path, call: dict[str, Any], good: Path, evil: Path) -> Mapping[str, Any]:
     """Redeems the yes while another thread puts `evil` in the place of `good`, over and over."""
     done = threading.Event()
@@ -438,8 +447,10 @@ def race(one: Pipe, workspace: Path, call: dict[str, Any], good: Path, evil: Pat
         spare = workspace / "spare"
         while not done.is_set():
             for before, after in ((good, spare), (evil, good), (good, evil), (spare, good)):
+                # Not by `rename`, which would take away what was just put back under that name.
                 with suppress(OSError):
-                    before.rename(after)
+                    os.link(before, after)
+                    before.unlink()
 
     swapping = threading.Thread(target=swap)
     swapping.start()
@@ -456,8 +467,7 @@ def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_moved(workspace: P
     with pipe(workspace, home) as one:
         beginning(one, "data")
         for turn in ASIDE:
-            good.write_text(f"good {turn}\n")
-            evil.write_text("EVIL\n")
+            plant(good, evil, turn)
             approve(workspace, home, asked(one.call("fs_move", source="x", destination=".envrc")))
             race(one, workspace, call, good, evil)
             assert not there.exists() or there.read_text() == f"good {turn}\n"
@@ -471,8 +481,7 @@ def test_what_takes_the_name_while_the_yes_is_redeemed_is_not_deleted(workspace:
     with pipe(workspace, home, "--profile", "trusted") as one:
         beginning(one, "data")
         for turn in ASIDE:
-            good.write_text(f"good {turn}\n")
-            evil.write_text("EVIL\n")
+            plant(good, evil, turn)
             approve(workspace, home, asked(one.call("fs_delete", path="x")))
             race(one, workspace, call, good, evil)
             left = [path.read_text() for path in workspace.iterdir() if path.is_file()]
