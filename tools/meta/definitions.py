@@ -44,7 +44,7 @@ class MessageUserArguments(TypedDict):
 class MenuCallArguments(TypedDict):
     tool: Annotated[str, "Tool name"]
     arguments: NotRequired[Annotated[dict[str, Any], "The tool's own arguments"]]
-    mode: NotRequired[Annotated[str, "MenuEnterArguments this mode first", Is(shortest=1)]]
+    mode: NotRequired[Annotated[str, "Enter this mode first", Is(shortest=1)]]
     menu: NotRequired[HANDLE]
 
 
