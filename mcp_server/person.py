@@ -75,7 +75,7 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
             from mcp_server.state.reader import Reader
 
             with Reader.open(settings.url, secrets=settings.secrets) as state:
-                serving |= {(row.fields.get("pid"), row.fields.get("born")) for row in state.alive()}
+                serving |= {(row.fields.get("pid"), row.fields.get("born")) for row in state.find_running_processes()}
     if below := above & serving:
         return next(iter(below))[0]
     return next(
@@ -144,7 +144,7 @@ def build_slash_commands(
     doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[SlashCommand, ...]:
     """Every command that hosts show with a slash."""
-    return (*SlashCommands(doors, halting.raising, examine, clock).commands(), *halting.commands())
+    return (*SlashCommands(doors, halting.raising, examine, clock).build_commands(), *halting.build_commands())
 
 
 def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> ProfileRaise:
@@ -157,7 +157,7 @@ def recover_state(settings: Settings) -> None:
     async def once() -> None:
         store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
         try:
-            await store.ready()
+            await store.wait_until_ready()
         finally:
             await store.close()
 

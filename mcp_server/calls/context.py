@@ -92,5 +92,5 @@ class ToolContext:
     def memory(self) -> Memory:
         return self._ports.memory(self.session)
 
-    async def through(self, tool: str, arguments: Arguments) -> Ending:
+    async def call_tool(self, tool: str, arguments: Arguments) -> Ending:
         return await self._call(tool, arguments)

@@ -61,28 +61,28 @@ class LedgerRecorder:
     binding: Binding
     """What a yes is about."""
 
-    async def commence(
+    async def record_intent(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
-        intent = self._judged(IntentRow, found, posture, decision)
+        intent = self._build_row(IntentRow, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(intent, self._terms(found, intent, yes, facts))
+            return await self.store.record_intent(intent, self._build_question_terms(found, intent, yes, facts))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
-    async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
-        await self.store.record(self._judged(RefusalRow, found, posture, decision))
+    async def record_refusal(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
+        await self.store.record_decision(self._build_row(RefusalRow, found, posture, decision))
 
-    def asking(
+    def prepare_question(
         self, found: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
     ) -> tuple[ApprovedCall, Questioned, Arguments]:
         """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
-        judged = self._judged(Questioned, found, posture, decision)
-        leads = self.binding.destinations(found, facts)
-        return self.binding.wanted(found, judged, leads), judged, leads
+        judged = self._build_row(Questioned, found, posture, decision)
+        leads = self.binding.find_destinations(found, facts)
+        return self.binding.build_approved_call(found, judged, leads), judged, leads
 
-    async def unfound(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
+    async def record_unresolved_call(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
         digest, size = measure_arguments(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
         refused = RefusalRow(
@@ -90,20 +90,20 @@ class LedgerRecorder:
             posture=posture,
             tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
             decision=decision,
-            origin=self._origin(asked, asked.seat),
+            origin=self._build_origin(asked, asked.seat),
             tool_count=self.tool_count(asked.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
         )
         self.noticed(refused)
-        await self.store.record(refused)
+        await self.store.record_decision(refused)
 
-    def conclude(
+    def record_outcome(
         self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
-        self.store.conclude(
+        self.store.record_outcome(
             OutcomeRow(
                 intent=underway.intent,
                 ending=ending,
@@ -114,12 +114,14 @@ class LedgerRecorder:
                 session=found.seat.session.id,
                 tool=found.tool.name,
                 run=underway.run,
-                notes=tuple(self._notes(found, underway, shown)),
+                notes=tuple(self._collect_notes(found, underway, shown)),
                 tested=find_test_outcome(found.tool, found.arguments, shown),
             )
         )
 
-    def _notes(self, found: ResolvedCall, underway: CallRecord, shown: Ending | None) -> Iterator[tuple[str, str]]:
+    def _collect_notes(
+        self, found: ResolvedCall, underway: CallRecord, shown: Ending | None
+    ) -> Iterator[tuple[str, str]]:
         """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
         if not isinstance(shown, Done):
             return
@@ -130,7 +132,7 @@ class LedgerRecorder:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
-    def _terms(
+    def _build_question_terms(
         self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
     ) -> QuestionTerms | None:
         """What the call needs besides its record; None for nearly every call."""
@@ -142,10 +144,10 @@ class LedgerRecorder:
         if yes is None:
             return QuestionTerms(unit=unit)
         # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
-        wanted = self.binding.wanted(found, intent, self.binding.destinations(found, facts))
+        wanted = self.binding.build_approved_call(found, intent, self.binding.find_destinations(found, facts))
         return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
-    def _judged(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
+    def _build_row(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = found.measure
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
@@ -164,7 +166,7 @@ class LedgerRecorder:
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._origin(found.asked, found.seat),
+            origin=self._build_origin(found.asked, found.seat),
             tool_count=self.tool_count(found.seat.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
@@ -173,7 +175,7 @@ class LedgerRecorder:
         self.noticed(judged)
         return judged
 
-    def _origin(self, asked: CallRequest, seat: LiveSession) -> Origin:
+    def _build_origin(self, asked: CallRequest, seat: LiveSession) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],

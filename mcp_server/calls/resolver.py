@@ -48,7 +48,7 @@ class CallResolver:
     def policy(self) -> Policy:
         return self.ruling.policy
 
-    async def find(self, asked: CallRequest) -> ResolvedCall | Problem:
+    async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return build_unknown_tool_problem(asked.tool, self.policy)
@@ -58,14 +58,14 @@ class CallResolver:
         if tool.name in CARRIERS:
             asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, self.policy))
         handle = None if asked.within else find_menu_handle(tool, asked.arguments)
-        seat = await self._seat(asked, handle)
+        seat = await self._find_seat(asked, handle)
         if isinstance(seat, Problem):
             return seat
         if handle is not None and not has_argument(tool, "menu"):
             asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), seat=seat)
         if not tool.meta:
-            arguments = tool.located(asked.arguments, self.root)
-            there = self.led(tool, arguments)
+            arguments = tool.make_paths_relative(asked.arguments, self.root)
+            there = self.follow_links(tool, arguments)
             return ResolvedCall(asked, tool, arguments, seat, led=there, handle=handle)
         if tool.name in CARRIERS:
             opened = unpack_carried_call(tool, asked.arguments, self.policy, self.root)
@@ -73,24 +73,24 @@ class CallResolver:
                 return opened
             carried, arguments = opened
             return ResolvedCall(
-                replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments), handle
+                replace(asked, seat=seat), carried, arguments, seat, tool, self.follow_links(carried, arguments), handle
             )
         return ResolvedCall(asked, tool, asked.arguments, seat, handle=handle)
 
-    def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
+    def follow_links(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return resolve_links(tool, arguments, self.policy, self.leads, self.root)
 
-    async def looked_through(self, found: ResolvedCall) -> ResolvedCall:
+    async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """The call with what rules say of the tree that it takes whole, as that is now."""
         if not has_tree_rules(found.tool, self.policy):
             return found
         says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
 
-    async def _seat(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
+    async def _find_seat(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
         if handle is None:
             return asked.seat
-        found = await self.sessions.found(handle, asked.principal)
+        found = await self.sessions.find_by_handle(handle, asked.principal)
         here = asked.seat.session
         if (
             isinstance(found, LiveSession)
@@ -101,19 +101,19 @@ class CallResolver:
             return asked.seat
         return found
 
-    def wished(self, found: ResolvedCall) -> Mode | Problem | None:
+    def find_wished_mode(self, found: ResolvedCall) -> Mode | Problem | None:
         """The mode that a carrier is to enter first; None where there is nowhere to go."""
         wish = found.asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == found.asked.seat.session.mode:
             return None
-        return self.desk(found.asked.seat).enterable(str(wish))
+        return self.desk(found.asked.seat).find_enterable_mode(str(wish))
 
-    async def enter(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
+    async def enter_mode(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
         desk = self.desk(asked.seat)
         desk.named = found.handle is not None
-        went = await desk.go(mode)
+        went = await desk.move_to_mode(mode)
         await announce_move(asked, desk)
         if isinstance(went, Problem):
             return went
@@ -144,7 +144,7 @@ def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: s
         return Problem(
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
-    return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
+    return tool, tool.make_paths_relative(policy.meant(name, given.get("arguments", {})), root)
 
 
 def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> str:
@@ -164,7 +164,7 @@ def resolve_links(
     tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
 ) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
+    if not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
         return None
 
     def leading(name: str, value: Any) -> Any:
@@ -172,7 +172,7 @@ def resolve_links(
             return [leading(name, one) for one in cast(list[Any], value)]
         if not isinstance(value, str):
             return value
-        asked = tool.joined(name, value, given)
+        asked = tool.join_base_path(name, value, given)
         there = leads(asked)
         # What is relative to another argument cannot say so any more once it leads elsewhere.
         return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
@@ -238,7 +238,7 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
 def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
     that it can make. Who showed a handle is told to move that place, and not to begin another one."""
-    modes = policy.menus.holding(found.tool.name)
+    modes = policy.menus.find_modes_with(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
         return problem
     misled = found.carrier is not None and found.asked.arguments.get("mode") is not None

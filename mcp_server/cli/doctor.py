@@ -115,7 +115,7 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
 
     async def followed() -> str:
         async with open_posture_changes(found, settings) as doors:
-            return await build_health_response(found, settings, doors).failed(
+            return await build_health_response(found, settings, doors).respond_to_faults(
                 [f"{one.what}: {one.says}" for one in ill]
             )
 

@@ -65,7 +65,7 @@ def add(commands: CommandGroup) -> None:
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
     """Of every principal: whose machine this is may see what lies on it."""
     with open_state_reader(settings) as state:
-        return state.memories() if state else ()
+        return state.load_memories() if state else ()
 
 
 def run_list(arguments: argparse.Namespace) -> int:

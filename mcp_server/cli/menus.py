@@ -244,7 +244,9 @@ def measure_costs(found: "Configuration") -> MenuCosts:
     at_root = Session(id="", principal="")
 
     def listed(face: Listing, session: Session) -> int:
-        shown = (listings.shown(REVISION, name) for name in listings.names(face, session, found.posture))
+        shown = (
+            listings.get_prepared_tool(REVISION, name) for name in listings.get_tool_names(face, session, found.posture)
+        )
         return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
 
     words = count_tokens(format_endpoint_instructions(found, None))

@@ -150,7 +150,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     from mcp_server.state.account import STOPS
 
     refuse_programs(settings)
-    did, silent, names = end_by_signal(settings.every_state)
+    did, silent, names = end_by_signal(settings.all_state_folders)
     for words in (*UNTRUE, STOPS):
         why = why.replace(words, "")
     say(f"It could not be put on record: {why}")
@@ -175,7 +175,7 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
 
 def find_other_states(settings: "Settings") -> "list[Path]":
     """Where servers of this account are that have other keys: no order reaches them, and a signal does."""
-    return [one for one in settings.every_state if one != settings.state]
+    return [one for one in settings.all_state_folders if one != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":

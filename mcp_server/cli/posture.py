@@ -155,7 +155,7 @@ def show_axis(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
     settings, found = judged.settings, judged.law
     whose = find_principal(arguments.whom, settings, found)
     with open_state_reader(settings) as state:
-        stands = build_posture_view(settings, found, state, judged.by_flag, whose)
+        stands = build_posture_view(settings, found, state, judged.has_profile_flag, whose)
     axis = arguments.axis
     value, origin = format_value(getattr(stands.posture, axis)), stands.origins[axis]
     if arguments.json:
@@ -188,7 +188,7 @@ def change_posture(
 
     async def asked() -> "PostureChoice | Problem":
         async with open_posture_changes(found, settings) as doors:
-            answer = await doors.ask(whose, change)
+            answer = await doors.request_change(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 

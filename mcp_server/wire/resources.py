@@ -23,7 +23,7 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
         found = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
         if found is None:
             return None if "run" in holes else NO_REPORT
-        return redact(found.as_text())
+        return redact(found.format_text())
 
     return (
         PrincipalResource(ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),

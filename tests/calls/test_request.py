@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _errand(ctx: Context, args: Any) -> Ending:
-    ending = await ctx.through(args["tool"], args["arguments"])
+    ending = await ctx.call_tool(args["tool"], args["arguments"])
     return ending if isinstance(ending, Problem) else Done(f"got: {ending.text}", {"inner": type(ending).__name__})
 
 
@@ -70,7 +70,7 @@ async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[t
     (menus / "errands.yaml").write_text(MENU)
     pack = Pack("errands", (ERRAND,), menus=(str(menus),))
     async with house(workspace, home, pack, **flags) as built:
-        seat = built.sessions.sit(built.settings.person)
+        seat = built.sessions.open_seat(built.settings.person)
         await built.sessions.move(seat, "errands", "a test")
         yield built, seat
 
@@ -90,7 +90,7 @@ def problem(ending: Ending) -> Problem:
 def rows(workspace: Path, home: Path, **wanted: Any) -> list[Row]:
     settings = read_settings({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
-        return list(state.rows(LedgerFilter(**wanted)))
+        return list(state.read_rows(LedgerFilter(**wanted)))
 
 
 async def test_it_runs_although_its_mode_is_another_and_both_are_on_record(workspace: Path, home: Path) -> None:

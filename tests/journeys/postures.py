@@ -114,7 +114,7 @@ class Walk:
     async def sit(self) -> None:
         for index, one in enumerate(self.houses):
             for who in PEOPLE:
-                seat = one.sessions.sit(who)
+                seat = one.sessions.open_seat(who)
                 await one.sessions.move(seat, "walk", "the walk begins")
                 self.seats.append((index, seat))
 
@@ -293,7 +293,7 @@ class Judge:
 def judged(one: App) -> Judge:
     judge = Judge(one.law.policy, one.law.posture)
     with Reader.open(one.settings.url, secrets=one.settings.secrets) as state:
-        for row in state.rows():
+        for row in state.read_rows():
             judge.take(row)
         report = state.verify()
     if not report.ok:

@@ -228,13 +228,13 @@ async def probe(house: App) -> AsyncGenerator[Probe]:
 def left(house: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose seats were given up."""
     gone: list[str] = []
-    stand_up = house.sessions.stand_up
+    disconnect = house.sessions.disconnect_seat
 
-    def stood_up(seat: Any) -> None:
+    def disconnected(seat: Any) -> None:
         gone.append(seat.session.id)
-        stand_up(seat)
+        disconnect(seat)
 
-    monkeypatch.setattr(house.sessions, "stand_up", stood_up)
+    monkeypatch.setattr(house.sessions, "disconnect_seat", disconnected)
     return gone
 
 
