@@ -202,8 +202,8 @@ def build_pipeline(
     review = RunReview(store, shop.build_call_processes, build_review_check(found, store, redactor))
     course = RunLifecycle(store, sessions, rooms.holds, postures.get_known, redactor, review, memory.learn)
 
-    def desk(seat: LiveSession) -> MenuNavigator:
-        return MenuNavigator(seat, sessions, ruling.policy, lambda: postures.get_known(seat.session.principal), course)
+    def desk(live: LiveSession) -> MenuNavigator:
+        return MenuNavigator(live, sessions, ruling.policy, lambda: postures.get_known(live.session.principal), course)
 
     return Pipeline(
         ruling=ruling,

@@ -86,12 +86,12 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
 def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
     """Raises, once that is on record, where a server started this process."""
 
-    async def refused() -> None:
+    async def raise_refusal() -> None:
         async with open_store_for_person(settings):
             return
 
     if find_barring_server(settings, quick):
-        asyncio.run(refused())
+        asyncio.run(raise_refusal())
 
 
 def build_started_program_refusal(server: int) -> Refusal:
@@ -154,14 +154,14 @@ def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> Pro
 def recover_state(settings: Settings) -> None:
     """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
 
-    async def once() -> None:
+    async def use_store() -> None:
         store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
         try:
             await store.wait_until_ready()
         finally:
             await store.close()
 
-    asyncio.run(once())
+    asyncio.run(use_store())
 
 
 class Wall:

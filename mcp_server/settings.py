@@ -142,15 +142,15 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
     """Flags win over `MENUGATE_*`, which wins over what is built in."""
     env = os.environ if environment is None else environment
 
-    def given(name: str) -> str | None:
+    def get_given(name: str) -> str | None:
         flag = flags.get(name)
         return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
     home = _find_home(env)
-    workspace = _find_workspace(given("workspace"))
+    workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
-    config = _find_config(given("config"), operators)
-    http = _parse_address(given("http"))
+    config = _find_config(get_given("config"), operators)
+    http = _parse_address(get_given("http"))
     auth = _check_auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
     keys, places = _find_keys(env, workspace, home)
     return Settings(
@@ -161,16 +161,18 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
         keys_last=keys.lifetime,
         operators=operators,
         config=config,
-        named=_get_config_names(given("config"), operators),
-        menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
+        named=_get_config_names(get_given("config"), operators),
+        menus=tuple(Path(one) for one in (get_given("menus") or "").split(os.pathsep) if one),
         http=http,
-        mode=given("mode"),
-        listing=None if given("listing") in (None, "auto") else _parse_choice(Listing, "listing", given("listing")),
-        profile=_parse_choice(Profile, "profile", given("profile")),
-        max_profile=_parse_choice(Profile, "max-profile", given("max_profile")),
+        mode=get_given("mode"),
+        listing=None
+        if get_given("listing") in (None, "auto")
+        else _parse_choice(Listing, "listing", get_given("listing")),
+        profile=_parse_choice(Profile, "profile", get_given("profile")),
+        max_profile=_parse_choice(Profile, "max-profile", get_given("max_profile")),
         auth=auth,
-        hosts=_parse_list(given("allowed_hosts")),
-        origins=_parse_list(given("allowed_origins")),
+        hosts=_parse_list(get_given("allowed_hosts")),
+        origins=_parse_list(get_given("allowed_origins")),
         person=f"local:{_get_user_name()}",
         traces=_read_exporter(env, "TRACES"),
         metrics=_read_exporter(env, "METRICS"),

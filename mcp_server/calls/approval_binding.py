@@ -47,7 +47,7 @@ class Binding:
 
     def build_approved_call(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
-        session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
+        session = replace(judged.session, id="", run="") if found.live.passing else judged.session
         demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
         digest = self._digest_deciding_arguments(found.tool, found.arguments, leads)
         exact = Effect.EXEC in (found.tool.effect, demand.effect)

@@ -82,7 +82,7 @@ class ToolContext:
 
     @made_once
     def records(self) -> Records:
-        return self._ports.records(self._found.seat, self.session, self._found.tool.name)
+        return self._ports.records(self._found.live, self.session, self._found.tool.name)
 
     @property
     def index(self) -> Index:

@@ -77,9 +77,9 @@ class DocumentStores:
     workspace: Documents
 
 
-def build_document_stores(store: Store, seat: LiveSession, session: Session, tool: str) -> DocumentStores:
+def build_document_stores(store: Store, live: LiveSession, session: Session, tool: str) -> DocumentStores:
     actor = {"principal": session.principal, "session": session.id, "run": session.run, "tool": tool}
-    lost = NOBODY_COMES_BACK if seat.passing else None
+    lost = NOBODY_COMES_BACK if live.passing else None
     return DocumentStores(
         DocumentStore(store, documents.format_session_owner(session.id), actor, lost),
         DocumentStore(store, documents.format_session_owner(session.key), actor, lost),

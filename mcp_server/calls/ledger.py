@@ -86,12 +86,12 @@ class LedgerRecorder:
         digest, size = measure_arguments(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
         refused = RefusalRow(
-            session=asked.seat.session,
+            session=asked.live.session,
             posture=posture,
             tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
             decision=decision,
-            origin=self._build_origin(asked, asked.seat),
-            tool_count=self.tool_count(asked.seat.session, posture),
+            origin=self._build_origin(asked, asked.live),
+            tool_count=self.tool_count(asked.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
         )
@@ -111,7 +111,7 @@ class LedgerRecorder:
                 latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
-                session=found.seat.session.id,
+                session=found.live.session.id,
                 tool=found.tool.name,
                 run=underway.run,
                 notes=tuple(self._collect_notes(found, underway, shown)),
@@ -140,7 +140,7 @@ class LedgerRecorder:
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
         if yes is None and not counted:
             return None
-        unit = ("" if found.seat.passing else intent.session.id) if counted else None
+        unit = ("" if found.live.passing else intent.session.id) if counted else None
         if yes is None:
             return QuestionTerms(unit=unit)
         # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
@@ -159,15 +159,15 @@ class LedgerRecorder:
         if decision.code is Code.INVALID_ARGUMENTS:
             # What the caller is told repeats their values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
-        session = found.seat.session
+        session = found.live.session
         stage = get_current_stage(session, posture)
         judged = kind(
             session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._build_origin(found.asked, found.seat),
-            tool_count=self.tool_count(found.seat.session, posture),
+            origin=self._build_origin(found.asked, found.live),
+            tool_count=self.tool_count(found.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
             carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
@@ -175,13 +175,13 @@ class LedgerRecorder:
         self.noticed(judged)
         return judged
 
-    def _build_origin(self, asked: CallRequest, seat: LiveSession) -> Origin:
+    def _build_origin(self, asked: CallRequest, live: LiveSession) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
             transport=asked.transport,
             surface=asked.surface,
-            passing=seat.passing,
+            passing=live.passing,
             within=asked.within.record if asked.within else None,
         )
 
@@ -208,7 +208,7 @@ def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], in
 
     judged = [ruling.policy]
 
-    def counted(session: Session, posture: Posture) -> int:
+    def count_shown_tools(session: Session, posture: Posture) -> int:
         policy = ruling.policy
         if policy is not judged[0]:
             known.clear()
@@ -220,7 +220,7 @@ def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], in
             known[key] = len(list_visible_tools(session, posture, policy))
         return known[key]
 
-    return counted
+    return count_shown_tools
 
 
 def _get_code(ending: Ending | None) -> Code | None:

@@ -35,12 +35,12 @@ class SharedSession:
         if run != self.run:
             self.run, self.spending = run, BudgetMeter()
 
-    def add_seat(self, seat: "LiveSession") -> None:
-        self.at_hand = (*(one for one in self.at_hand if one() is not None), ref(seat))[-MOST_PLACES:]
+    def add(self, live: "LiveSession") -> None:
+        self.at_hand = (*(one for one in self.at_hand if one() is not None), ref(live))[-MOST_PLACES:]
 
     @property
-    def seats(self) -> list["LiveSession"]:
-        return [seat for one in self.at_hand if (seat := one()) is not None]
+    def live_sessions(self) -> list["LiveSession"]:
+        return [live for one in self.at_hand if (live := one()) is not None]
 
 
 @dataclass(eq=False)

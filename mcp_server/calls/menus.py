@@ -27,7 +27,7 @@ MOST_EARLIER = 5
 
 @dataclass
 class MenuNavigator:
-    seat: LiveSession
+    live: LiveSession
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
@@ -44,7 +44,7 @@ class MenuNavigator:
     """The connection is to stand at this desk's seat, which may be another one than the call came from."""
 
     def show_menu(self) -> Ending:
-        mode = self.policy.menus.get(self.seat.session.mode)
+        mode = self.policy.menus.get(self.live.session.mode)
         return self._describe_root() if mode is None else self._describe_mode(mode)
 
     async def enter(self, wish: str) -> Ending:
@@ -53,10 +53,10 @@ class MenuNavigator:
             return mode
         if not self.named:
             # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
-            self.seat = await self.sessions.claim(self.seat)
+            self.live = await self.sessions.claim(self.live)
         # The handle first: from then on there is a session, and its way into the mode is on record.
-        handle = await self.sessions.ensure_handle(self.seat)
-        problem = await self._move_seat(mode.name, f"menu_enter {mode.name}")
+        handle = await self.sessions.ensure_handle(self.live)
+        problem = await self._move(mode.name, f"menu_enter {mode.name}")
         if problem is not None:
             return problem
         self.arrived = True
@@ -68,32 +68,32 @@ class MenuNavigator:
 
     def find_enterable_mode(self, wish: str) -> Mode | Problem:
         mode = self._find_mode(wish)
-        if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
-            return build_pinned_problem(self.seat.session.mode)
+        if isinstance(mode, Mode) and self.live.session.pinned and mode.name != self.live.session.mode:
+            return build_pinned_problem(self.live.session.mode)
         return mode
 
     async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
         """Move, but never a place whose handle somebody was given, unless the call shows that handle."""
         if not self.named:
-            self.seat = await self.sessions.choose_place(self.seat, mode)
-        problem = await self._move_seat(mode, reason)
+            self.live = await self.sessions.choose_place(self.live, mode)
+        problem = await self._move(mode, reason)
         self.arrived = problem is None and not self.named
         return problem
 
-    async def _move_seat(self, mode: str | None, reason: str) -> Problem | None:
-        moved = await self.sessions.move(self.seat, mode, reason)
+    async def _move(self, mode: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.move(self.live, mode, reason)
         if isinstance(moved, Session):
             self.stood = moved
             return None
         return moved
 
     async def leave(self) -> Ending:
-        before = self.policy.menus.get(self.seat.session.mode)
+        before = self.policy.menus.get(self.live.session.mode)
         if before is None:
             return Problem(
                 Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
             )
-        if self.seat.session.pinned:
+        if self.live.session.pinned:
             return build_pinned_problem(before.name)
         return await self._move_to_free_place(None, "menu_exit") or Done(
             f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
@@ -103,23 +103,23 @@ class MenuNavigator:
     async def complete(self, answer: str, status: str) -> Ending:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
-        before = self.seat.session
-        ending = await self.course.complete(self.seat, answer, status)
+        before = self.live.session
+        ending = await self.course.complete(self.live, answer, status)
         self._note_former_place(before)
         return ending
 
     async def think(self, content: str) -> Ending:
-        before = self.seat.session
-        ending = await self.course.think(self.seat, content)
+        before = self.live.session
+        ending = await self.course.think(self.live, content)
         self._note_former_place(before)
         return ending
 
     def _note_former_place(self, before: Session) -> None:
-        if get_listing_key(before) != get_listing_key(self.seat.session):
+        if get_listing_key(before) != get_listing_key(self.live.session):
             self.stood = before
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> Problem | None:
-        moved = await self.sessions.change_phase(self.seat, before, after, reason)
+        moved = await self.sessions.change_phase(self.live, before, after, reason)
         if isinstance(moved, Session):
             self.stood = moved
         return moved if isinstance(moved, Problem) else None
@@ -144,7 +144,7 @@ class MenuNavigator:
 
     def _find_visible_tools(self, mode: Mode) -> list[Tool]:
         """What the mode offers under the person's posture: what would be refused is not offered."""
-        session = self.seat.session
+        session = self.live.session
         shown = (
             set(list_visible_tools(session, self.posture(), self.policy))
             if session.mode == mode.name
@@ -163,7 +163,7 @@ class MenuNavigator:
 
     def _describe_mode(self, mode: Mode) -> Ending:
         tools = self._find_visible_tools(mode)
-        leave = "" if self.seat.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
+        leave = "" if self.live.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
         text = (
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
             f"{format_tool_list(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
@@ -207,7 +207,7 @@ class MenuNavigator:
         """The mode and handle of this session's other places, the newest last, for who was given another one now."""
         if self.named:
             return []
-        told = [one for one in self.seat.common.seats if one.told and one is not self.seat]
+        told = [one for one in self.live.common.live_sessions if one.told and one is not self.live]
         return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
 
 

@@ -80,15 +80,15 @@ class Pipeline:
             if isinstance(found, Problem):
                 return await self.refuse_unresolved_call(asked, found)
             await self.live_calls.enlist()
-            live = self.live_calls.enter(found)
+            running = self.live_calls.enter(found)
             try:
-                with live.scope:
+                with running.scope:
                     entered = await self.enter_carried_mode(found)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only whom the person's word ended comes here.
-                return self.showing.filter_problem(live.build_stopped_problem())
+                return self.showing.filter_problem(running.build_stopped_problem())
             finally:
-                self.live_calls.leave(live)
+                self.live_calls.leave(running)
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
             return self.showing.filter_problem(trouble.problem)
@@ -99,11 +99,11 @@ class Pipeline:
         while True:
             found = await self.finding.look_through_tree(await self.apply_current_rules(found))
             posture = await self.postures.get_current(found.asked.principal)
-            await self.course.refresh_hold(found.seat)
-            decision = self.decide(found, posture, await self.phases.count_phase_calls(found.seat), yes is not None)
+            await self.course.refresh_hold(found.live)
+            decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
-            if found.seat.passing and found.tool.stays(found.arguments):
+            if found.live.passing and found.tool.stays(found.arguments):
                 return await self.refuse_unresolved_call(found.asked, NOBODY_COMES_BACK)
             if decision.verdict is Verdict.ASK:
                 answer = await self.ask_person(found, posture, decision)
@@ -143,14 +143,14 @@ class Pipeline:
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """On record, and its place in the budget taken before anything is waited for."""
-        found.seat.spending.count_call(found.tool)
+        found.live.spending.count_call(found.tool)
         begun: Begun | None = None
         try:
             begun = await self.recorder.record_intent(found, posture, decision, yes, facts)
             return begun
         finally:
             if not isinstance(begun, int):
-                found.seat.spending.uncount_call(found.tool)
+                found.live.spending.uncount_call(found.tool)
 
     def decide(
         self,
@@ -160,10 +160,10 @@ class Pipeline:
         approved: bool = False,
         session: Session | None = None,
     ) -> Decision:
-        spent = found.seat.spending.get_budget_use(in_phase)
+        spent = found.live.spending.get_budget_use(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
-        return decide(found.tool, call, session or found.seat.session, posture, self.policy)
+        return decide(found.tool, call, session or found.live.session, posture, self.policy)
 
     async def enter_carried_mode(self, found: ResolvedCall) -> ResolvedCall | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
@@ -171,7 +171,7 @@ class Pipeline:
             return found
         posture = await self.postures.get_current(found.asked.principal)
         carrying = Call(found.carrier.name, found.asked.arguments)
-        decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
+        decision = decide(found.carrier, carrying, found.live.session, posture, self.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=found.carrier), posture, decision)
         mode = self.finding.find_wished_mode(found)
@@ -185,9 +185,9 @@ class Pipeline:
     async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """What becomes of a carried call in the mode that it is to enter first: one that is refused moves nothing."""
         found = await self.finding.look_through_tree(await self.apply_current_rules(found))
-        await self.course.refresh_hold(found.seat)
-        session = replace(found.seat.session, mode=mode.name)
-        decision = self.decide(found, posture, await self.phases.count_phase_calls(found.seat), session=session)
+        await self.course.refresh_hold(found.live)
+        session = replace(found.live.session, mode=mode.name)
+        decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), session=session)
         return explain_mode_not_entered(found.tool, mode, decision, self.policy)
 
     async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
@@ -198,7 +198,7 @@ class Pipeline:
     async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
         await self.recorder.record_refusal(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
-            await self.course.pause_overspent_run(found.seat, decision.reason)
+            await self.course.pause_overspent_run(found.live, decision.reason)
         problem = advise_other_mode(
             found, advise_thinking_with_handle(found, build_refusal_problem(decision)), self.policy
         )
@@ -223,7 +223,7 @@ class Pipeline:
         """What else decides what this call does, from ports that may only read."""
         if found.tool.stands_on is None:
             return {}
-        context = self._build_context(found, posture, decision, self.desk(found.seat), 0)
+        context = self._build_context(found, posture, decision, self.desk(found.live), 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
         return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
@@ -237,13 +237,13 @@ class Pipeline:
         self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
-        underway = CallRecord(record, found.seat.session.run, time.perf_counter_ns(), effect)
-        desk = self.desk(found.seat)
+        underway = CallRecord(record, found.live.session.run, time.perf_counter_ns(), effect)
+        desk = self.desk(found.live)
         desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
         context = self._build_context(found, posture, decision, desk, record)
         if facts:
             context = replace(context, stands=facts)
-        found.seat.spending.start_clock()
+        found.live.spending.start_clock()
         mark_acting()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
@@ -251,18 +251,18 @@ class Pipeline:
             ending = await self._run_tool(found, context)
             shown = await self.showing.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
         except Interruption as interruption:
-            found.seat.spending.uncount_call(found.tool)
+            found.live.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            found.seat.spending.uncount_call(found.tool)
+            found.live.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, "cancelled")
             raise
         before = None
         if not found.tool.meta:
             self.spend(found, shown)
             changed = decision.demand is not None and decision.demand.effect not in READING
-            before = await self.course.advance_stage(found.seat, changed, isinstance(shown, Problem))
+            before = await self.course.advance_stage(found.live, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
         await announce_move(found.asked, desk, before)
@@ -277,9 +277,9 @@ class Pipeline:
                 await found.asked.client.announce_change("resource", format_summary_address(run))
 
     def spend(self, found: ResolvedCall, shown: Ending) -> None:
-        found.seat.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
-        if not found.seat.passing:
-            found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
+        found.live.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
+        if not found.live.passing:
+            found.live.session = replace(found.live.session, steps=found.live.session.steps + 1)
 
     async def _run_tool(self, found: ResolvedCall, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
@@ -312,7 +312,7 @@ class Pipeline:
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.run_nested_call, found, record)
         hides = build_hidden_test(found.tool, found.readings, self.policy)
-        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
+        return ToolContext(self.ports, found, profile, call, found.live.session, demand, desk, hides)
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""

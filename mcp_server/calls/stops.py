@@ -75,23 +75,23 @@ class RunningCalls:
         """From here on the person's word ends this call; whoever enters it also leaves it."""
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client = found.seat.session, found.asked.client.name
-        live = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
-        live.client, live.changed = client, self.board.schedule_write
-        self.board.add_client(found.seat.common, session.id, session.principal, client)
+        session, client = found.live.session, found.asked.client.name
+        running = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
+        running.client, running.changed = client, self.board.schedule_write
+        self.board.add_client(found.live.common, session.id, session.principal, client)
         if self._left:
             ended = {one for one in self._left if not one.is_running}
             self._left -= ended
             self._live -= ended
-        self._live.add(live)
-        live.within = CURRENT.set(live)
-        return live
+        self._live.add(running)
+        running.within = CURRENT.set(running)
+        return running
 
-    def leave(self, live: RunningCall) -> None:
-        if live.within is not None:
-            CURRENT.reset(live.within)
-        live.over = True
-        self._left.add(live)
+    def leave(self, running: RunningCall) -> None:
+        if running.within is not None:
+            CURRENT.reset(running.within)
+        running.over = True
+        self._left.add(running)
         self.board.schedule_write()
 
     def check_for_orders(self) -> None:
@@ -112,14 +112,14 @@ class RunningCalls:
         """As soon as there is room; from then on the record holds everybody."""
         run, seen = self.new_run(), self.everybody()
 
-        def stopping(tx: Transaction) -> tuple[StoredSession, ...]:
+        def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:
             held = {
                 principal for (principal, session), hold in runs.load_holds(tx).items() if hold.stopped and not session
             }
             whose = {*seen, *(kept.session.principal for kept in sessions.load_sessions(tx))} - held
             return tuple(kept for one in sorted(whose) for kept in runs.stop_runs(tx, one, None, run, STOPPED))
 
-        await retry_until_possible(lambda: self.store.write(stopping))
+        await retry_until_possible(lambda: self.store.write(stop_sessions))
         await retry_until_possible(self.holds.refresh)
         self._shut = False
 
@@ -184,30 +184,30 @@ def limit_names(words: list[str]) -> tuple[str, ...]:
 
 def mark_acting() -> None:
     """This call was let through."""
-    if (live := CURRENT.get()) is not None:
-        live.acting = True
-        live.changed()
+    if (running := CURRENT.get()) is not None:
+        running.acting = True
+        running.changed()
 
 
 @contextmanager
 def mark_asking() -> Generator[None, None, None]:
     """This call waits for the person's answer."""
-    live = CURRENT.get()
-    if live is None:
+    running = CURRENT.get()
+    if running is None:
         yield
         return
-    live.asks = True
+    running.asks = True
     try:
         yield
     finally:
-        live.asks = False
+        running.asks = False
 
 
 def register_child_process(child: ChildProcess) -> None:
     """This call started a process, which may outlive it."""
-    if (live := CURRENT.get()) is not None:
-        live.children.append(child)
-        live.changed()
+    if (running := CURRENT.get()) is not None:
+        running.children.append(child)
+        running.changed()
 
 
 def get_call_subject(found: ResolvedCall) -> str:
@@ -254,13 +254,13 @@ async def collect_stop_answers(store: Store, given: OrderGiven, patience: float 
     except Refusal as refused:
         unwritten = refused.problem
 
-    def every(what: str) -> tuple[str, ...]:
+    def collect_names(what: str) -> tuple[str, ...]:
         return tuple(name for one in found.values() for name in getattr(one, what))
 
     pids = tuple(
         sorted(str(parse_process_id(one)) for one in waiting if not is_process_gone(parse_process_id(one), births[one]))
     )
-    return StopAnswers(every("ended"), every("running"), every("of_others"), pids, unwritten)
+    return StopAnswers(collect_names("ended"), collect_names("running"), collect_names("of_others"), pids, unwritten)
 
 
 def parse_process_id(process: str) -> int:

@@ -88,10 +88,10 @@ async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: 
 
     house = build_app(settings, arguments.packs)
     async with house.open_for_use():
-        seat = house.sessions.open_seat(settings.person, passing=True)
-        await house.sessions.move(seat, find_call_mode(house, arguments), "menugate call")
+        live = house.sessions.open(settings.person, passing=True)
+        await house.sessions.move(live, find_call_mode(house, arguments), "menugate call")
         with show_progress(arguments.tool) as told:
-            return await house.pipeline.run(build_call_request(house, seat, arguments.tool, given, told))
+            return await house.pipeline.run(build_call_request(house, live, arguments.tool, given, told))
 
 
 def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
@@ -105,27 +105,27 @@ def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
 
 
 def build_call_request(
-    house: "App", seat: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
+    house: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
     from mcp_server.wire.caller import COMMAND, observe_surface
 
-    async def moved(_seat: "LiveSession", _before: "Session") -> None:
+    async def ignore_move(_seat: "LiveSession", _before: "Session") -> None:
         """Nobody here looks at a list."""
 
-    async def how_far(done: float, /, total: float | None = None, message: str | None = None) -> None:
+    async def show_progress(done: float, /, total: float | None = None, message: str | None = None) -> None:
         told(int(done), int(total or 0))
 
     return CallRequest(
         tool=tool,
         arguments=given,
-        seat=seat,
+        live=live,
         principal=house.settings.person,
         client=CommandLine(),
-        progress=how_far,
+        progress=show_progress,
         transport=COMMAND,
         surface=observe_surface(COMMAND, terminal=is_at_terminal()),
-        moved=moved,
+        moved=ignore_move,
     )
 
 

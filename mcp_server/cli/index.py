@@ -116,7 +116,7 @@ def run_symbols(arguments: argparse.Namespace) -> int:
         print_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
         return 0
     for one in found.shown:
-        say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full}")
+        say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full_name}")
     say((f"{found.total:,} definitions.", "dim"))
     return 0 if found.total else 1
 

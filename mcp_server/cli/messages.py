@@ -83,11 +83,11 @@ def mark_read(settings: "Settings", ids: Sequence[str]) -> None:
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_store_for_person
 
-    async def marked() -> None:
+    async def mark_read() -> None:
         async with open_store_for_person(settings) as store:
             await store.mark_messages_read(ids)
 
     try:
-        asyncio.run(marked())
+        asyncio.run(mark_read())
     except Refusal as refused:
         note(f"They stay unread: {refused.problem.message}")

@@ -186,14 +186,14 @@ def change_posture(
         make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
     )
 
-    async def asked() -> "PostureChoice | Problem":
+    async def request_change() -> "PostureChoice | Problem":
         async with open_posture_changes(found, settings) as doors:
             answer = await doors.request_change(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 
     try:
-        answer = asyncio.run(asked())
+        answer = asyncio.run(request_change())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if isinstance(answer, Problem):

@@ -100,12 +100,12 @@ def run_with_posture_changes(
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_posture_changes
 
-    async def done() -> T:
+    async def run_work() -> T:
         async with open_posture_changes(found, settings) as doors:
             return await work(doors)
 
     try:
-        return asyncio.run(done())
+        return asyncio.run(run_work())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 

@@ -179,12 +179,12 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
     actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
-    async def written() -> object:
+    async def put_document() -> object:
         async with open_store_for_person(settings) as store:
             return await store.write(partial(documents.put_document, writing=writing))
 
     try:
-        if not isinstance(asyncio.run(written()), Document):
+        if not isinstance(asyncio.run(put_document()), Document):
             raise CliError("it was changed at the same moment; look at it again.")
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

@@ -111,10 +111,10 @@ def build_condition(
 def _build_predicate_tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
     """Of any argument, and of one that names places."""
 
-    def of(one: Predicate) -> Test:
+    def build_test(one: Predicate) -> Test:
         return build_predicate_test(one, cautious, roots)
 
-    return of(predicate), build_place_test(predicate, cautious, roots, of)
+    return build_test(predicate), build_place_test(predicate, cautious, roots, build_test)
 
 
 def is_match_all(specifier: str) -> bool:

@@ -52,11 +52,11 @@ def allow_origin(origin: str | None, send: Send) -> Send:
         return send
     told = [(b"access-control-allow-origin", origin.encode("latin-1")), *ABOUT]
 
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         begins = message["type"] == "http.response.start"
         await send({**message, "headers": [*message["headers"], *told]} if begins else message)
 
-    return sending
+    return send_with_headers
 
 
 LONGEST_BODY = 4 * 1024 * 1024
@@ -234,10 +234,10 @@ class HttpAccess:
         """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
         refused."""
 
-        async def unheard(_message: Message) -> None:
+        async def drop_message(_message: Message) -> None:
             return None
 
-        await self.app(scope, _replay_body(encode_message(make_no_answer(question)), receive), unheard)
+        await self.app(scope, _replay_body(encode_message(make_no_answer(question)), receive), drop_message)
 
 
 async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:

@@ -53,7 +53,7 @@ class ClientList:
 
     client: str
     principal: str
-    seat: LiveSession
+    live: LiveSession
     face: Listing
     tell: Callable[[str, str], Awaitable[None]] | None = None
     """How a legacy connection is told; None where only listen streams are."""
@@ -69,19 +69,19 @@ class ClientList:
     @property
     def audience(self) -> Ear:
         """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
-        return self.principal, self.seat.session.mode if self.seat.session.pinned else None
+        return self.principal, self.live.session.mode if self.live.session.pinned else None
 
     def mark_listed(self, shows: tuple[str, ...]) -> None:
         self.shows = shows
         for event in self.awaited:
             event.set()
 
-    def move_to_seat(self, sessions: Sessions, seat: LiveSession) -> Session | None:
+    def move_to(self, sessions: Sessions, live: LiveSession) -> Session | None:
         """The connection stands at that place of its session from now on; where it stood, None where it stays."""
-        here = self.seat
-        if seat is here or seat.session.id != here.session.id:
+        here = self.live
+        if live is here or live.session.id != here.session.id:
             return None
-        self.seat = sessions.switch_seat(here, seat)
+        self.live = sessions.switch(here, live)
         return here.session
 
     def follow_resource(self, uri: str) -> None:
@@ -122,11 +122,11 @@ class Notifier:
         self._watches.discard(watch)
 
     async def announce_move(
-        self, seat: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
+        self, live: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
         """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
         on the stream of its own answer, where nothing else may reach it."""
-        seeing = [one for one in self._watches if one.seat is seat and self._has_list_changed(one, before)]
+        seeing = [one for one in self._watches if one.live is live and self._has_list_changed(one, before)]
         if watch not in seeing:
             await self._tell(seeing)
             return
@@ -141,9 +141,11 @@ class Notifier:
         finally:
             watch.awaited.discard(fetched)
 
-    async def announce_outside_changes(self, seats: Collection[LiveSession], principals: Collection[str]) -> None:
+    async def announce_outside_changes(
+        self, live_sessions: Collection[LiveSession], principals: Collection[str]
+    ) -> None:
         """These seats were moved, and these people's posture changed, behind everybody's back."""
-        affected = [one for one in self._watches if one.seat in seats or one.principal in principals]
+        affected = [one for one in self._watches if one.live in live_sessions or one.principal in principals]
         await self._tell([one for one in affected if self._has_list_changed(one)])
 
     async def announce_change(self, principal: str, what: str, uri: str) -> None:
@@ -157,7 +159,7 @@ class Notifier:
         """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
         for all who listen to that list without a connection that would be remembered."""
         if watch not in self._watches and watch.audience not in self._standing:
-            watch.shows = self._listings.get_tool_names(watch.face, watch.seat.session, self._posture(watch.principal))
+            watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, self._posture(watch.principal))
             self._watches.add(watch)
             self._standing[watch.audience] = watch
         handler = self._listens.get(watch.audience)
@@ -193,7 +195,7 @@ class Notifier:
         was = watch.shows
         if was is None and before is not None:
             was = self._listings.get_tool_names(watch.face, before, posture)
-        watch.shows = self._listings.get_tool_names(watch.face, watch.seat.session, posture)
+        watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, posture)
         return watch.shows != was
 
     async def _tell(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
@@ -249,7 +251,7 @@ def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]
     if who.modern or who.transport != "http":
         return None
 
-    async def told() -> None:
+    async def send_list_changed() -> None:
         await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
 
-    return told
+    return send_list_changed

@@ -98,12 +98,12 @@ class Handlers:
 
     def _make_client_list(self, who: Caller, passing: bool = False) -> ClientList:
         face = self.listings.choose_listing(who)
-        seat = self.sessions.open_seat(who.principal, self._get_pinned_mode(who), face is Listing.FLAT, passing)
-        return ClientList(who.client, who.principal, seat, face)
+        live = self.sessions.open(who.principal, self._get_pinned_mode(who), face is Listing.FLAT, passing)
+        return ClientList(who.client, who.principal, live, face)
 
     def _forget_client(self, watch: ClientList) -> None:
         self.notices.unwatch(watch)
-        self.sessions.disconnect_seat(watch.seat)
+        self.sessions.close(watch.live)
 
     def _get_pinned_mode(self, who: Caller) -> str | None:
         return self.pinned or who.pinned
@@ -113,7 +113,7 @@ class Handlers:
         who = identify_caller(ctx, self.owner)
         watch = self.get_client_list(ctx, who)
         posture = await self.postures.get_for_display(who.principal)
-        ready = self.listings.get_tools_list(who, watch.seat.session, posture)
+        ready = self.listings.get_tools_list(who, watch.live.session, posture)
         watch.mark_listed(ready["tools"].names)
         return ready
 
@@ -153,25 +153,25 @@ class Handlers:
     ) -> Ending | InputRequired:
         watch = self.get_client_list(ctx, who)
 
-        async def moved(seat: LiveSession, before: Session) -> None:
+        async def announce_move(live: LiveSession, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
             await self.postures.get_for_display(who.principal)
-            await self.notices.announce_move(seat, before, watch, make_aside_teller(ctx, who))
+            await self.notices.announce_move(live, before, watch, make_aside_teller(ctx, who))
 
         client = self._make_client_channel(ctx, who)
         asked = CallRequest(
             tool=name,
             arguments=arguments,
-            seat=watch.seat,
+            live=watch.live,
             principal=who.principal,
             client=client,
             progress=ctx.session.report_progress,
             transport=who.transport,
             surface=observe_surface(who.transport, page=who.page, asks=client.can("elicitation")),
-            moved=moved,
-            turn=partial(watch.move_to_seat, self.sessions),
-            fixed=self.listings.is_fixed(watch.face, watch.seat.session, watch.relists),
-            carriers=self.listings.has_carriers(watch.face, watch.seat.session),
+            moved=announce_move,
+            turn=partial(watch.move_to, self.sessions),
+            fixed=self.listings.is_fixed(watch.face, watch.live.session, watch.relists),
+            carriers=self.listings.has_carriers(watch.face, watch.live.session),
         )
         try:
             return await self.run(asked)
@@ -188,9 +188,9 @@ class Handlers:
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = identify_caller(ctx, self.owner)
-        seat = self.get_client_list(ctx, who).seat
+        live = self.get_client_list(ctx, who).live
         speaker = PromptCaller(
-            who.principal, "" if seat.passing else seat.session.id, self._make_client_channel(ctx, who)
+            who.principal, "" if live.passing else live.session.id, self._make_client_channel(ctx, who)
         )
         try:
             return await self.offers.get_prompt(params, speaker, self.listings.keeps_prompts(who))
@@ -279,7 +279,7 @@ def build_server(
 ) -> MenuServer:
     """`watched` is telemetry, which stands outside of everything else; the SDK's own is left out."""
 
-    async def offered(answer: Any) -> Any:
+    async def pass_through(answer: Any) -> Any:
         return answer
 
     offers = front.offers
@@ -293,8 +293,8 @@ def build_server(
         on_call_tool=front.call_tool,
         on_list_prompts=front.list_prompts,
         on_get_prompt=front.get_prompt,
-        on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
-        on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
+        on_list_resources=lambda _ctx, params: pass_through(offers.list_resources(params)),
+        on_list_resource_templates=lambda _ctx, params: pass_through(offers.list_templates(params)),
         on_read_resource=front.read_resource,
         on_completion=front.complete,
         on_subscriptions_listen=front.listen,

@@ -156,10 +156,10 @@ class Telemetry:
     def _measure_connection(self, ctx: Context, who: Caller) -> None:
         transport = {"network.transport": "pipe" if who.transport == "stdio" else "tcp"}
 
-        def over(began: float) -> None:
+        def record_length(began: float) -> None:
             self.session.record(time.perf_counter() - began, transport)
 
-        keep_for_connection(ctx, "menugate connected", time.perf_counter, over)
+        keep_for_connection(ctx, "menugate connected", time.perf_counter, record_length)
 
 
 NAMING = ("mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name")

@@ -18,7 +18,7 @@ Tell = Callable[[str, str], Awaitable[None]]
 
 
 def watching(house: App, client: str, tell: Tell) -> ClientList:
-    watch = ClientList(client, "me", house.sessions.open_seat("me"), Listing.CARRIED, tell)
+    watch = ClientList(client, "me", house.sessions.open("me"), Listing.CARRIED, tell)
     return house.notices.watch(watch)
 
 
@@ -30,10 +30,10 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
             watch.mark_listed(())
 
         watch = watching(house, "quick", tell)
-        before = watch.seat.session
-        watch.seat.session = replace(before, mode="swe")
+        before = watch.live.session
+        watch.live.session = replace(before, mode="swe")
         with anyio.fail_after(20):
-            await house.notices.announce_move(watch.seat, before, watch, None)
+            await house.notices.announce_move(watch.live, before, watch, None)
         assert watch.relists is True
         assert watch.awaited == set()
 
@@ -57,9 +57,9 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
             watching(house, "some-host", deaf),
         ]
         for watch in watches:
-            watch.seat.session = replace(watch.seat.session, mode="swe")
+            watch.live.session = replace(watch.live.session, mode="swe")
         with anyio.fail_after(20):
-            await house.notices.announce_outside_changes([watch.seat for watch in watches], ())
+            await house.notices.announce_outside_changes([watch.live for watch in watches], ())
         assert heard == ["tools"]
         # What was told once is not told again.
         with anyio.fail_after(20):

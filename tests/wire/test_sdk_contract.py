@@ -228,13 +228,13 @@ async def probe(house: App) -> AsyncGenerator[Probe]:
 def left(house: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose seats were given up."""
     gone: list[str] = []
-    disconnect = house.sessions.disconnect_seat
+    disconnect = house.sessions.close
 
-    def disconnected(seat: Any) -> None:
-        gone.append(seat.session.id)
-        disconnect(seat)
+    def disconnected(live: Any) -> None:
+        gone.append(live.session.id)
+        disconnect(live)
 
-    monkeypatch.setattr(house.sessions, "disconnect_seat", disconnected)
+    monkeypatch.setattr(house.sessions, "close", disconnected)
     return gone
 
 

@@ -93,13 +93,13 @@ async def _wait_for_diagnostics(subject: SymbolPosition, uri: str) -> object:
     """What the server says unasked about the file as it is now, once it has said it and has nothing left to do."""
     running, opened = subject.running, subject.running.mirror.opened[subject.path]
 
-    def current() -> bool:
+    def is_current() -> bool:
         said = running.published.get(uri)
         if said is None or said.moment <= opened.moment or running.is_busy:
             return False
         return said.version is None or said.version >= opened.version
 
-    if not await running.wait_until(current, running.patience.diagnostics):
+    if not await running.wait_until(is_current, running.patience.diagnostics):
         raise ServerSilent("textDocument/publishDiagnostics")
     return running.published[uri].params
 

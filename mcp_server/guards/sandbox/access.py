@@ -221,11 +221,11 @@ def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
     every = dict.fromkeys(hidden)
     around = {one for one in every if workspace.startswith(f"{one}/")}
 
-    def covered(one: str) -> bool:
+    def is_covered(one: str) -> bool:
         above = {str(folder) for folder in Path(one).parents} & every.keys()
         return bool(above - around if one.startswith(f"{workspace}/") else above)
 
-    return tuple(one for one in every if not covered(one))
+    return tuple(one for one in every if not is_covered(one))
 
 
 def _find_existing_below(home: Path, names: str) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator
     """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
     it is made of, wherever that lies."""
 
-    def covered(place: Path) -> bool:
+    def is_covered(place: Path) -> bool:
         return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
 
     for entry in ground.search_path.split(":"):
@@ -246,17 +246,17 @@ def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator
         if not is_folder(folder) or ground.to_workspace_path(folder) is not None:
             continue
         made = folder.parent / "pyvenv.cfg"
-        if covered(folder):
+        if is_covered(folder):
             whole = is_there(made) or is_folder(folder.parent / "conda-meta")
             yield str(folder.parent if whole else folder)
         base = _find_base_python(made)
-        if base is not None and covered(base) and is_folder(base) and ground.to_workspace_path(base) is None:
+        if base is not None and is_covered(base) and is_folder(base) and ground.to_workspace_path(base) is None:
             yield str(base)
     # What was installed together with us runs on the Python that we run on.
     yield from (
         one
         for one in (sys.prefix, sys.base_prefix)
-        if covered(Path(one)) and ground.to_workspace_path(Path(one)) is None
+        if is_covered(Path(one)) and ground.to_workspace_path(Path(one)) is None
     )
 
 
