@@ -30,10 +30,18 @@ def test_every_dependency_has_its_reason() -> None:
     assert declared - named == {"build", "hypothesis", "import-linter", "mutmut", "pytest", "pytest-xdist", "ruff"}
 
 
-def test_the_pages_name_files_that_are_there() -> None:
-    for page in [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} names {target}"
+def anchors(page: Path) -> set[str]:
+    """What a link may name after `#`: the headings, as GitHub writes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_pages_name_files_and_headings_that_are_there() -> None:
+    for page in [*sorted(HOUSE.glob("*.md")), *sorted((HOUSE / "docs").glob("*.md"))]:
+        for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} names {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name} names {target}#{anchor}"
 
 
 def test_the_project_speaks_of_itself_alone() -> None:
