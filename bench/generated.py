@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench.grid import fill_grid
+from bench.grid import fill_page
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
@@ -35,7 +35,7 @@ def files() -> Iterator[tuple[str, str]]:
     yield "docs/codes.md", codes()
     yield "docs/tools.md", tools(house)
     yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
-    yield "ARCHITECTURE.md", fill_grid((ROOT / "ARCHITECTURE.md").read_text(), ROOT)
+    yield "ARCHITECTURE.md", fill_page((ROOT / "ARCHITECTURE.md").read_text(), ROOT)
     for name, schema in build_schemas().items():
         yield f"menus/{name}", dumped(schema)
     yield from snapshots(house)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 HOUSE = Path(__file__).parents[2]
 
 
@@ -42,6 +44,16 @@ def test_the_pages_name_files_and_headings_that_are_there() -> None:
             there = page.parent / target if target else page
             assert there.exists(), f"{page.name} names {target}"
             assert not anchor or anchor in anchors(there), f"{page.name} names {target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_files_in_the_text_are_there(page: str) -> None:
+    """Capitals stand for a name to choose: `menus/MODE.yaml`."""
+    named = set(re.findall(r"`([\w/]+/[\w.]+\.(?:py|yaml|md))`", (HOUSE / page).read_text()))
+    chosen = {name for name in named if re.search(r"[A-Z]{2}", name)}
+    tops = (HOUSE, HOUSE / "mcp_server")
+    assert len(named) > 10
+    assert [name for name in named - chosen if not any((top / name).is_file() for top in tops)] == []
 
 
 def test_the_project_speaks_of_itself_alone() -> None:
