@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from bench.pack_reference import render_pack_reference
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
@@ -34,6 +35,7 @@ def files() -> Iterator[tuple[str, str]]:
     yield "docs/codes.md", codes()
     yield "docs/tools.md", tools(house)
     yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
+    yield "docs/packs-reference.md", NOTE + render_pack_reference()
     for name, schema in build_schemas().items():
         yield f"menus/{name}", dumped(schema)
     yield from snapshots(house)
