@@ -114,7 +114,7 @@ class _Reader:
             self.at += 1
         self.target = True
 
-    def until(self, mark: str) -> str:
+    def read_until(self, mark: str) -> str:
         """The text up to the next mark, which is passed over."""
         end = self.text.find(mark, self.at)
         if end < 0:
@@ -122,7 +122,7 @@ class _Reader:
         body, self.at = self.text[self.at : end], end + len(mark)
         return body
 
-    def bracketed(self) -> str:
+    def read_bracketed(self) -> str:
         """The text up to the bracket that closes the one just passed."""
         depth, start = 1, self.at
         while depth:
@@ -132,7 +132,7 @@ class _Reader:
             self.at += 1
         return self.text[start : self.at - 1]
 
-    def substitution(self, body: str) -> None:
+    def add_substitution(self, body: str) -> None:
         """A command inside a command: it runs too, and its output is part of the word."""
         self.commands += _scan_text(body, self.depth + 1).commands
         self.add("$()")
@@ -153,7 +153,7 @@ def _scan_text(text: str, depth: int) -> _Reader:
 
 def _read_character(reader: _Reader, char: str) -> None:
     if char == "'":
-        reader.add(reader.until("'"))
+        reader.add(reader.read_until("'"))
     elif char == '"':
         _read_double_quotes(reader)
     elif char == "\\":
@@ -178,14 +178,14 @@ def _read_character(reader: _Reader, char: str) -> None:
 
 def _read_substitution(reader: _Reader, char: str) -> bool:
     if char == "`":
-        reader.substitution(reader.until("`"))
+        reader.add_substitution(reader.read_until("`"))
     elif char in "$<>" and reader.text.startswith("(", reader.at):
         reader.at += 1
-        reader.substitution(reader.bracketed())
+        reader.add_substitution(reader.read_bracketed())
     elif char == "$" and reader.text.startswith("'", reader.at):
         # Escapes inside $'...' can spell anything: a word nobody knows beforehand.
         reader.at += 1
-        reader.until("'")
+        reader.read_until("'")
         reader.add("$")
         reader.plain = False
     else:
