@@ -3,12 +3,18 @@
 import ast
 import re
 from collections.abc import Iterator
+from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
+
+import yaml
 
 import mcp_server.state
 from mcp_server.state.open import STEPS
 
 STATE = Path(mcp_server.state.__file__).parent
+KEPT = "tests/tables/state_steps.yaml"
+DIGESTS: list[str] = yaml.safe_load((Path(__file__).parents[2] / KEPT).read_text())
 MADE = [table for step in STEPS for sql in step for table in re.findall(r"CREATE TABLE (\w+)", sql)]
 SQLITES_OWN = {"sqlite_master"}
 WRITES = r"\b(?:INSERT (?:OR \w+ )?INTO|REPLACE INTO|UPDATE) ([a-z_]+)"
@@ -20,6 +26,18 @@ def spoken_of(pattern: str) -> Iterator[tuple[str, str]]:
         texts = [one.value for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Constant)]
         for sql in (text for text in texts if isinstance(text, str)):
             yield from ((str(path.relative_to(STATE)), table) for table in re.findall(pattern, sql))
+
+
+def digest(step: tuple[str, ...]) -> str:
+    return sha256("\n".join(step).encode()).hexdigest()[:16]
+
+
+def test_a_step_is_never_edited() -> None:
+    """A state that was brought up to date by the old one would never see the change: add a step behind it instead."""
+    for number, (step, kept) in enumerate(zip_longest(STEPS, DIGESTS), 1):
+        assert step is not None, f"step {number} is gone, which {KEPT} has"
+        assert kept is not None, f'step {number} has no line in {KEPT}: add `- "{digest(step)}"`'
+        assert digest(step) == kept, f"step {number} was edited; undo that, and add a step behind it"
 
 
 def test_every_table_is_made_once() -> None:
