@@ -23,7 +23,9 @@ def words(folder: Path, **texts: str) -> Prompts:
 
 
 def test_the_inventory_is_what_lies_there() -> None:
-    assert set(Prompts((SHIPPED,)).list_keys()) == set(INVENTORY)
+    there = set(Prompts((SHIPPED,)).list_keys())
+    assert [f"`{key}` is in prompts/ and not in INVENTORY" for key in sorted(there - {*INVENTORY})] == []
+    assert [f"`{key}` is in INVENTORY and not in prompts/" for key in sorted({*INVENTORY} - there)] == []
     assert len(set(INVENTORY)) == len(INVENTORY)
 
 
