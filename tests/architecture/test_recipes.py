@@ -5,6 +5,7 @@ one step left out at a time.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.architecture.test_rooms import HOUSE
 RECIPES: dict[str, list[dict[str, Any]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "recipes.yaml").read_text())
 NOT_COPIED = shutil.ignore_patterns(".cache", "recipes.yaml")
 """The recipes name what they add, and would do for its test."""
+PAGE = HOUSE / "CONTRIBUTING.md"
 COPIED = ("mcp_server", "tools", "menus", "prompts", "docs", "bench", "tests", "pyproject.toml", "ARCHITECTURE.md")
 
 
@@ -58,6 +60,15 @@ def judged(copy: Path, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="there is no CONTRIBUTING.md")
+@pytest.mark.parametrize("thing", RECIPES)
+def test_contributing_has_the_same_steps(thing: str) -> None:
+    section = PAGE.read_text().partition(f"### Add a {thing}\n")[2].partition("\n#")[0]
+    written = [step.replace("`", "") for step in re.findall(r"^\d+\. (.+?)(?:[:,.] |[:.]?$)", section, re.MULTILINE)]
+    followed = [step.get("named", step["file"]) for step in RECIPES[thing] if "file" in step and "works" not in step]
+    assert written == list(dict.fromkeys(followed))
 
 
 @pytest.fixture
