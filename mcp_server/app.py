@@ -24,7 +24,7 @@ from mcp_server.config.load import Configuration
 from mcp_server.installation import find_linked_files
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.processes import SandboxPolicy
-from mcp_server.model.results import Ending, Refusal
+from mcp_server.model.results import Code, Ending, Problem, Refusal
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.peek import peek_posture_choice
@@ -70,7 +70,14 @@ class LazyPipeline:
         _ = self.gate
 
     async def _run_first(self, asked: "CallRequest") -> Ending:
-        self.run = self.gate.pipeline.run
+        try:
+            self.run = self.gate.pipeline.run
+        except OSError as wrong:
+            # The workspace may have been moved since the server started; the next call tries again.
+            says = (
+                f"{wrong.filename or 'a file that menugate needs'} cannot be used ({wrong.strerror}), so nothing ran."
+            )
+            return Problem(Code.STORE_UNAVAILABLE, says, "Tell the user; the next call tries again.")
         return await self.run(asked)
 
     def get_sandbox_state(self) -> SandboxState:
