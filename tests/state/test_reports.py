@@ -1,6 +1,5 @@
-"""Is a run's report (the table `reports`) found again, written once, and found by its owner alone?"""
+"""Is the report of a run kept once, and found by those it belongs to?"""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,31 +7,27 @@ import pytest
 from mcp_server.model.reports import RunReport
 from mcp_server.state.runs import find_report, put_report
 from mcp_server.state.store import Store
+from tests.state.parts import Place
 
 pytestmark = pytest.mark.anyio
-FIRST = RunReport("r1", "me", "s1", "success", "Done.", issues=("a test failed",))
+FIRST = RunReport("r1", "me", "s1", "success", "done", issues=("one",))
 
 
-async def find(store: Store, run: str | None, principal: str | None = None) -> RunReport | None:
-    found = await store.read(partial(find_report, run=run, principal=principal))
-    return found and replace(found, at=0)
-
-
-async def test_a_report_is_found_by_its_run_and_the_newest_without_one(store: Store) -> None:
-    second = replace(FIRST, run="r2", summary="Given up.")
-    for report in (FIRST, second):
+async def test_reports_are_found_by_run_and_by_person(place: Place, store: Store) -> None:
+    for report in (FIRST, RunReport("r2", "you", "s2", "failure", "given up")):
         await store.write(partial(put_report, report=report))
-    assert await find(store, "r1") == FIRST
-    assert await find(store, None) == second
+    mine = await store.read(partial(find_report, run="r1"))
+    assert mine is not None
+    assert (mine.summary, mine.issues, mine.at > 0) == ("done", ("one",), True)
+    newest = await store.read(partial(find_report, run=None, principal="me"))
+    assert newest == mine
+    assert await store.read(partial(find_report, run="r2", principal="me")) is None
+    with place.reader() as state:
+        assert state.find_report("r1") == mine
 
 
-async def test_a_report_is_never_overwritten(store: Store) -> None:
-    for report in (FIRST, replace(FIRST, summary="Nothing to see.", issues=())):
-        await store.write(partial(put_report, report=report))
-    assert await find(store, "r1") == FIRST
-
-
-async def test_a_report_is_found_by_its_owner_alone(store: Store) -> None:
+async def test_what_was_found_once_is_not_written_over(store: Store) -> None:
     await store.write(partial(put_report, report=FIRST))
-    assert await find(store, "r1", "me") == FIRST
-    assert await find(store, "r1", "you") is None
+    await store.write(partial(put_report, report=RunReport("r1", "me", "s1", "failure", "changed")))
+    kept = await store.read(partial(find_report, run="r1"))
+    assert kept is not None and kept.summary == "done"
