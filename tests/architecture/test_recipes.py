@@ -56,7 +56,7 @@ def followed(steps: list[dict[str, Any]]) -> dict[str, str]:
 def judged(copy: Path, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
     program = str(HOUSE / "tests" / "architecture" / "scratch.py")
     ran = subprocess.run(
-        [sys.executable, "-P", program], input=json.dumps(states), capture_output=True, text=True, cwd=copy, timeout=300
+        [sys.executable, "-P", program], input=json.dumps(states), capture_output=True, text=True, cwd=copy, timeout=600
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
