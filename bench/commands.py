@@ -43,7 +43,7 @@ async def _measured(sandbox: Sandbox, folder: Path, rounds: int) -> list[tuple[f
     shop = CommandHost(
         ground, Jail(folder, private), watch, ProcessLimits(), ChildRegistry(), SandboxChooser((sandbox,))
     )
-    shut_in = shop.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+    shut_in = shop.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
 
     async def ours() -> object:
         return await shut_in.run(Command((PROGRAM,)))

@@ -92,7 +92,7 @@ def microseconds(policy: Policy, rounds: int = 2_000) -> float:
         begun = perf_counter_ns()
         decision = decide(tool, CALL, session, posture, policy)
         taken.append(perf_counter_ns() - begun)
-        if not decision.allowed:
+        if not decision.is_allowed:
             raise ValueError(decision.reason)
     return median(taken[rounds // 10 :]) / 1_000
 

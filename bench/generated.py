@@ -54,13 +54,15 @@ def tools(house: Configuration) -> str:
     parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
     parts.append("| tool | modes | profile | effect | hints | stages |\n| --- | --- | --- | --- | --- | --- |")
     for tool in policy.tools.values():
-        modes = ", ".join(mode.name for mode in policy.menus.holding(tool.name)) or "always there"
+        modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always there"
         stages = "every" if len(tool.stages) == 6 else ", ".join(stage for stage in sorted(tool.stages))
         row = (f"`{tool.name}`", modes, str(tool.profile), str(tool.effect), hints(tool), stages)
         parts.append("| " + " | ".join(row) + " |")
-    shared = [tool for tool in policy.tools if len(policy.menus.holding(tool)) > 1]
+    shared = [tool for tool in policy.tools if len(policy.menus.find_modes_with(tool)) > 1]
     if shared:
-        rows = [f"| `{name}` | {', '.join(mode.name for mode in policy.menus.holding(name))} |" for name in shared]
+        rows = [
+            f"| `{name}` | {', '.join(mode.name for mode in policy.menus.find_modes_with(name))} |" for name in shared
+        ]
         parts += ["\n## In more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
     return "\n".join(parts) + "\n"
 
@@ -82,8 +84,10 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
     for mode in (None, *house.policy.menus):
         for profile in Profile:
             session = Session("snapshot", "nobody", mode=mode.name if mode else None)
-            names = listings.names(Listing.MASKED, session, replace(house.posture, profile=profile))
-            shown = [listings.shown(REVISION, name) for name in names if mode is None or name not in META_TOOLS]
+            names = listings.get_tool_names(Listing.MASKED, session, replace(house.posture, profile=profile))
+            shown = [
+                listings.get_prepared_tool(REVISION, name) for name in names if mode is None or name not in META_TOOLS
+            ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
 
 

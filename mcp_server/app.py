@@ -67,21 +67,21 @@ class LazyPipeline:
     async def run(self, asked: "CallRequest") -> Ending:
         return await self.gate.pipeline.run(asked)
 
-    def shelter(self) -> SandboxState:
+    def get_sandbox_state(self) -> SandboxState:
         """As long as nobody looked, a sandbox is hoped to hold."""
-        if self.built:
-            return self.gate.shop.ladder.shelter()
+        if self.is_built:
+            return self.gate.shop.ladder.get_sandbox_state()
         return SandboxState.MISSING if self.sandbox is SandboxPolicy.OFF else SandboxState.THERE
 
     def redact(self, text: str) -> str:
         return self.gate.redactor.redact(text)
 
     @property
-    def built(self) -> bool:
+    def is_built(self) -> bool:
         return "gate" in vars(self)
 
     async def close(self) -> None:
-        if self.built:
+        if self.is_built:
             await self.gate.shop.close()
 
 
@@ -112,12 +112,12 @@ class App:
         return self.entrance.gate.pipeline
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
+    async def open_for_use(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
-        self.renewal.begin()
+        self.renewal.take_life_lock()
         changed = asyncio.Event()
         self.store.on_change(changed.set)
-        self.store.on_change(self.live_calls.heed)
+        self.store.on_change(self.live_calls.check_for_orders)
         if self.settings.http is None:
             # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
             person = self.settings.person
@@ -126,14 +126,14 @@ class App:
             # The first call needs to know; by then it is known.
             loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, find_linked_files))
         else:
-            await self.store.ready()
+            await self.store.wait_until_ready()
             self.entrance.open()
         # Understood before anybody is told that it is.
-        self.renewal.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._stopped())))
-        works = (self._follow(changed), self.keeping.tend(), self.renewal.follow())
+        self.renewal.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._end_after_signal())))
+        works = (self._follow_changes(changed), self.keeping.sweep_until_stopped(), self.renewal.follow())
         tasks = [loop.create_task(work) for work in works]
-        self.entrance.missing = lambda: tasks.append(loop.create_task(self._seen_anew()))
-        self.renewal.tell = self._seen_anew
+        self.entrance.missing = lambda: tasks.append(loop.create_task(self._announce_changed_lists()))
+        self.renewal.tell = self._announce_changed_lists
         try:
             yield
         finally:
@@ -149,33 +149,33 @@ class App:
             if self.last_words is not None:
                 await to_thread.run_sync(self.last_words)
 
-    async def _stopped(self) -> None:
+    async def _end_after_signal(self) -> None:
         """By a signal, because no order could be written."""
         if await self.live_calls.end_all():
             mark_obeyed(self.settings.state, os.getpid())
 
-    async def _seen_anew(self) -> None:
+    async def _announce_changed_lists(self) -> None:
         """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
-        await self.notices.elsewhere((), self.postures.everybody())
+        await self.notices.announce_outside_changes((), self.postures.get_known_principals())
 
-    async def _follow(self, changed: asyncio.Event) -> None:
+    async def _follow_changes(self, changed: asyncio.Event) -> None:
         """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
         await changed.wait()
         freeze_garbage_collector()
-        await self._health()
+        await self._report_health()
         while await changed.wait():
             changed.clear()
             await self.holds.refresh()
             moved = await self.sessions.refresh()
             await self.postures.refresh()
-            await self.notices.elsewhere(moved, self.postures.moved())
+            await self.notices.announce_outside_changes(moved, self.postures.pop_changed_principals())
 
-    async def _health(self) -> None:
+    async def _report_health(self) -> None:
         """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
         with suppress(Refusal):
-            condition = await self.store.ready()
+            condition = await self.store.wait_until_ready()
             if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
-                await self.health.failed(ill)
+                await self.health.respond_to_faults(ill)
 
 
 def install_stop_handler(deed: Callable[[], object]) -> bool:

@@ -79,8 +79,8 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
     keeping, holds = ObjectRegistry(log_failure), Holds(store)
 
     def left(session: str) -> None:
-        keeping.left(session)
-        live_calls.board.tell()
+        keeping.release_session(session)
+        live_calls.board.schedule_write()
 
     sessions = Sessions(store, holds, new_id, make_session_handle, left)
     token, conversation = load_http_token(settings), new_id()
@@ -95,16 +95,18 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
         return build_gate(found, settings, rooms, conversation)
 
     entrance = LazyPipeline(built, found.library.config.sandbox)
-    found = replace(found, policy=replace(found.policy, shelter=entrance.shelter))
+    found = replace(found, policy=replace(found.policy, shelter=entrance.get_sandbox_state))
     doors, ruling = build_posture_changes(found, settings, store), CurrentPolicy(found.policy)
-    live_calls = RunningCalls(store, holds, entrance.redact, new_id, doors.postures.everybody, settings.state)
+    live_calls = RunningCalls(
+        store, holds, entrance.redact, new_id, doors.postures.get_known_principals, settings.state
+    )
     halting = StopCommand(store, holds, new_id, build_profile_raise(found, store, time))
     offers = build_offer_handlers(found, settings, doors, halting, entrance, time)
     watching = build_telemetry(found, settings, offers)
-    noticed, last_words = (watching.telemetry.noticed, watching.stop) if watching else (ignore_judgement, None)
+    noticed, last_words = (watching.telemetry.note_decision, watching.stop) if watching else (ignore_judgement, None)
     front = build_handlers(found, settings, entrance, (sessions, doors.postures), offers)
     seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
-    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watched if watching else None)
+    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watch_request if watching else None)
     front.listings.stamp.update(get_server_stamp(server))
     return App(
         law=found,
@@ -142,10 +144,10 @@ def build_offer_handlers(
     entrance: LazyPipeline,
     clock: Clock,
 ) -> OfferHandlers:
-    sayings = OwnPrompts(found.words, str(settings.workspace), doors.postures.seen)
+    sayings = OwnPrompts(found.words, str(settings.workspace), doors.postures.get_for_display)
     typed = build_slash_commands(doors, halting, partial(examine_health, found, settings, doors), clock)
     written = (*build_report_resources(doors.store, entrance.redact), *build_summary_resources(doors.store))
-    return OfferHandlers((sayings.pack(), *found.packs), typed, written)
+    return OfferHandlers((sayings.build_pack(), *found.packs), typed, written)
 
 
 async def examine_health(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
@@ -170,7 +172,7 @@ def collect_secrets(found: Configuration, settings: Settings, token: str | None)
 
 def build_telemetry(found: Configuration, settings: Settings, offers: OfferHandlers) -> "TelemetryHandle | None":
     wish = TelemetrySettings(settings.traces, settings.metrics, settings.workspace.name)
-    return start_telemetry(wish, frozenset(found.policy.tools), offers.names, settings.person)
+    return start_telemetry(wish, frozenset(found.policy.tools), offers.prompt_names, settings.person)
 
 
 def load_http_token(settings: Settings) -> str | None:
@@ -192,7 +194,7 @@ def build_handlers(
         postures=postures,
         sessions=sessions,
         listings=listings,
-        notices=Notifier(listings, postures.known, settings.settle_seconds),
+        notices=Notifier(listings, postures.get_known, settings.settle_seconds),
         offers=offers,
         owner=settings.person,
         pinned=settings.mode,
@@ -203,7 +205,7 @@ def build_handlers(
 
 
 def format_endpoint_instructions(found: Configuration, pinned: str | None) -> str:
-    head, tail = found.words.say("instructions/head"), found.words.say("instructions/tail")
+    head, tail = found.words.render_prompt("instructions/head"), found.words.render_prompt("instructions/tail")
     return format_instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
 
 
@@ -216,8 +218,8 @@ def prepare_folders(settings: Settings) -> None:
             )
     # What is not there cannot be kept from a program that makes it; a workspace may be a whole home.
     places = (settings.operators, *settings.key_places)
-    inside = [place for place in places if place.resolve() in settings.own_inside]
-    for folder in (*settings.state_folders, *settings.folders, *inside):
+    inside = [place for place in places if place.resolve() in settings.protected_inside_workspace]
+    for folder in (*settings.state_folders, *settings.private_folders, *inside):
         try:
             make_private_folder(folder)
         except OSError as wrong:

@@ -86,7 +86,7 @@ def build_host_paths(settings: Settings, found: Configuration) -> HostPaths:
     return HostPaths(
         workspace=settings.workspace,
         home=settings.home,
-        private=settings.own,
+        private=settings.protected_places,
         # Last come the programs that were installed together with us.
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
@@ -106,8 +106,10 @@ def build_guards(found: Configuration, settings: Settings) -> tuple[Jail, Comman
     """What stands between a call and the disk, and what between a command and the machine."""
     config = found.library.config
     where = build_host_paths(settings, found)
-    installed = tuple(map(Path, where.installed((str(settings.workspace),))))
-    jail = Jail(settings.workspace, settings.own_inside, (settings.state / "spill",), installation=installed)
+    installed = tuple(map(Path, where.find_installation_inside((str(settings.workspace),))))
+    jail = Jail(
+        settings.workspace, settings.protected_inside_workspace, (settings.state / "spill",), installation=installed
+    )
     return jail, build_command_host(where, jail, config.sandbox, config.limits, build_program_proxy(config.network))
 
 
@@ -115,13 +117,15 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
     """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
     with the mounts of a real call, which are made of this workspace and these settings."""
     _, shop = build_guards(found, settings)
-    posture = found.posture.capped(found.policy.ceiling)
+    posture = found.posture.cap_profile(found.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
-    says = await shop.ladder.described()
+    says = await shop.ladder.describe_sandbox()
     if not shop.ladder.name:
         return says, "note"
     try:
-        ran = await shop.granted(Demand(Effect.EXEC, Profile.NORMAL), profile).run(Command(("true",), seconds=10.0))
+        ran = await shop.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(
+            Command(("true",), seconds=10.0)
+        )
     except Refusal as refused:
         return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
     finally:
@@ -131,7 +135,7 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
 
 def open_swept_spill(settings: Settings) -> Spill:
     spill = Spill(settings.state / "spill")
-    spill.sweep(ONE_DAY_NS, time.time_ns())
+    spill.remove_old_files(ONE_DAY_NS, time.time_ns())
     return spill
 
 
@@ -147,7 +151,9 @@ def build_review_check(found: Configuration, store: Store, redactor: Redactor) -
         from mcp_server.calls.advisers import ModelAdviser
 
         door = build_single_place_network(wish.place, config.network)
-        return await ModelAdviser(wish, read_variable(wish.key), door, store, redactor, found.words.say).look(run)
+        return await ModelAdviser(
+            wish, read_variable(wish.key), door, store, redactor, found.words.render_prompt
+        ).review_run(run)
 
     return look
 
@@ -160,13 +166,13 @@ def build_port_factories(
     memory: ProjectMemory,
 ) -> PortFactories:
     (jail, shop, redactor), store = guards, rooms.store
-    finder = FileSearch(jail, settings.own_inside, find_ripgrep(settings.search_path))
+    finder = FileSearch(jail, settings.protected_inside_workspace, find_ripgrep(settings.search_path))
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), finder)
     return PortFactories(
-        files=lambda session, demand, profile: files.granted(demand, SeenBy(store, session.key), profile),
-        processes=shop.granted,
+        files=lambda session, demand, profile: files.limit_to_grant(demand, SeenBy(store, session.key), profile),
+        processes=shop.build_call_processes,
         network=build_tool_network(found.library.config.network),
-        belongings=lambda session: rooms.keeping.owned(session.id),
+        belongings=lambda session: rooms.keeping.build_session_objects(session.id),
         person=partial(
             PersonChannel,
             store,
@@ -177,7 +183,7 @@ def build_port_factories(
         ),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
-        memory=memory.of,
+        memory=memory.build_lookup,
         progress=partial(wrap_progress, redactor),
     )
 
@@ -193,16 +199,16 @@ def build_pipeline(
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
     ruling = rooms.ruling
     memory = ProjectMemory(store, redactor.redact)
-    review = RunReview(store, shop.granted, build_review_check(found, store, redactor))
-    course = RunLifecycle(store, sessions, rooms.holds, postures.known, redactor, review, memory.learn)
+    review = RunReview(store, shop.build_call_processes, build_review_check(found, store, redactor))
+    course = RunLifecycle(store, sessions, rooms.holds, postures.get_known, redactor, review, memory.learn)
 
-    def desk(seat: LiveSession) -> MenuNavigator:
-        return MenuNavigator(seat, sessions, ruling.policy, lambda: postures.known(seat.session.principal), course)
+    def desk(live: LiveSession) -> MenuNavigator:
+        return MenuNavigator(live, sessions, ruling.policy, lambda: postures.get_known(live.session.principal), course)
 
     return Pipeline(
         ruling=ruling,
         postures=postures,
-        finding=CallResolver(ruling, sessions, desk, str(settings.workspace), jail.leads, jail.beneath),
+        finding=CallResolver(ruling, sessions, desk, str(settings.workspace), jail.resolve_links, jail.list_beneath),
         recorder=LedgerRecorder(
             store,
             build_tool_counter(ruling),

@@ -95,7 +95,7 @@ async def examine_while_serving(found: Configuration, settings: Settings, doors:
     said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
     if not (fix and ill and writable):
         return said
-    return f"{said}\n{await build_health_response(found, settings, doors).failed(ill)}"
+    return f"{said}\n{await build_health_response(found, settings, doors).respond_to_faults(ill)}"
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:
@@ -107,7 +107,7 @@ def find_usual_posture(settings: Settings, packs: Sequence[Pack]) -> Posture:
     """What holds where nobody chose."""
     with suppress(BuildError):
         if isinstance(found := load_configuration(settings, packs), Configuration):
-            return found.posture.capped(found.policy.ceiling)
+            return found.posture.cap_profile(found.policy.ceiling)
     return Posture()
 
 
@@ -127,7 +127,7 @@ def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[H
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
     """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
-    for folder in settings.folders:
+    for folder in settings.private_folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
         if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
             says = f"{there} is not a folder that you may read and write; menugate keeps its state in {folder}."
@@ -143,8 +143,8 @@ def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
     if not settings.state.is_dir():
         yield HealthFinding("state folder", "menugate has not run here yet.", Grade.NOTE)
         return
-    private = [*settings.state_folders, *settings.folders, settings.database, settings.state / "http.token"]
-    private += [one / name for one in settings.folders for name in ("ledger.key", "request-state.key")]
+    private = [*settings.state_folders, *settings.private_folders, settings.database, settings.state / "http.token"]
+    private += [one / name for one in settings.private_folders for name in ("ledger.key", "request-state.key")]
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
         says = f"{path} can be read or written by others."
@@ -191,8 +191,8 @@ def check_state(
     if settings.state.is_dir() and is_disk_full(settings.state):
         yield HealthFinding("disk", FULL.format(settings.state), Grade.FAULT)
     gone = not settings.database.exists()
-    if gone and settings.foreign and settings.foreign.exists():
-        yield HealthFinding("state file", OF_ANOTHER.format(settings.foreign), Grade.NOTE)
+    if gone and settings.foreign_state_file and settings.foreign_state_file.exists():
+        yield HealthFinding("state file", OF_ANOTHER.format(settings.foreign_state_file), Grade.NOTE)
     if gone and not (settings.state / "ledger.anchor").exists():
         return
     if gone:
@@ -216,15 +216,15 @@ BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, 
 
 def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[HealthFinding]:
     size = settings.database.stat().st_size / 1024
-    if state.exchanged():
+    if state.is_exchanged():
         yield HealthFinding("state file", EXCHANGED, Grade.FAULT)
     else:
         yield HealthFinding("state file", f"{settings.database}, {size:,.0f} KB, whole")
-    if lost := state.lost():
+    if lost := state.describe_loss():
         yield HealthFinding("state file", f"{lost}.", Grade.NOTE)
-    if low := find_narrowed_posture(state.choice(settings.person), find_usual_posture(settings, packs), lost):
+    if low := find_narrowed_posture(state.load_choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
-    for row in state.gone():
+    for row in state.find_vanished_processes():
         says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
@@ -277,11 +277,11 @@ def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     if old:
         says = f"{len(old)} results from more than a day ago are still kept."
         yield HealthFinding(
-            "leftovers", says, Grade.NOTE, "they are gone", lambda: spill.sweep(ONE_DAY_NS, time.time_ns())
+            "leftovers", says, Grade.NOTE, "they are gone", lambda: spill.remove_old_files(ONE_DAY_NS, time.time_ns())
         )
     drafts = [path for path in find_half_written_files(settings) if is_day_old(path)]
     if drafts:
-        says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.folders))}."
+        says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.private_folders))}."
         yield HealthFinding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
     aside = find_files(settings.state, "*.corrupt-*")
     if aside:
@@ -294,7 +294,7 @@ def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
 
 def find_half_written_files(settings: Settings) -> list[Path]:
     names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
-    return [path for folder in settings.folders for name in names for path in find_files(folder, name)]
+    return [path for folder in settings.private_folders for name in names for path in find_files(folder, name)]
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:

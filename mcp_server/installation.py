@@ -38,7 +38,7 @@ def find_places_in_workspace(settings: Settings, found: Configuration | None = N
     """What of it lies in the workspace, by its path there; `.` for all of it."""
     places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
     # The operator's own file is not even read; what is said of those places holds for it.
-    own = set(settings.own)
+    own = set(settings.protected_places)
     outermost = [one for one in places if places.isdisjoint(one.parents) and own.isdisjoint((one, *one.parents))]
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
 

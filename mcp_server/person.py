@@ -75,7 +75,7 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
             from mcp_server.state.reader import Reader
 
             with Reader.open(settings.url, secrets=settings.secrets) as state:
-                serving |= {(row.fields.get("pid"), row.fields.get("born")) for row in state.alive()}
+                serving |= {(row.fields.get("pid"), row.fields.get("born")) for row in state.find_running_processes()}
     if below := above & serving:
         return next(iter(below))[0]
     return next(
@@ -86,12 +86,12 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
 def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
     """Raises, once that is on record, where a server started this process."""
 
-    async def refused() -> None:
+    async def raise_refusal() -> None:
         async with open_store_for_person(settings):
             return
 
     if find_barring_server(settings, quick):
-        asyncio.run(refused())
+        asyncio.run(raise_refusal())
 
 
 def build_started_program_refusal(server: int) -> Refusal:
@@ -144,7 +144,7 @@ def build_slash_commands(
     doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[SlashCommand, ...]:
     """Every command that hosts show with a slash."""
-    return (*SlashCommands(doors, halting.raising, examine, clock).commands(), *halting.commands())
+    return (*SlashCommands(doors, halting.raising, examine, clock).build_commands(), *halting.build_commands())
 
 
 def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> ProfileRaise:
@@ -154,14 +154,14 @@ def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> Pro
 def recover_state(settings: Settings) -> None:
     """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
 
-    async def once() -> None:
+    async def use_store() -> None:
         store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
         try:
-            await store.ready()
+            await store.wait_until_ready()
         finally:
             await store.close()
 
-    asyncio.run(once())
+    asyncio.run(use_store())
 
 
 class Wall:

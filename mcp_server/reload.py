@@ -87,27 +87,27 @@ class ConfigurationReload:
     def __post_init__(self) -> None:
         self.held = self.started
         self._operators = self._owns = (self.started,)
-        self._paths = tuple(self._watched())
+        self._paths = tuple(self._get_watched_paths())
         self.since = time.time_ns()
         self.ruling.renew = self.renew
-        self._watch = FileWatch(self._hear)
+        self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
         """What every decision waits for; nearly always it finds that nothing changed."""
         if self._dirty or self._behind or not self._still:
             # Before the look, so that what changes after it is heard of.
-            self._dirty = not self._watch.begin(self._paths)
-            await self._look()
+            self._dirty = not self._watch.watch_paths(self._paths)
+            await self._check_for_changes()
 
-    def _hear(self) -> None:
+    def _mark_dirty(self) -> None:
         self._dirty = True
 
-    async def _look(self) -> None:
-        stamps, still = self._looked()
+    async def _check_for_changes(self) -> None:
+        stamps, still = self._read_stamps()
         if stamps != self._stamps or still != self._still:
             self._stamps, self._still = stamps, still
             before = self._paths
-            self._take(self._read(), still)
+            self._take_over(self._read(), still)
             self._dirty = self._dirty or self._paths != before
         if self._behind:
             await self.postures.refresh()
@@ -115,14 +115,14 @@ class ConfigurationReload:
 
     async def follow(self) -> None:
         """Beside the calls: lists are to follow too, and what was still being written comes to lie still."""
-        self.say()
+        self.publish_judgement()
         while True:
             await anyio.sleep(SECONDS)
             try:
                 # Whatever is watched: of what happens to a folder further up nobody is told.
-                await self._look()
+                await self._check_for_changes()
                 if self._unsaid:
-                    self.say()
+                    self.publish_judgement()
                 if self._moved and self.tell is not None:
                     self._moved = False
                     await self.tell()
@@ -133,23 +133,23 @@ class ConfigurationReload:
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
 
-    def begin(self) -> None:
+    def take_life_lock(self) -> None:
         """From here on a command that does not see this process knows that it lives."""
         try:
-            self._lock = LifeLock.taken(self.settings.state)
+            self._lock = LifeLock.take(self.settings.state)
         except OSError as wrong:
             log.warning("that this server lives could not be written down: %s", wrong)
 
     def close(self) -> None:
-        self._watch.end()
+        self._watch.stop_watching()
         withdraw_server(self.settings.state, get_own_pid())
         if self._lock is not None:
             self._lock.release()
 
-    def say(self) -> None:
+    def publish_judgement(self) -> None:
         """What is judged by here, for the person's commands."""
         settings, pid = self.settings, get_own_pid()
-        config, texts = settings.config, self._texts() if self.fault else {}
+        config, texts = settings.config, self._get_held_texts() if self.fault else {}
         if config and self.fault and texts[str(config)] is None:
             # It came while we run and never counted: what holds is that there is none.
             config = None
@@ -164,9 +164,9 @@ class ConfigurationReload:
             menus=[str(one) for one in settings.menus],
             since=self.since,
             fault=self.fault,
-            restart=self._from_the_next_start(),
+            restart=self._find_restart_keys(),
             texts=texts,
-            older=[{path: one.said.get(Path(path)) for path in self._texts()} for one in older],
+            older=[{path: one.said.get(Path(path)) for path in self._get_held_texts()} for one in older],
             stoppable=self.stoppable,
         )
         try:
@@ -177,7 +177,7 @@ class ConfigurationReload:
                 log.warning("what is judged by here could not be written down: %s", wrong)
             self._unsaid = True
 
-    def _texts(self) -> dict[str, str | None]:
+    def _get_held_texts(self) -> dict[str, str | None]:
         """What each file said that holds; None for one that does not count, and before which there was none."""
         every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in every}
@@ -188,14 +188,14 @@ class ConfigurationReload:
         if config is None or (config == usual and config not in self.held.said):
             # It may come after the start, and go again before it ever counted.
             self.settings = replace(self.settings, config=usual if _read_stamp(usual) else None)
-            self._paths = tuple(self._watched())
+            self._paths = tuple(self._get_watched_paths())
         try:
             return reload_configuration(self.held, self.settings)
         except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
             log.exception("what was changed in the configuration could not be taken over")
             return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
 
-    def _take(self, found: RenewedConfiguration, still: bool) -> None:
+    def _take_over(self, found: RenewedConfiguration, still: bool) -> None:
         known, self.fault = self.fault, found.fault
         if found.fault and found.fault != known:
             log.warning("the last valid rules stay in force: %s", found.fault)
@@ -206,16 +206,19 @@ class ConfigurationReload:
         if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
             self.since = self.since if alike else time.time_ns()
             self.held, self._operators, self._owns = now, operators, owns
-            self._judge()
-            self._paths = tuple(self._watched())
+            self._apply_configuration()
+            self._paths = tuple(self._get_watched_paths())
         elif found.fault == known:
             return
         self._news = True
-        self.say()
+        self.publish_judgement()
 
-    def _judge(self) -> None:
+    def _apply_configuration(self) -> None:
         """By what is written now, and by what was before where that did not yet make way."""
-        self._older = [*map(self._with_operators, self._operators[:-1]), *map(self._with_own, self._owns[:-1])]
+        self._older = [
+            *map(self._build_with_operators, self._operators[:-1]),
+            *map(self._build_with_workspace, self._owns[:-1]),
+        ]
         now = combine_configurations([*self._older, self.held])
         policy = replace(
             self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
@@ -227,17 +230,17 @@ class ConfigurationReload:
         self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
         self._behind = self._moved = True
 
-    def _with_operators(self, one: Configuration) -> Configuration:
+    def _build_with_operators(self, one: Configuration) -> Configuration:
         said = one.said.get(self.settings.config) if self.settings.config else None
         made = apply_configuration(replace(self.held, library=one.library), self.settings, said)
         return made if isinstance(made, Configuration) else one
 
-    def _with_own(self, one: Configuration) -> Configuration:
+    def _build_with_workspace(self, one: Configuration) -> Configuration:
         said = self.held.said.get(self.settings.config) if self.settings.config else None
         made = apply_configuration(replace(self.held, own=one.own), self.settings, said)
         return made if isinstance(made, Configuration) else one
 
-    def _from_the_next_start(self) -> list[str]:
+    def _find_restart_keys(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
         names = [one.name for one in fields(before) if getattr(before, one.name) != getattr(now, one.name)]
         found = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
@@ -245,7 +248,7 @@ class ConfigurationReload:
         told = words and (self.started.own.prompts or self.held.own.prompts)
         return sorted({*found, *((PROMPTS,) if told else ())})
 
-    def _looked(self) -> tuple[Stamps, bool]:
+    def _read_stamps(self) -> tuple[Stamps, bool]:
         """What the files look like from outside, and whether they lie still."""
         stamps = tuple(map(_read_stamp, self._paths))
         now = time.time_ns()
@@ -253,11 +256,11 @@ class ConfigurationReload:
         dates = (date for one in stamps if one for date in one[:2])
         return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
-    def _watched(self) -> Iterator[str]:
+    def _get_watched_paths(self) -> Iterator[str]:
         settings, top = self.settings, self.settings.workspace
         yield str(settings.config or settings.operators / OPERATORS_FILE)
         yield str(top / FILE)
-        if trust := Trusted(settings.secrets).place(top):
+        if trust := Trusted(settings.secrets).get_path(top):
             yield str(trust)
         yield str(top / PROMPTS)
         for name in self.held.own.texts:
@@ -287,6 +290,6 @@ def _read_stamp(path: Path | str) -> tuple[int, ...] | None:
 def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
     """What does not hold in which of the servers that run here, though it is written down."""
     for one in load_servers(settings.state):
-        yield from ((one, says) for says in one.differs)
+        yield from ((one, says) for says in one.differences)
         if one.config != (str(settings.config) if settings.config else None):
             yield one, f"Process {one.pid} judges by {one.config or 'no configuration'}."

@@ -101,7 +101,7 @@ class Settings:
         return (top, *inner)
 
     @property
-    def every_state(self) -> tuple[Path, ...]:
+    def all_state_folders(self) -> tuple[Path, ...]:
         """Everywhere that servers of this workspace may keep their state, whatever keys they have."""
         from mcp_server.state.location import find_all_state_folders
 
@@ -109,17 +109,17 @@ class Settings:
         return tuple(dict.fromkeys((self.state, *found)))
 
     @property
-    def folders(self) -> tuple[Path, ...]:
+    def private_folders(self) -> tuple[Path, ...]:
         """Where this account keeps what must be its own."""
         return (self.state, *([self.secrets] if self.secrets else []))
 
     @property
-    def foreign(self) -> Path | None:
+    def foreign_state_file(self) -> Path | None:
         """The state file of another account, beside which this one has its own."""
         return None if len(self.state_folders) == 1 else self.state_folders[0] / self.database.name
 
     @property
-    def own(self) -> tuple[Path, ...]:
+    def protected_places(self) -> tuple[Path, ...]:
         """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
         operators = self.operators.resolve()
         if operators == self.workspace:
@@ -130,8 +130,8 @@ class Settings:
         return tuple(dict.fromkeys(path.resolve() for path in every))
 
     @property
-    def own_inside(self) -> tuple[Path, ...]:
-        return tuple(path for path in self.own if path.is_relative_to(self.workspace))
+    def protected_inside_workspace(self) -> tuple[Path, ...]:
+        return tuple(path for path in self.protected_places if path.is_relative_to(self.workspace))
 
     @property
     def url(self) -> str:
@@ -142,15 +142,15 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
     """Flags win over `MENUGATE_*`, which wins over what is built in."""
     env = os.environ if environment is None else environment
 
-    def given(name: str) -> str | None:
+    def get_given(name: str) -> str | None:
         flag = flags.get(name)
         return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
     home = _find_home(env)
-    workspace = _find_workspace(given("workspace"))
+    workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
-    config = _find_config(given("config"), operators)
-    http = _parse_address(given("http"))
+    config = _find_config(get_given("config"), operators)
+    http = _parse_address(get_given("http"))
     auth = _check_auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
     keys, places = _find_keys(env, workspace, home)
     return Settings(
@@ -158,19 +158,21 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
         state=_find_state_folder(workspace / STATE_FOLDER, keys.folder),
         secrets=keys.folder,
         key_places=places,
-        keys_last=keys.lasting,
+        keys_last=keys.lifetime,
         operators=operators,
         config=config,
-        named=_get_config_names(given("config"), operators),
-        menus=tuple(Path(one) for one in (given("menus") or "").split(os.pathsep) if one),
+        named=_get_config_names(get_given("config"), operators),
+        menus=tuple(Path(one) for one in (get_given("menus") or "").split(os.pathsep) if one),
         http=http,
-        mode=given("mode"),
-        listing=None if given("listing") in (None, "auto") else _parse_choice(Listing, "listing", given("listing")),
-        profile=_parse_choice(Profile, "profile", given("profile")),
-        max_profile=_parse_choice(Profile, "max-profile", given("max_profile")),
+        mode=get_given("mode"),
+        listing=None
+        if get_given("listing") in (None, "auto")
+        else _parse_choice(Listing, "listing", get_given("listing")),
+        profile=_parse_choice(Profile, "profile", get_given("profile")),
+        max_profile=_parse_choice(Profile, "max-profile", get_given("max_profile")),
         auth=auth,
-        hosts=_parse_list(given("allowed_hosts")),
-        origins=_parse_list(given("allowed_origins")),
+        hosts=_parse_list(get_given("allowed_hosts")),
+        origins=_parse_list(get_given("allowed_origins")),
         person=f"local:{_get_user_name()}",
         traces=_read_exporter(env, "TRACES"),
         metrics=_read_exporter(env, "METRICS"),
@@ -247,8 +249,8 @@ def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[Ke
     kept = choose_key_folder(places)
     if kept.folder != given:
         # A folder that is named begins empty: the account's usual keys are not taken away for its sake.
-        any(move_keys(one, kept, (workspace, *_get_cache_folders(home))) for one in old if one not in places.every)
-    return kept, tuple(dict.fromkeys((*places.every, *old)))
+        any(move_keys(one, kept, (workspace, *_get_cache_folders(home))) for one in old if one not in places.candidates)
+    return kept, tuple(dict.fromkeys((*places.candidates, *old)))
 
 
 def _find_state_folder(top: Path, secrets: Path | None) -> Path:

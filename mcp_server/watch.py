@@ -23,26 +23,26 @@ class FileWatch:
         self._file = -1
         self._known: frozenset[tuple[str, int, int]] = frozenset()
 
-    def begin(self, paths: Iterable[str]) -> bool:
+    def watch_paths(self, paths: Iterable[str]) -> bool:
         """Hear of every change to these from now on, in place of those before. False where that cannot be had."""
         try:
             folders = frozenset(_find_watched_folders(paths))
             if folders != self._known:
-                self.end()
+                self.stop_watching()
                 self._file = _open_event_file(name for name, _, _ in folders)
-                asyncio.get_running_loop().add_reader(self._file, self._hear)
+                asyncio.get_running_loop().add_reader(self._file, self._read_events)
                 self._known = folders
         except (OSError, AttributeError):
             return False
         return True
 
-    def end(self) -> None:
+    def stop_watching(self) -> None:
         if self._file != -1:
             asyncio.get_running_loop().remove_reader(self._file)
             os.close(self._file)
             self._file, self._known = -1, frozenset()
 
-    def _hear(self) -> None:
+    def _read_events(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._file, MOST_BYTES)
         self._changed()

@@ -43,7 +43,7 @@ def build_test_command(test: str, python: str = PYTHON) -> str:
 async def find_python(files: Files) -> str:
     """The workspace's own Python where it has one, which has what its tests import."""
     try:
-        found = await to_thread.run_sync(files.entries, VENV)
+        found = await to_thread.run_sync(files.list_folder, VENV)
     except Refusal:
         return PYTHON
     return next((one.path for one in found if one.path == f"{VENV}/python"), PYTHON)
@@ -71,9 +71,9 @@ class SingleTestRun:
 async def run_line(ctx: Context, line: str, seconds: int, folder: str = "") -> Ending:
     """By `bash`, through the gate. What is not over in time is ended, and does not go on behind the answer."""
     where = {"exec_dir": folder} if folder else {}
-    ending = await ctx.through("bash", {"command": line, "timeout": seconds * 1000, **where})
+    ending = await ctx.call_tool("bash", {"command": line, "timeout": seconds * 1000, **where})
     if isinstance(ending, Done) and get_exit_code(ending) is None:
-        await ctx.through("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
+        await ctx.call_tool("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
     return ending
 
 

@@ -59,25 +59,25 @@ class ModelAdviser:
     redactor: Redactor
     say: Callable[[str], str]
 
-    async def look(self, run: FinishedRun) -> CheckResult:
-        if why := self._unasked(run):
-            return self._failed(why)
+    async def review_run(self, run: FinishedRun) -> CheckResult:
+        if why := self._find_obstacle(run):
+            return self._report_failure(why)
         try:
-            body = self._body(await self._record(run))
+            body = self._build_request_body(await self._describe_run(run))
         except PromptError as wrong:
-            return self._failed(str(wrong))
+            return self._report_failure(str(wrong))
         asked = AdviserOpinion(self.wish.model, self.wish.place, len(body))
         try:
-            return CheckResult(opinion=self._read(await self._sent(body), asked))
+            return CheckResult(opinion=self._parse_opinion(await self._send_request(body), asked))
         except BadReply as wrong:
-            return self._failed(str(wrong), asked)
+            return self._report_failure(str(wrong), asked)
         except Refusal as refused:
-            return self._failed(refused.problem.message, asked)
+            return self._report_failure(refused.problem.message, asked)
 
-    def _failed(self, why: str, asked: AdviserOpinion | None = None) -> CheckResult:
-        return CheckResult(unchecked=(f"{NAME}: {self._line(why)}",), opinion=asked)
+    def _report_failure(self, why: str, asked: AdviserOpinion | None = None) -> CheckResult:
+        return CheckResult(unchecked=(f"{NAME}: {self._clean_line(why)}",), opinion=asked)
 
-    def _unasked(self, run: FinishedRun) -> str:
+    def _find_obstacle(self, run: FinishedRun) -> str:
         """Why nobody is asked at all. At `restricted` the person lets nothing happen unasked but reading, and whoever
         narrows narrows what the operator set up, too."""
         if run.profile is Profile.RESTRICTED:
@@ -88,39 +88,39 @@ class ModelAdviser:
             return f"not asked, because what the environment variable `{self.wish.key}` holds cannot be a key"
         return ""
 
-    async def _record(self, run: FinishedRun) -> str:
+    async def _describe_run(self, run: FinishedRun) -> str:
         """The run in words, from what is on record: no arguments, no results."""
         told = await self.store.read(partial(build_run_summary, run=run.session.run))
         parts = [
             f"The run was ended as: {run.status}",
             "\n".join(("Its calls, the newest last:", *describe_calls(run))),
             *([f"What was noted of it:\n{told.text}"] if told else []),
-            f"The answer that was delivered:\n{self.redactor.cut(run.answer, MOST_ANSWER)}",
+            f"The answer that was delivered:\n{self.redactor.redact_and_cut(run.answer, MOST_ANSWER)}",
         ]
-        return mark_untrusted(self.redactor.cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
+        return mark_untrusted(self.redactor.redact_and_cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
 
-    def _body(self, record: str) -> bytes:
+    def _build_request_body(self, record: str) -> bytes:
         """Nothing but what every such endpoint knows: further parameters are where they differ."""
         said = [{"role": "system", "content": self.say(PROMPT)}, {"role": "user", "content": record}]
         return json.dumps({"model": self.wish.model, "messages": said, "stream": False}).encode()
 
-    async def _sent(self, body: bytes) -> Response:
+    async def _send_request(self, body: bytes) -> Response:
         key = (("Authorization", f"Bearer {self.key}"),) if self.key else ()
         headers = (("Content-Type", "application/json"), ("Accept", "application/json"), *key)
         return await self.network.fetch(
             Request(self.wish.endpoint, "POST", headers, body, seconds=self.wish.patience, most_bytes=MOST_REPLY)
         )
 
-    def _read(self, response: Response, asked: AdviserOpinion) -> AdviserOpinion:
+    def _parse_opinion(self, response: Response, asked: AdviserOpinion) -> AdviserOpinion:
         found = parse_reply(response)
-        issues, missing, suggested = (self._lines(found[name]) for name in LISTS)
-        said = self._line(found.get("summary", ""))
+        issues, missing, suggested = (self._clean_lines(found[name]) for name in LISTS)
+        said = self._clean_line(found.get("summary", ""))
         return AdviserOpinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
 
-    def _lines(self, texts: Sequence[str]) -> tuple[str, ...]:
-        return limit_lines([line for text in texts if (line := self._line(text))])
+    def _clean_lines(self, texts: Sequence[str]) -> tuple[str, ...]:
+        return limit_lines([line for text in texts if (line := self._clean_line(text))])
 
-    def _line(self, text: str) -> str:
+    def _clean_line(self, text: str) -> str:
         """One line, without what a terminal or a model would obey unseen, and without a secret that came back."""
         return cut_middle(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
 

@@ -29,62 +29,62 @@ class Binding:
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
 
-    def destinations(self, found: ResolvedCall, facts: Arguments) -> Arguments:
+    def find_destinations(self, found: ResolvedCall, facts: Arguments) -> Arguments:
         """The paths among the arguments that lead elsewhere, and where to; which folders they name; and what else the
         call stands on."""
         given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
-        there = {name: _apply(value, self.jail.leads) for name, value in given.items()}
+        there = {name: _apply(value, self.jail.resolve_links) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
         # A folder of the same name may be another one by then.
         known: Mapping[str, Any] = found.tool.arguments.get("properties", {})
         named = {name: found.arguments.get(name, known.get(name, {}).get("default")) for name in found.tool.places}
-        folders = {name: _apply(value, self._folder) for name, value in named.items()}
+        folders = {name: _apply(value, self._get_folder_identity) for name, value in named.items()}
         return {**leads, FOLDERS: folders, **({STANDS: facts} if facts else {})}
 
-    def _folder(self, path: str) -> str:
-        found = self.jail.folder_identity(path)
+    def _get_folder_identity(self, path: str) -> str:
+        found = self.jail.find_folder_identity(path)
         return f"{found[0]}:{found[1]}" if found else ""
 
-    def wanted(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
+    def build_approved_call(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
-        session = replace(judged.session, id="", run="") if found.seat.passing else judged.session
+        session = replace(judged.session, id="", run="") if found.live.passing else judged.session
         demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
-        digest = self._digest(found.tool, found.arguments, leads)
+        digest = self._digest_deciding_arguments(found.tool, found.arguments, leads)
         exact = Effect.EXEC in (found.tool.effect, demand.effect)
-        asked = ApprovedCall.by(session, judged.posture, found.tool.name, demand, digest)
+        asked = ApprovedCall.build_from_demand(session, judged.posture, found.tool.name, demand, digest)
         return replace(
             asked,
             # Nobody says yes for longer to what they do not see all of.
             # Nor to what stands on more than its arguments, unless it is for that alone.
-            lasting=asked.lasting and not self._holds_secret(found.arguments) and (exact or not found.tool.stands_on),
+            lasting=asked.lasting and not self._has_secret(found.arguments) and (exact or not found.tool.stands_on),
             exact=exact,
             loose=found.loose,
         )
 
-    def _digest(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:
+    def _digest_deciding_arguments(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:
         """The digest of what decides. An argument left out counts as its default. What a tool does not call incidental
         decides: what nobody thought of is asked about once more, and never let through."""
         given = {name: value for name, value in arguments.items() if name not in tool.incidental}
         given = normalize_arguments(tool.arguments, given)
-        places = {name: _apply(given[name], self._spelling) for name in tool.places if name in given}
+        places = {name: _apply(given[name], self._normalise_path) for name in tool.places if name in given}
         known: Mapping[str, Any] = tool.arguments.get("properties", {})
         decides = {name: one for name, one in {**given, **places}.items() if not _is_default(known.get(name), one)}
         canonical = CANONICAL.encode({"decides": decides, "leads": leads})
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    def _spelling(self, path: str) -> str:
+    def _normalise_path(self, path: str) -> str:
         try:
-            return self.jail.relative(path)
+            return self.jail.to_relative(path)
         except Refusal:
             return path
 
-    def _holds_secret(self, value: Any) -> bool:
+    def _has_secret(self, value: Any) -> bool:
         if isinstance(value, str):
-            return any(secret for _, secret in self.redactor.pieces(value))
+            return any(secret for _, secret in self.redactor.split_at_secrets(value))
         if isinstance(value, Mapping):
             entries = cast(Mapping[str, Any], value)
-            return any(self._holds_secret(one) for entry in entries.items() for one in entry)
-        return isinstance(value, list) and any(map(self._holds_secret, cast(list[Any], value)))
+            return any(self._has_secret(one) for entry in entries.items() for one in entry)
+        return isinstance(value, list) and any(map(self._has_secret, cast(list[Any], value)))
 
 
 def _is_default(schema: Any, value: Any) -> bool:

@@ -44,7 +44,7 @@ async def ask_person(
 ) -> FormReply:
     """Put the question to the person through the client. Where that ends the call, the characters and the time travel
     with it, sealed."""
-    code, _, since = client.noted(key).partition(" ")
+    code, _, since = client.get_note(key).partition(" ")
     if not since.isdigit():
         code, since = new_code(), str(clock.now_ns())
     try:

@@ -70,7 +70,7 @@ def format_value(value: Any, redactor: Redactor) -> str:
 def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
     """Line by line, as texts in quotes and marks between them."""
     line: list[str] = []
-    for piece, secret in redactor.pieces(text):
+    for piece, secret in redactor.split_at_secrets(text):
         if secret:
             line.append(format_secret_mark(piece))
             continue
@@ -85,7 +85,9 @@ def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
 
 def mark_secrets(text: str, redactor: Redactor) -> str:
     """A sentence of ours that quotes arguments: on one line, the known secrets in it marked."""
-    return "".join(format_secret_mark(piece) if secret else escape(piece) for piece, secret in redactor.pieces(text))
+    return "".join(
+        format_secret_mark(piece) if secret else escape(piece) for piece, secret in redactor.split_at_secrets(text)
+    )
 
 
 def format_secret_mark(secret: str) -> str:
@@ -183,7 +185,7 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     if not approval.wanted.lasting:
         return {}
     once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
-    says = f"`{once}`: this call alone. `{session}`: this {approval.wanted.lasts_for}, in this session."
+    says = f"`{once}`: this call alone. `{session}`: this {approval.wanted.session_scope}, in this session."
     chosen = {
         "type": "string",
         "title": "For how long",
@@ -196,7 +198,7 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
 def build_missing_approval_problem(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
     """Nobody can be asked through the client, or `why` it gave no answer: so how the person is reached is said."""
     unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
-    reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.unread else ""
+    reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.is_unread else ""
     way_out = (
         f"{unanswered}Nothing ran. The user {reads}says yes with `menugate approve {approval.id}` or no with "
         f"`menugate deny {approval.id}`, within {format_minutes(seconds)}; tell them with `message_user`. "

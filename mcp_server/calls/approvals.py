@@ -53,7 +53,7 @@ class AnswerTrust:
     except_for: frozenset[str] = frozenset()
     """The effects and tools for which none may, where it may for others."""
 
-    def of_client(self, tool: str, demand: Demand) -> bool:
+    def may_client_answer(self, tool: str, demand: Demand) -> bool:
         return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
 
 
@@ -78,36 +78,40 @@ class Approvals:
         self, found: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
     ) -> ApprovalGrant | Problem:
         """A yes for this call, or why there is none. Raises where the call ends here with the question."""
-        carried = await self._carried(found, wanted)
+        carried = await self._find_carried_question(found, wanted)
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
-            return self._settled(found, wanted, await self._thought_better(found, carried))
-        by_client = self._by_client(found, decision)
+            return self._redeem_answer(found, wanted, await self._apply_later_refusal(found, carried))
+        by_client = self._may_client_answer(found, decision)
         if carried is None:
             known = await self.store.read(
                 partial(approvals.find_standing_approval, call=wanted, now=self.clock.now_ns())
             )
-            if known is not None and known.answer is not ApprovalAnswer.OPEN and self._counts(known, by_client):
-                return self._settled(found, wanted, known, carried=False)
+            if (
+                known is not None
+                and known.answer is not ApprovalAnswer.OPEN
+                and self._is_answer_valid(known, by_client)
+            ):
+                return self._redeem_answer(found, wanted, known, carried=False)
             whole = approval_text.format_question(found.tool, found.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
                 return approval_text.build_unreadable_question_problem(found.tool, len(whole))
-            carried = await self._open(wanted, whole, judged)
+            carried = await self._open_question(wanted, whole, judged)
         if not by_client or carried.whole or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
-        return await self._asked(found, carried, decision)
+        return await self._ask_through_client(found, carried, decision)
 
-    def _by_client(self, found: ResolvedCall, decision: Decision) -> bool:
+    def _may_client_answer(self, found: ResolvedCall, decision: Decision) -> bool:
         demand = decision.demand
-        trusted = demand is not None and self.trust.of_client(found.tool.name, demand)
+        trusted = demand is not None and self.trust.may_client_answer(found.tool.name, demand)
         return trusted and found.asked.client.can("elicitation")
 
-    def _counts(self, known: Approval, by_client: bool) -> bool:
+    def _is_answer_valid(self, known: Approval, by_client: bool) -> bool:
         """The person's word counts; a client's only where it may still answer, and its no only for that one time."""
         if known.way is AnsweredBy.PERSON:
             return True
         return known.answer is ApprovalAnswer.YES and by_client
 
-    async def _carried(self, found: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
+    async def _find_carried_question(self, found: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
         """The question that the client brings back, if it was about this call."""
         for key in found.asked.client.carried:
             if not key.startswith(KEY):
@@ -117,37 +121,41 @@ class Approvals:
                 return known if known.wanted.tool == wanted.tool else None
         return None
 
-    def _settled(
+    def _redeem_answer(
         self, found: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True
     ) -> ApprovalGrant | Problem:
-        if known.redeemable(wanted, self.clock.now_ns(), carried):
+        if known.is_redeemable(wanted, self.clock.now_ns(), carried):
             return ApprovalGrant(known, carried)
         if known.answer is ApprovalAnswer.NO:
             return approval_text.build_denied_approval_problem(found.tool, known.reason)
         why = known.void or "it has expired, or the posture or the stage changed since"
-        return approval_text.build_lapsed_approval_problem(found.tool, "it was used already" if known.spent else why)
+        return approval_text.build_lapsed_approval_problem(found.tool, "it was used already" if known.is_spent else why)
 
-    async def _thought_better(self, found: ResolvedCall, known: Approval) -> Approval:
+    async def _apply_later_refusal(self, found: ResolvedCall, known: Approval) -> Approval:
         """A no that comes with the question after a yes past the client: the later word holds."""
-        if known.answer is not ApprovalAnswer.YES or known.used or not found.asked.client.noted(KEY + known.id):
+        if known.answer is not ApprovalAnswer.YES or known.used or not found.asked.client.get_note(KEY + known.id):
             return known
-        heard = await self._said(found, known)
-        return (heard.said is FormAnswer.NO and await self._answered(known, heard)) or known
+        heard = await self._put_question(found, known)
+        return (heard.said is FormAnswer.NO and await self._record_answer(known, heard)) or known
 
-    async def _open(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
+    async def _open_question(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
         now = self.clock.now_ns()
         draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
         if len(whole) > approval_text.MOST_SHOWN:
             draft = replace(draft, message=approval_text.format_question_summary(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: approvals.record_question(tx, draft, judged))
 
-    async def _asked(self, found: ResolvedCall, approval: Approval, decision: Decision) -> ApprovalGrant | Problem:
+    async def _ask_through_client(
+        self, found: ResolvedCall, approval: Approval, decision: Decision
+    ) -> ApprovalGrant | Problem:
         """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
         heard: FormReply | None = None
-        with self._until_settled(approval):
-            heard = await self._said(found, approval)
+        with self._cancel_when_settled(approval):
+            heard = await self._put_question(found, approval)
         # Past the client: what the person said there is what holds, and what the client shows is taken back.
-        settled = await (self._answered(approval, heard) if heard else self.store.read(self._look(approval)))
+        settled = await (
+            self._record_answer(approval, heard) if heard else self.store.read(self._build_approval_query(approval))
+        )
         if settled is None or settled.void:
             why = settled.void if settled else "it has expired or was used already"
             return approval_text.build_lapsed_approval_problem(found.tool, why)
@@ -159,12 +167,12 @@ class Approvals:
             return approval_text.build_denied_approval_problem(found.tool, settled.reason)
         return ApprovalGrant(settled, carried=True)
 
-    async def _said(self, found: ResolvedCall, approval: Approval) -> FormReply:
+    async def _put_question(self, found: ResolvedCall, approval: Approval) -> FormReply:
         key, more = KEY + approval.id, approval_text.build_scope_field(approval)
         return await approval_form.ask_person(found.asked.client, self.clock, key, approval.message, more)
 
     @contextmanager
-    def _until_settled(self, approval: Approval) -> Generator[None, None, None]:
+    def _cancel_when_settled(self, approval: Approval) -> Generator[None, None, None]:
         """Nobody waits for a client's answer any longer than the question is open."""
         scope, changed = anyio.CancelScope(), asyncio.Event()
         forget = self.store.on_change(changed.set)
@@ -173,7 +181,7 @@ class Approvals:
             while True:
                 changed.clear()
                 with suppress(Refusal):
-                    if _is_settled(await self.store.read(self._look(approval))):
+                    if _is_settled(await self.store.read(self._build_approval_query(approval))):
                         scope.cancel()
                         return
                 await changed.wait()
@@ -186,10 +194,10 @@ class Approvals:
             watching.cancel()
             forget()
 
-    def _look(self, approval: Approval) -> Callable[[View], Approval | None]:
+    def _build_approval_query(self, approval: Approval) -> Callable[[View], Approval | None]:
         return partial(approval_questions.find_approval, id=approval.id)
 
-    async def _answered(self, approval: Approval, heard: FormReply) -> Approval | None:
+    async def _record_answer(self, approval: Approval, heard: FormReply) -> Approval | None:
         if heard.said in (FormAnswer.UNCLEAR, FormAnswer.NOTHING):
             # Who answers by itself does so again; a person may have mistyped.
             tries = 1 if heard.said is FormAnswer.UNCLEAR else MOST_TRIES

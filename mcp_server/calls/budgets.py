@@ -22,22 +22,22 @@ class BudgetMeter:
     failing: str = ""
     """What failed last: the tool and its arguments' digest."""
 
-    def so_far(self, in_phase: int = 0) -> BudgetUse:
+    def get_budget_use(self, in_phase: int = 0) -> BudgetUse:
         minutes = 0.0 if self.begun_ns is None else (time.monotonic_ns() - self.begun_ns) / 60e9
         return BudgetUse(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
 
-    def begin(self) -> None:
+    def start_clock(self) -> None:
         if self.begun_ns is None:
             self.begun_ns = time.monotonic_ns()
 
-    def take(self, tool: Tool) -> None:
+    def count_call(self, tool: Tool) -> None:
         self.calls += not tool.meta
 
-    def give_back(self, tool: Tool) -> None:
+    def uncount_call(self, tool: Tool) -> None:
         """The call did not run, or comes again from its top. Another run may have begun meanwhile."""
         self.calls = max(0, self.calls - (not tool.meta))
 
-    def add(self, shown: Ending, call: str) -> None:
+    def add_result(self, shown: Ending, call: str) -> None:
         self.result_bytes += len(shown.text)
         failed = isinstance(shown, Problem)
         self.repeated_failures = (self.repeated_failures + 1 if call == self.failing else 1) if failed else 0

@@ -82,7 +82,7 @@ class ToolContext:
 
     @made_once
     def records(self) -> Records:
-        return self._ports.records(self._found.seat, self.session, self._found.tool.name)
+        return self._ports.records(self._found.live, self.session, self._found.tool.name)
 
     @property
     def index(self) -> Index:
@@ -92,5 +92,5 @@ class ToolContext:
     def memory(self) -> Memory:
         return self._ports.memory(self.session)
 
-    async def through(self, tool: str, arguments: Arguments) -> Ending:
+    async def call_tool(self, tool: str, arguments: Arguments) -> Ending:
         return await self._call(tool, arguments)

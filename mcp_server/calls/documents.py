@@ -58,13 +58,13 @@ class DocumentStore:
             raise Refusal(_build_full_problem(document.kind))
         return written
 
-    async def list(
+    async def list_documents(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
         wanted = partial(documents.load_documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
         return await self.store.read(wanted)
 
-    async def tally(self, kind: str) -> Mapping[str, Tally]:
+    async def count_by_mark(self, kind: str) -> Mapping[str, Tally]:
         return await self.store.read(partial(documents.tally_documents, owner=self.owner, kind=kind))
 
 
@@ -77,9 +77,9 @@ class DocumentStores:
     workspace: Documents
 
 
-def build_document_stores(store: Store, seat: LiveSession, session: Session, tool: str) -> DocumentStores:
+def build_document_stores(store: Store, live: LiveSession, session: Session, tool: str) -> DocumentStores:
     actor = {"principal": session.principal, "session": session.id, "run": session.run, "tool": tool}
-    lost = NOBODY_COMES_BACK if seat.passing else None
+    lost = NOBODY_COMES_BACK if live.passing else None
     return DocumentStores(
         DocumentStore(store, documents.format_session_owner(session.id), actor, lost),
         DocumentStore(store, documents.format_session_owner(session.key), actor, lost),

@@ -32,17 +32,17 @@ class HealthResponse:
     principals: tuple[str, ...]
     """Everybody whose work stands on this house."""
 
-    async def failed(self, faults: Sequence[str]) -> str:
+    async def respond_to_faults(self, faults: Sequence[str]) -> str:
         """What was done about it, in words for the person."""
         reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
         await self.doors.store.write(partial(ledger.record_health, reason=reason, policy=self.policy))
         if self.policy is OnFailure.LOG_ONLY:
             return "It was put on record, and nothing else was done (`health: log-only`)."
-        said = [await self._turned(principal, reason) for principal in self.principals]
+        said = [await self._turn_to_repair(principal, reason) for principal in self.principals]
         return " ".join(dict.fromkeys(said))
 
-    async def _turned(self, principal: str, reason: str) -> str:
-        now, choice = await self.doors.stands(principal)
+    async def _turn_to_repair(self, principal: str, reason: str) -> str:
+        now, choice = await self.doors.load_posture_and_choice(principal)
         if now.work_mode is WorkMode.REPAIR:
             return "The work mode is `repair` already."
         if (asked := find_pending_repair(choice)) is not None:
@@ -55,7 +55,7 @@ class HealthResponse:
             door=ChangeSource.DOCTOR,
             unconfirmed=asking,
         )
-        answer = await self.doors.ask(principal, change, now.epoch)
+        answer = await self.doors.request_change(principal, change, now.epoch)
         if isinstance(answer, Problem):
             return f"The work mode stays `{now.work_mode}`: {answer.message} {answer.way_out}"
         if not isinstance(answer, PostureChoice):

@@ -64,49 +64,49 @@ class LedgerRecorder:
     read_line: ReadLine
     """Takes a line of shell apart, to tell whether it ran tests."""
 
-    async def commence(
+    async def record_intent(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
-        intent = self._judged(IntentRow, found, posture, decision)
+        intent = self._build_row(IntentRow, found, posture, decision)
         # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.intend(intent, self._terms(found, intent, yes, facts))
+            return await self.store.record_intent(intent, self._build_question_terms(found, intent, yes, facts))
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
-    async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
-        await self.store.record(self._judged(RefusalRow, found, posture, decision))
+    async def record_refusal(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
+        await self.store.record_decision(self._build_row(RefusalRow, found, posture, decision))
 
-    def asking(
+    def prepare_question(
         self, found: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
     ) -> tuple[ApprovedCall, Questioned, Arguments]:
         """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
-        judged = self._judged(Questioned, found, posture, decision)
-        leads = self.binding.destinations(found, facts)
-        return self.binding.wanted(found, judged, leads), judged, leads
+        judged = self._build_row(Questioned, found, posture, decision)
+        leads = self.binding.find_destinations(found, facts)
+        return self.binding.build_approved_call(found, judged, leads), judged, leads
 
-    async def unfound(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
+    async def record_unresolved_call(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
         digest, size = measure_arguments(asked.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
         refused = RefusalRow(
-            session=asked.seat.session,
+            session=asked.live.session,
             posture=posture,
             tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
             decision=decision,
-            origin=self._origin(asked, asked.seat),
-            tool_count=self.tool_count(asked.seat.session, posture),
+            origin=self._build_origin(asked, asked.live),
+            tool_count=self.tool_count(asked.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
         )
         self.noticed(refused)
-        await self.store.record(refused)
+        await self.store.record_decision(refused)
 
-    def conclude(
+    def record_outcome(
         self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
         """How it went. Not waited for: what the caller was promised is the row before."""
         text = shown.text if shown is not None else ""
-        self.store.conclude(
+        self.store.record_outcome(
             OutcomeRow(
                 intent=underway.intent,
                 ending=ending,
@@ -114,15 +114,17 @@ class LedgerRecorder:
                 latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
-                session=found.seat.session.id,
+                session=found.live.session.id,
                 tool=found.tool.name,
                 run=underway.run,
-                notes=tuple(self._notes(found, underway, shown)),
+                notes=tuple(self._collect_notes(found, underway, shown)),
                 tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line),
             )
         )
 
-    def _notes(self, found: ResolvedCall, underway: CallRecord, shown: Ending | None) -> Iterator[tuple[str, str]]:
+    def _collect_notes(
+        self, found: ResolvedCall, underway: CallRecord, shown: Ending | None
+    ) -> Iterator[tuple[str, str]]:
         """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
         if not isinstance(shown, Done):
             return
@@ -133,7 +135,7 @@ class LedgerRecorder:
             paths = (found.arguments.get(name) for name in found.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
-    def _terms(
+    def _build_question_terms(
         self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
     ) -> QuestionTerms | None:
         """What the call needs besides its record; None for nearly every call."""
@@ -141,14 +143,14 @@ class LedgerRecorder:
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
         if yes is None and not counted:
             return None
-        unit = ("" if found.seat.passing else intent.session.id) if counted else None
+        unit = ("" if found.live.passing else intent.session.id) if counted else None
         if yes is None:
             return QuestionTerms(unit=unit)
         # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
-        wanted = self.binding.wanted(found, intent, self.binding.destinations(found, facts))
+        wanted = self.binding.build_approved_call(found, intent, self.binding.find_destinations(found, facts))
         return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
-    def _judged(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
+    def _build_row(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = found.measure
         if decision.demand is None:
             # Refused before anybody looked at its arguments: what the tool does in general is on record then.
@@ -160,15 +162,15 @@ class LedgerRecorder:
         if decision.code is Code.INVALID_ARGUMENTS:
             # What the caller is told repeats their values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
-        session = found.seat.session
+        session = found.live.session
         stage = get_current_stage(session, posture)
         judged = kind(
             session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
             tool=found.tool.name,
             decision=decision,
-            origin=self._origin(found.asked, found.seat),
-            tool_count=self.tool_count(found.seat.session, posture),
+            origin=self._build_origin(found.asked, found.live),
+            tool_count=self.tool_count(found.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
             carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
@@ -176,13 +178,13 @@ class LedgerRecorder:
         self.noticed(judged)
         return judged
 
-    def _origin(self, asked: CallRequest, seat: LiveSession) -> Origin:
+    def _build_origin(self, asked: CallRequest, live: LiveSession) -> Origin:
         return Origin(
             conversation=self.conversation,
             client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
             transport=asked.transport,
             surface=asked.surface,
-            passing=seat.passing,
+            passing=live.passing,
             within=asked.within.record if asked.within else None,
         )
 
@@ -209,7 +211,7 @@ def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], in
 
     judged = [ruling.policy]
 
-    def counted(session: Session, posture: Posture) -> int:
+    def count_shown_tools(session: Session, posture: Posture) -> int:
         policy = ruling.policy
         if policy is not judged[0]:
             known.clear()
@@ -221,7 +223,7 @@ def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], in
             known[key] = len(list_visible_tools(session, posture, policy))
         return known[key]
 
-    return counted
+    return count_shown_tools
 
 
 def _get_code(ending: Ending | None) -> Code | None:

@@ -30,17 +30,17 @@ class SharedSession:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One move at a time: two that cross would each announce a list the other has already replaced."""
 
-    def begin(self, run: str) -> None:
+    def begin_run(self, run: str) -> None:
         """Go on with that run, which has spent nothing yet where it is another one."""
         if run != self.run:
             self.run, self.spending = run, BudgetMeter()
 
-    def add(self, seat: "LiveSession") -> None:
-        self.at_hand = (*(one for one in self.at_hand if one() is not None), ref(seat))[-MOST_PLACES:]
+    def add(self, live: "LiveSession") -> None:
+        self.at_hand = (*(one for one in self.at_hand if one() is not None), ref(live))[-MOST_PLACES:]
 
     @property
-    def seats(self) -> list["LiveSession"]:
-        return [seat for one in self.at_hand if (seat := one()) is not None]
+    def live_sessions(self) -> list["LiveSession"]:
+        return [live for one in self.at_hand if (live := one()) is not None]
 
 
 @dataclass(eq=False)
@@ -63,12 +63,12 @@ class LiveSession:
     def spending(self) -> BudgetMeter:
         return self.common.spending
 
-    def take(self, stored: Session) -> None:
+    def adopt_stored_session(self, stored: Session) -> None:
         """Stand where the store says. How the list of this connection looks is not written down, nor what holds it."""
-        self.common.begin(stored.run)
+        self.common.begin_run(stored.run)
         self.session = replace(stored, flat=self.session.flat, held=self.session.held)
 
-    def hold(self, held: Hold | None) -> None:
+    def set_hold(self, held: Hold | None) -> None:
         """Paused, or let go on."""
         before = self.session.held
         if before == held:

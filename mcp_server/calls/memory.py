@@ -64,7 +64,7 @@ class ProjectMemory:
     store: Store
     redact: Callable[[str], str]
 
-    def of(self, session: Session) -> "Lookup":
+    def build_lookup(self, session: Session) -> "Lookup":
         return Lookup(self.store, session.principal)
 
     async def learn(self, session: Session, answer: str) -> str:
@@ -102,7 +102,9 @@ def rank_entries(entries: list[MemoryEntry], query: str) -> list[MemoryEntry]:
     tiers = {tier: place for place, tier in enumerate(Tier)}
     if not query.strip():
         return sorted(entries, key=lambda one: (-one.at, tiers[one.tier], one.id))
-    terms = Query.read(query).terms
-    scores = {one.id: sum(term.on(find_words(one.text), one.text.casefold()) for term in terms) for one in entries}
+    terms = Query.parse(query).terms
+    scores = {
+        one.id: sum(term.is_on_line(find_words(one.text), one.text.casefold()) for term in terms) for one in entries
+    }
     fitting = [one for one in entries if scores[one.id]]
     return sorted(fitting, key=lambda one: (-scores[one.id], tiers[one.tier], -one.at, one.id))

@@ -27,7 +27,7 @@ MOST_EARLIER = 5
 
 @dataclass
 class MenuNavigator:
-    seat: LiveSession
+    live: LiveSession
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
@@ -43,59 +43,59 @@ class MenuNavigator:
     arrived: bool = False
     """The connection is to stand at this desk's seat, which may be another one than the call came from."""
 
-    def overview(self) -> Ending:
-        mode = self.policy.menus.get(self.seat.session.mode)
-        return self._at_root() if mode is None else self._in_mode(mode)
+    def show_menu(self) -> Ending:
+        mode = self.policy.menus.get(self.live.session.mode)
+        return self._describe_root() if mode is None else self._describe_mode(mode)
 
     async def enter(self, wish: str) -> Ending:
-        mode = self.enterable(wish)
+        mode = self.find_enterable_mode(wish)
         if isinstance(mode, Problem):
             return mode
         if not self.named:
             # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
-            self.seat = await self.sessions.claim(self.seat)
+            self.live = await self.sessions.claim(self.live)
         # The handle first: from then on there is a session, and its way into the mode is on record.
-        handle = await self.sessions.handle(self.seat)
-        problem = await self._went(mode.name, f"menu_enter {mode.name}")
+        handle = await self.sessions.ensure_handle(self.live)
+        problem = await self._move(mode.name, f"menu_enter {mode.name}")
         if problem is not None:
             return problem
         self.arrived = True
-        return self._entered(mode, handle)
+        return self._describe_entered_mode(mode, handle)
 
-    async def go(self, mode: Mode) -> Problem | None:
+    async def move_to_mode(self, mode: Mode) -> Problem | None:
         """Move to that mode, saying nothing about it."""
-        return await self._elsewhere(mode.name, f"menu_enter {mode.name}")
+        return await self._move_to_free_place(mode.name, f"menu_enter {mode.name}")
 
-    def enterable(self, wish: str) -> Mode | Problem:
-        mode = self._wanted(wish)
-        if isinstance(mode, Mode) and self.seat.session.pinned and mode.name != self.seat.session.mode:
-            return build_pinned_problem(self.seat.session.mode)
+    def find_enterable_mode(self, wish: str) -> Mode | Problem:
+        mode = self._find_mode(wish)
+        if isinstance(mode, Mode) and self.live.session.pinned and mode.name != self.live.session.mode:
+            return build_pinned_problem(self.live.session.mode)
         return mode
 
-    async def _elsewhere(self, mode: str | None, reason: str) -> Problem | None:
+    async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
         """Move, but never a place whose handle somebody was given, unless the call shows that handle."""
         if not self.named:
-            self.seat = await self.sessions.other(self.seat, mode)
-        problem = await self._went(mode, reason)
+            self.live = await self.sessions.choose_place(self.live, mode)
+        problem = await self._move(mode, reason)
         self.arrived = problem is None and not self.named
         return problem
 
-    async def _went(self, mode: str | None, reason: str) -> Problem | None:
-        moved = await self.sessions.move(self.seat, mode, reason)
+    async def _move(self, mode: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.move(self.live, mode, reason)
         if isinstance(moved, Session):
             self.stood = moved
             return None
         return moved
 
     async def leave(self) -> Ending:
-        before = self.policy.menus.get(self.seat.session.mode)
+        before = self.policy.menus.get(self.live.session.mode)
         if before is None:
             return Problem(
                 Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
             )
-        if self.seat.session.pinned:
+        if self.live.session.pinned:
             return build_pinned_problem(before.name)
-        return await self._elsewhere(None, "menu_exit") or Done(
+        return await self._move_to_free_place(None, "menu_exit") or Done(
             f"Left {before.title} ({before.name}); you are at ROOT. `menu_list` shows every mode.",
             {"mode": None, "left": before.name},
         )
@@ -103,28 +103,28 @@ class MenuNavigator:
     async def complete(self, answer: str, status: str) -> Ending:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
-        before = self.seat.session
-        ending = await self.course.complete(self.seat, answer, status)
-        self._stood(before)
+        before = self.live.session
+        ending = await self.course.complete(self.live, answer, status)
+        self._note_former_place(before)
         return ending
 
     async def think(self, content: str) -> Ending:
-        before = self.seat.session
-        ending = await self.course.think(self.seat, content)
-        self._stood(before)
+        before = self.live.session
+        ending = await self.course.think(self.live, content)
+        self._note_former_place(before)
         return ending
 
-    def _stood(self, before: Session) -> None:
-        if get_listing_key(before) != get_listing_key(self.seat.session):
+    def _note_former_place(self, before: Session) -> None:
+        if get_listing_key(before) != get_listing_key(self.live.session):
             self.stood = before
 
-    async def proceed(self, before: str | None, after: str | None, reason: str) -> Problem | None:
-        moved = await self.sessions.proceed(self.seat, before, after, reason)
+    async def change_phase(self, before: str | None, after: str | None, reason: str) -> Problem | None:
+        moved = await self.sessions.change_phase(self.live, before, after, reason)
         if isinstance(moved, Session):
             self.stood = moved
         return moved if isinstance(moved, Problem) else None
 
-    def _wanted(self, wish: str) -> Mode | Problem:
+    def _find_mode(self, wish: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(wish, self.policy.menus):
             case Route(mode=name):
@@ -142,9 +142,9 @@ class MenuNavigator:
             case _:
                 return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shorten_text(wish)}`.", f"Modes: {names}.")
 
-    def _tools(self, mode: Mode) -> list[Tool]:
+    def _find_visible_tools(self, mode: Mode) -> list[Tool]:
         """What the mode offers under the person's posture: what would be refused is not offered."""
-        session = self.seat.session
+        session = self.live.session
         shown = (
             set(list_visible_tools(session, self.posture(), self.policy))
             if session.mode == mode.name
@@ -152,7 +152,7 @@ class MenuNavigator:
         )
         return [self.policy.tools[name] for name in mode.tools if name in shown]
 
-    def _at_root(self) -> Ending:
+    def _describe_root(self) -> Ending:
         modes = [
             {"number": number, "mode": mode.name, "title": mode.title, "when": mode.when, "tools": len(mode.tools)}
             for number, mode in enumerate(self.policy.menus, 1)
@@ -161,9 +161,9 @@ class MenuNavigator:
         text = "You are at ROOT. Enter a mode with `menu_enter` to get its tools:\n" + "\n".join(lines)
         return Done(text, {"mode": None, "modes": modes})
 
-    def _in_mode(self, mode: Mode) -> Ending:
-        tools = self._tools(mode)
-        leave = "" if self.seat.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
+    def _describe_mode(self, mode: Mode) -> Ending:
+        tools = self._find_visible_tools(mode)
+        leave = "" if self.live.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
         text = (
             f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
             f"{format_tool_list(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
@@ -176,8 +176,8 @@ class MenuNavigator:
         }
         return Done(text, data | {"meta": list(META_TOOLS)})
 
-    def _entered(self, mode: Mode, handle: str) -> Ending:
-        tools, earlier = self._tools(mode), self._earlier()
+    def _describe_entered_mode(self, mode: Mode, handle: str) -> Ending:
+        tools, earlier = self._find_visible_tools(mode), self._find_earlier_places()
         call = format_example_call(tools[0], menu=handle) if self.fixed and tools else ""
         how = "If a tool is not in your list, call it with menu_read or menu_call"
         lines = [
@@ -203,11 +203,11 @@ class MenuNavigator:
         more: dict[str, Any] = {"call": call, "earlier": dict(earlier)}
         return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
 
-    def _earlier(self) -> list[tuple[str, str]]:
+    def _find_earlier_places(self) -> list[tuple[str, str]]:
         """The mode and handle of this session's other places, the newest last, for who was given another one now."""
         if self.named:
             return []
-        told = [one for one in self.seat.common.seats if one.told and one is not self.seat]
+        told = [one for one in self.live.common.live_sessions if one.told and one is not self.live]
         return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
 
 

@@ -30,16 +30,16 @@ class PersonChannel:
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
         return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
 
-    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         return await anyio.to_thread.run_sync(self.signed, repository)
 
-    async def ignored(self, repository: str) -> str:
+    async def find_ignore_file(self, repository: str) -> str:
         return await anyio.to_thread.run_sync(self.unwanted, repository)
 
-    async def own_hooks(self, repository: str) -> str:
+    async def find_hooks_folder(self, repository: str) -> str:
         return await anyio.to_thread.run_sync(self.hooked, repository)
 
-    def reachable(self) -> bool:
+    def is_reachable(self) -> bool:
         return self.client.can("elicitation")
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:

@@ -15,17 +15,17 @@ class Holds:
     """None until the state was asked."""
 
     @property
-    def known(self) -> bool:
+    def is_loaded(self) -> bool:
         return self._known is not None
 
     async def refresh(self) -> None:
         self._known = await self.store.read(runs.load_holds)
 
-    def take(self, known: dict[tuple[str, str], Hold]) -> None:
+    def set_known_holds(self, known: dict[tuple[str, str], Hold]) -> None:
         """What somebody read who asked for more than that."""
         self._known = known
 
-    def of(self, session: Session) -> Hold | None:
+    def find_hold(self, session: Session) -> Hold | None:
         """What holds this session: what is about all of its person's sessions first."""
         if not self._known:
             return None

@@ -32,46 +32,46 @@ class PhaseLogs:
     store: Store
     policy: Policy
 
-    async def spent(self, seat: LiveSession) -> int:
-        session = seat.session
+    async def count_phase_calls(self, live: LiveSession) -> int:
+        session = live.session
         if session.phase is None:
             return 0
-        kept = await build_document_stores(self.store, seat, session, "").session.get(KIND, session.run)
-        return Log.of(kept.body).spent.get(session.phase, 0) if kept else 0
+        kept = await build_document_stores(self.store, live, session, "").session.get(KIND, session.run)
+        return Log.from_body(kept.body).spent.get(session.phase, 0) if kept else 0
 
-    async def begin(self, found: ResolvedCall, demand: Demand) -> None:
+    async def count_call(self, found: ResolvedCall, demand: Demand) -> None:
         """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
-        if found.seat.session.phase is None or found.tool.meta:
+        if found.live.session.phase is None or found.tool.meta:
             return
         within = _get_parent_tool(found)
         changes = may_change_workspace(found.tool, demand.effect, within)
-        step = find_counted_step(found.seat.session, found.tool, self.policy.menus, within)
+        step = find_counted_step(found.live.session, found.tool, self.policy.menus, within)
 
         def change(log: Log) -> Log:
-            if step is not None and not log.left(step):
+            if step is not None and not log.count_calls_left(step):
                 spent = refuse_spent_phase(step)
                 raise Refusal(Problem(Code.PHASE_SPENT, spent.reason, spent.way_out))
             return record_call_start(log, step, changes)
 
-        await self._change(found, change, "begun")
+        await self._update_log(found, change, "begun")
 
-    async def witness(self, found: ResolvedCall, ending: Ending) -> None:
+    async def record_proof(self, found: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.seat.session.phase is None:
+        if found.live.session.phase is None:
             return
         if not is_test_call(found.tool, found.arguments, _get_parent_tool(found), self.policy.read_line):
             return
         code = get_ending_facts(ending).get("exit_code")
         with suppress(Refusal):
-            await self._change(found, lambda log: record_test_end(log, code), "tests ran")
+            await self._update_log(found, lambda log: record_test_end(log, code), "tests ran")
 
-    async def _change(self, found: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
-        session = found.seat.session
-        drawer = build_document_stores(self.store, found.seat, session, found.tool.name).session
+    async def _update_log(self, found: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
+        session = found.live.session
+        drawer = build_document_stores(self.store, found.live, session, found.tool.name).session
         kept = await drawer.get(KIND, session.run)
         for _ in range(ATTEMPTS):
             kept = kept or Document(KIND, session.run, Log().body, str(session.phase))
-            log = change(Log.of(kept.body))
+            log = change(Log.from_body(kept.body))
             if log.body == kept.body:
                 return
             written = await drawer.put(replace(kept, body=log.body), DocumentCause(event))

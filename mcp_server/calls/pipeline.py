@@ -76,75 +76,81 @@ class Pipeline:
         """One call, from what was asked to what is shown. Nothing fails open: no record, no run."""
         try:
             await self.ruling.renew()
-            found = await self.finding.find(asked)
+            found = await self.finding.resolve_call(asked)
             if isinstance(found, Problem):
-                return await self.unfound(asked, found)
+                return await self.refuse_unresolved_call(asked, found)
             await self.live_calls.enlist()
-            live = self.live_calls.enter(found)
+            running = self.live_calls.enter(found)
             try:
-                with live.scope:
-                    entered = await self.enter(found)
-                    return await self.decided(entered) if isinstance(entered, ResolvedCall) else entered
+                with running.scope:
+                    entered = await self.enter_carried_mode(found)
+                    return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only whom the person's word ended comes here.
-                return self.showing.problem(live.problem())
+                return self.showing.filter_problem(running.build_stopped_problem())
             finally:
-                self.live_calls.leave(live)
+                self.live_calls.leave(running)
         except Refusal as trouble:
             # The state could not be written: what has no record does not run.
-            return self.showing.problem(trouble.problem)
+            return self.showing.filter_problem(trouble.problem)
 
-    async def decided(self, found: ResolvedCall) -> Ending:
+    async def decide_and_act(self, found: ResolvedCall) -> Ending:
         """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
         yes: ApprovalGrant | None = None
         while True:
-            found = await self.finding.looked_through(await self.current(found))
-            posture = await self.postures.of(found.asked.principal)
-            await self.course.settle(found.seat)
-            decision = self.decide(found, posture, await self.phases.spent(found.seat), yes is not None)
+            found = await self.finding.look_through_tree(await self.apply_current_rules(found))
+            posture = await self.postures.get_current(found.asked.principal)
+            await self.course.refresh_hold(found.live)
+            decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
-            if found.seat.passing and found.tool.stays(found.arguments):
-                return await self.unfound(found.asked, NOBODY_COMES_BACK)
+            if found.live.passing and found.tool.stays(found.arguments):
+                return await self.refuse_unresolved_call(found.asked, NOBODY_COMES_BACK)
             if decision.verdict is Verdict.ASK:
-                answer = await self.ask(found, posture, decision)
+                answer = await self.ask_person(found, posture, decision)
                 if isinstance(answer, Problem):
-                    return self.showing.problem(answer)
+                    return self.showing.filter_problem(answer)
                 yes = answer
                 continue
             # Looked up anew: what it stands on may have changed since the person was asked.
-            facts = await self.standing(found, posture, decision) if yes else NO_FACTS
+            facts = await self.find_standing_facts(found, posture, decision) if yes else NO_FACTS
             if isinstance(facts, Problem):
-                return await self.unasked(found, posture, facts)
-            begun = await self.begin(found, posture, decision, yes, facts)
+                return await self.refuse_unapproved_call(found, posture, facts)
+            begun = await self.begin_call(found, posture, decision, yes, facts)
             match begun:
                 case int():
                     return await self.act(found, posture, decision, begun, facts)
                 case ApprovalLapsed():
-                    return await self.unasked(found, posture, build_lapsed_approval_problem(found.tool, begun.why))
+                    return await self.refuse_unapproved_call(
+                        found, posture, build_lapsed_approval_problem(found.tool, begun.why)
+                    )
                 case PostureMoved():
                     # The person changed the posture since; what was decided under the old one does not count.
                     await self.postures.refresh()
                 case RunPaused():
                     await self.course.holds.refresh()
 
-    async def current(self, found: ResolvedCall) -> ResolvedCall:
+    async def apply_current_rules(self, found: ResolvedCall) -> ResolvedCall:
         """The call under the rules that hold now, which may be about places that none was about before."""
         before = self.policy
         await self.ruling.renew()
-        return found if self.policy is before else replace(found, led=self.finding.led(found.tool, found.arguments))
+        return (
+            found
+            if self.policy is before
+            else replace(found, led=self.finding.follow_links(found.tool, found.arguments))
+        )
 
-    async def begin(
+    async def begin_call(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """On record, and its place in the budget taken before anything is waited for."""
-        found.seat.spending.take(found.tool)
+        found.live.spending.count_call(found.tool)
         begun: Begun | None = None
         try:
-            begun = await self.recorder.commence(found, posture, decision, yes, facts)
+            begun = await self.recorder.record_intent(found, posture, decision, yes, facts)
             return begun
         finally:
             if not isinstance(begun, int):
-                found.seat.spending.give_back(found.tool)
+                found.live.spending.uncount_call(found.tool)
 
     def decide(
         self,
@@ -154,134 +160,136 @@ class Pipeline:
         approved: bool = False,
         session: Session | None = None,
     ) -> Decision:
-        spent = found.seat.spending.so_far(in_phase)
+        spent = found.live.spending.get_budget_use(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
-        return decide(found.tool, call, session or found.seat.session, posture, self.policy)
+        return decide(found.tool, call, session or found.live.session, posture, self.policy)
 
-    async def enter(self, found: ResolvedCall) -> ResolvedCall | Ending:
+    async def enter_carried_mode(self, found: ResolvedCall) -> ResolvedCall | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
         if found.carrier is None:
             return found
-        posture = await self.postures.of(found.asked.principal)
+        posture = await self.postures.get_current(found.asked.principal)
         carrying = Call(found.carrier.name, found.asked.arguments)
-        decision = decide(found.carrier, carrying, found.seat.session, posture, self.policy)
+        decision = decide(found.carrier, carrying, found.live.session, posture, self.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=found.carrier), posture, decision)
-        mode = self.finding.wished(found)
+        mode = self.finding.find_wished_mode(found)
         if isinstance(mode, Mode):
-            there = await self.there(found, posture, mode)
+            there = await self.decide_in_mode(found, posture, mode)
             if there.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, there)
-        entered = await self.finding.enter(found, mode) if isinstance(mode, Mode) else mode or found
-        return await self.unfound(found.asked, entered) if isinstance(entered, Problem) else entered
+        entered = await self.finding.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
+        return await self.refuse_unresolved_call(found.asked, entered) if isinstance(entered, Problem) else entered
 
-    async def there(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
+    async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """What becomes of a carried call in the mode that it is to enter first: one that is refused moves nothing."""
-        found = await self.finding.looked_through(await self.current(found))
-        await self.course.settle(found.seat)
-        session = replace(found.seat.session, mode=mode.name)
-        decision = self.decide(found, posture, await self.phases.spent(found.seat), session=session)
+        found = await self.finding.look_through_tree(await self.apply_current_rules(found))
+        await self.course.refresh_hold(found.live)
+        session = replace(found.live.session, mode=mode.name)
+        decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), session=session)
         return explain_mode_not_entered(found.tool, mode, decision, self.policy)
 
-    async def unfound(self, asked: CallRequest, problem: Problem) -> Ending:
-        posture = await self.postures.of(asked.principal)
-        await self.recorder.unfound(asked, posture, problem)
-        return self.showing.problem(problem)
+    async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
+        posture = await self.postures.get_current(asked.principal)
+        await self.recorder.record_unresolved_call(asked, posture, problem)
+        return self.showing.filter_problem(problem)
 
     async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
-        await self.recorder.refuse(found, posture, decision)
+        await self.recorder.record_refusal(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
-            await self.course.overspent(found.seat, decision.reason)
+            await self.course.pause_overspent_run(found.live, decision.reason)
         problem = advise_other_mode(
             found, advise_thinking_with_handle(found, build_refusal_problem(decision)), self.policy
         )
-        return self.showing.problem(advise_other_tools(found, problem, decision.instead, self.policy))
+        return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, self.policy))
 
-    async def ask(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
+    async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
-        facts = await self.standing(found, posture, decision)
+        facts = await self.find_standing_facts(found, posture, decision)
         if isinstance(facts, Problem):
-            await self.unasked(found, posture, facts)
+            await self.refuse_unapproved_call(found, posture, facts)
             return facts
-        wanted, judged, leads = self.recorder.asking(found, posture, decision, facts)
+        wanted, judged, leads = self.recorder.prepare_question(found, posture, decision, facts)
         with mark_asking():
             answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
-            await self.unasked(found, posture, answer)
+            await self.refuse_unapproved_call(found, posture, answer)
         return answer
 
-    async def standing(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Arguments | Problem:
+    async def find_standing_facts(
+        self, found: ResolvedCall, posture: Posture, decision: Decision
+    ) -> Arguments | Problem:
         """What else decides what this call does, from ports that may only read."""
         if found.tool.stands_on is None:
             return {}
-        context = self._context(found, posture, decision, self.desk(found.seat), 0)
+        context = self._build_context(found, posture, decision, self.desk(found.live), 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
         return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
-    async def unasked(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
+    async def refuse_unapproved_call(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """On record: a call that needed a yes and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
-        await self.recorder.refuse(found, posture, decision)
-        return self.showing.problem(problem)
+        await self.recorder.record_refusal(found, posture, decision)
+        return self.showing.filter_problem(problem)
 
     async def act(
         self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
-        underway = CallRecord(record, found.seat.session.run, time.perf_counter_ns(), effect)
-        desk = self.desk(found.seat)
+        underway = CallRecord(record, found.live.session.run, time.perf_counter_ns(), effect)
+        desk = self.desk(found.live)
         desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
-        context = self._context(found, posture, decision, desk, record)
+        context = self._build_context(found, posture, decision, desk, record)
         if facts:
             context = replace(context, stands=facts)
-        found.seat.spending.begin()
+        found.live.spending.start_clock()
         mark_acting()
         try:
             # Taken back while the record was written: then there is a record, and nothing runs.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._ended(found, context)
-            shown = await self.showing.shown(advise_reading_first(found, ending, self.policy), found.tool)
+            ending = await self._run_tool(found, context)
+            shown = await self.showing.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
         except Interruption as interruption:
-            found.seat.spending.give_back(found.tool)
-            self.recorder.conclude(found, underway, interruption.recorded_as)
+            found.live.spending.uncount_call(found.tool)
+            self.recorder.record_outcome(found, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            found.seat.spending.give_back(found.tool)
-            self.recorder.conclude(found, underway, "cancelled")
+            found.live.spending.uncount_call(found.tool)
+            self.recorder.record_outcome(found, underway, "cancelled")
             raise
         before = None
         if not found.tool.meta:
             self.spend(found, shown)
             changed = decision.demand is not None and decision.demand.effect not in READING
-            before = await self.course.step(found.seat, changed, isinstance(shown, Problem))
+            before = await self.course.advance_stage(found.live, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
-        self.recorder.conclude(found, underway, how, shown, len(ending.text))
+        self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
         await announce_move(found.asked, desk, before)
-        await self.remember(found, underway, shown)
+        await self.update_run_summary(found, underway, shown)
         return shown
 
-    async def remember(self, found: ResolvedCall, underway: CallRecord, shown: Ending) -> None:
+    async def update_run_summary(self, found: ResolvedCall, underway: CallRecord, shown: Ending) -> None:
         """What the run came to so far, where it has grown long; whoever follows that summary is told."""
         size = found.measure[1] + len(shown.text)
-        if await self.run_memory.turned(underway.run, underway.intent, size):
+        if await self.run_memory.count_call(underway.run, underway.intent, size):
             for run in (underway.run, LATEST):
-                await found.asked.client.changed("resource", format_summary_address(run))
+                await found.asked.client.announce_change("resource", format_summary_address(run))
 
     def spend(self, found: ResolvedCall, shown: Ending) -> None:
-        found.seat.spending.add(shown, f"{found.tool.name} {found.measure[0]}")
-        if not found.seat.passing:
-            found.seat.session = replace(found.seat.session, steps=found.seat.session.steps + 1)
+        found.live.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
+        if not found.live.passing:
+            found.live.session = replace(found.live.session, steps=found.live.session.steps + 1)
 
-    async def _ended(self, found: ResolvedCall, context: ToolContext) -> Ending:
+    async def _run_tool(self, found: ResolvedCall, context: ToolContext) -> Ending:
         """The tool's own ending, or the problem that stands for whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.move_on_after(seconds):
                 arguments = normalize_arguments(tool.arguments, found.arguments)
-                await self.phases.begin(found, context.demand)
+                await self.phases.count_call(found, context.demand)
                 ending = check_ending(await tool.run(context, arguments))
-                await self.phases.witness(found, ending)
+                await self.phases.record_proof(found, ending)
                 return ending
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
@@ -297,16 +305,16 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _context(
+    def _build_context(
         self, found: ResolvedCall, posture: Posture, decision: Decision, desk: MenuNavigator, record: int
     ) -> ToolContext:
-        profile = posture.capped(self.policy.ceiling).profile
+        profile = posture.cap_profile(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
-        call = partial(self.through, found, record)
+        call = partial(self.run_nested_call, found, record)
         hides = build_hidden_test(found.tool, found.readings, self.policy)
-        return ToolContext(self.ports, found, profile, call, found.seat.session, demand, desk, hides)
+        return ToolContext(self.ports, found, profile, call, found.live.session, demand, desk, hides)
 
-    async def through(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
+    async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""
         asked = build_nested_call(found, record, tool, arguments, self.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)

@@ -29,55 +29,55 @@ class CurrentPostures:
     """Whose posture was learned by a glimpse, which is good enough for a list and not for a call."""
     _moved: set[str] = field(default_factory=set[str])
 
-    async def of(self, principal: str) -> Posture:
+    async def get_current(self, principal: str) -> Posture:
         """From memory, once asked for: the store says when it changed."""
         known = None if principal in self._assumed else self._known.get(principal)
-        return known or await self._read(principal)
+        return known or await self._load_posture(principal)
 
-    async def seen(self, principal: str) -> Posture:
+    async def get_for_display(self, principal: str) -> Posture:
         """For whoever only looks at what there is, which does not wait for the state to be open."""
-        return self._known.get(principal) or await self._read(principal)
+        return self._known.get(principal) or await self._load_posture(principal)
 
-    def known(self, principal: str) -> Posture:
+    def get_known(self, principal: str) -> Posture:
         """For who was asked about before; everybody else is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
     def assume(self, principal: str, chosen: PostureChoice | None) -> None:
         """What was learned before the state was open, for whoever only looks."""
-        self._take(principal, chosen)
+        self._remember_choice(principal, chosen)
         self._assumed.add(principal)
 
-    def everybody(self) -> frozenset[str]:
+    def get_known_principals(self) -> frozenset[str]:
         """Who was asked about so far."""
         return frozenset(self._known)
 
     async def refresh(self) -> None:
         """Read again what everybody seen so far has chosen."""
         for principal in tuple(self._known):
-            await self._read(principal)
+            await self._load_posture(principal)
 
-    def moved(self) -> frozenset[str]:
+    def pop_changed_principals(self) -> frozenset[str]:
         """Whose posture is another one since this was asked last, whoever it was that found out."""
         moved = frozenset(self._moved)
         self._moved.clear()
         return moved
 
-    async def _read(self, principal: str) -> Posture:
-        chosen = await self.store.choice(principal)
+    async def _load_posture(self, principal: str) -> Posture:
+        chosen = await self.store.load_choice(principal)
         self._assumed.discard(principal)
-        return self._take(principal, chosen)
+        return self._remember_choice(principal, chosen)
 
-    def ceiling_of(self, principal: str) -> Profile:
+    def get_ceiling(self, principal: str) -> Profile:
         """The profile that nobody takes this one beyond."""
         own = self.ceilings.get(principal, self.ceiling)
         return own if self.ceiling.covers(own) else self.ceiling
 
-    def under(self, principal: str, chosen: PostureChoice | None) -> Posture:
+    def posture_from_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
         """What a choice comes to here: over what is usual, below the ceiling."""
-        return (chosen.over(self.default) if chosen else self.default).capped(self.ceiling_of(principal))
+        return (chosen.apply_to(self.default) if chosen else self.default).cap_profile(self.get_ceiling(principal))
 
-    def _take(self, principal: str, chosen: PostureChoice | None) -> Posture:
-        found = self.under(principal, chosen)
+    def _remember_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
+        found = self.posture_from_choice(principal, chosen)
         if self._known.setdefault(principal, found) != found:
             self._moved.add(principal)
         self._known[principal] = found
@@ -100,30 +100,32 @@ class PostureChanges:
     ceiling_set_by: str
     """Who says how high the profile may go, in words for the person."""
 
-    async def ask(
+    async def request_change(
         self, principal: str, change: PostureChange, epoch: int | None = None
     ) -> PostureChoice | VersionMoved | Problem:
         """`epoch`: what it was weighed against; where that is no longer what holds, nothing is changed."""
         wished = change.axes.get("profile")
-        ceiling = self.postures.ceiling_of(principal)
+        ceiling = self.postures.get_ceiling(principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
-            return self.too_high(principal, wished, ceiling)
+            return self.build_ceiling_problem(principal, wished, ceiling)
         return await self.store.write(
             partial(posture_changes.request_posture_change, principal=principal, change=change, epoch=epoch)
         )
 
-    async def stands(self, principal: str) -> tuple[Posture, PostureChoice | None]:
+    async def load_posture_and_choice(self, principal: str) -> tuple[Posture, PostureChoice | None]:
         """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
         choice = await self.store.read(partial(posture.load_choice, principal=principal))
-        return self.postures.under(principal, choice), choice
+        return self.postures.posture_from_choice(principal, choice), choice
 
-    def least(self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange) -> Posture:
+    def find_narrowest_posture(
+        self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange
+    ) -> Posture:
         """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
         for later in list_coming_choices(choice, change) if choice else ():
-            now = get_narrower_posture(now, self.postures.under(principal, later))
+            now = get_narrower_posture(now, self.postures.posture_from_choice(principal, later))
         return now
 
-    async def waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
+    async def describe_waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
         """What of this principal's alone waits for the person, in words."""
         held = await self.store.read(runs.load_active_holds)
         asked = await self.store.read(approval_questions.load_approvals)
@@ -139,7 +141,7 @@ class PostureChanges:
     async def drop(self, principal: str, ids: Iterable[str]) -> list[PostureStep]:
         return await self.store.write(partial(posture_changes.drop_changes, principal=principal, ids=tuple(ids)))
 
-    def too_high(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
+    def build_ceiling_problem(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
         own = ceiling is not self.postures.ceiling
         by = f"the token of {principal} in the operator's configuration" if own else self.ceiling_set_by
         return Problem(

@@ -51,7 +51,7 @@ class CallRequest:
 
     tool: str
     arguments: Arguments
-    seat: LiveSession
+    live: LiveSession
     principal: str
     client: "Client"
     progress: "Progress"
@@ -76,7 +76,7 @@ class ResolvedCall:
     asked: CallRequest
     tool: Tool
     arguments: Arguments
-    seat: LiveSession
+    live: LiveSession
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
     led: Arguments | None = None
@@ -125,4 +125,4 @@ def build_nested_call(
             Code.NOT_GRANTED, f"`{found.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
         )
     within = ParentCall(found.tool.name, record, depth, found.loose)
-    return replace(found.asked, tool=tool, arguments=arguments, seat=found.seat, within=within)
+    return replace(found.asked, tool=tool, arguments=arguments, live=found.live, within=within)

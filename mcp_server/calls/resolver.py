@@ -48,7 +48,7 @@ class CallResolver:
     def policy(self) -> Policy:
         return self.ruling.policy
 
-    async def find(self, asked: CallRequest) -> ResolvedCall | Problem:
+    async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
         tool = self.policy.tools.get(asked.tool)
         if tool is None:
             return build_unknown_tool_problem(asked.tool, self.policy)
@@ -58,75 +58,75 @@ class CallResolver:
         if tool.name in CARRIERS:
             asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, self.policy))
         handle = None if asked.within else find_menu_handle(tool, asked.arguments)
-        seat = await self._seat(asked, handle)
-        if isinstance(seat, Problem):
-            return seat
+        live = await self._find_live(asked, handle)
+        if isinstance(live, Problem):
+            return live
         if handle is not None and not has_argument(tool, "menu"):
-            asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), seat=seat)
+            asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), live=live)
         if not tool.meta:
-            arguments = tool.located(asked.arguments, self.root)
-            there = self.led(tool, arguments)
-            return ResolvedCall(asked, tool, arguments, seat, led=there, handle=handle)
+            arguments = tool.make_paths_relative(asked.arguments, self.root)
+            there = self.follow_links(tool, arguments)
+            return ResolvedCall(asked, tool, arguments, live, led=there, handle=handle)
         if tool.name in CARRIERS:
             opened = unpack_carried_call(tool, asked.arguments, self.policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
             return ResolvedCall(
-                replace(asked, seat=seat), carried, arguments, seat, tool, self.led(carried, arguments), handle
+                replace(asked, live=live), carried, arguments, live, tool, self.follow_links(carried, arguments), handle
             )
-        return ResolvedCall(asked, tool, asked.arguments, seat, handle=handle)
+        return ResolvedCall(asked, tool, asked.arguments, live, handle=handle)
 
-    def led(self, tool: Tool, arguments: Arguments) -> Arguments | None:
+    def follow_links(self, tool: Tool, arguments: Arguments) -> Arguments | None:
         return resolve_links(tool, arguments, self.policy, self.leads, self.root)
 
-    async def looked_through(self, found: ResolvedCall) -> ResolvedCall:
+    async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """The call with what rules say of the tree that it takes whole, as that is now."""
         if not has_tree_rules(found.tool, self.policy):
             return found
         says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
 
-    async def _seat(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
+    async def _find_live(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
         if handle is None:
-            return asked.seat
-        found = await self.sessions.found(handle, asked.principal)
-        here = asked.seat.session
+            return asked.live
+        found = await self.sessions.find_by_handle(handle, asked.principal)
+        here = asked.live.session
         if (
             isinstance(found, LiveSession)
             and here.pinned
             and (found.session.pinned, found.session.mode) != (True, here.mode)
         ):
             # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
-            return asked.seat
+            return asked.live
         return found
 
-    def wished(self, found: ResolvedCall) -> Mode | Problem | None:
+    def find_wished_mode(self, found: ResolvedCall) -> Mode | Problem | None:
         """The mode that a carrier is to enter first; None where there is nowhere to go."""
         wish = found.asked.arguments.get("mode") if found.carrier else None
-        if wish is None or wish == found.asked.seat.session.mode:
+        if wish is None or wish == found.asked.live.session.mode:
             return None
-        return self.desk(found.asked.seat).enterable(str(wish))
+        return self.desk(found.asked.live).find_enterable_mode(str(wish))
 
-    async def enter(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
+    async def enter_mode(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
-        desk = self.desk(asked.seat)
+        desk = self.desk(asked.live)
         desk.named = found.handle is not None
-        went = await desk.go(mode)
+        went = await desk.move_to_mode(mode)
         await announce_move(asked, desk)
         if isinstance(went, Problem):
             return went
-        return replace(found, asked=replace(asked, seat=desk.seat), seat=desk.seat)
+        return replace(found, asked=replace(asked, live=desk.live), live=desk.live)
 
 
 async def announce_move(asked: CallRequest, desk: MenuNavigator, before: Session | None = None) -> None:
     """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
     the run on."""
-    left = asked.turn(desk.seat) if desk.arrived else None
+    left = asked.turn(desk.live) if desk.arrived else None
     stood = left or desk.stood or before
     if stood is not None:
-        await asked.moved(desk.seat, stood)
+        await asked.moved(desk.live, stood)
 
 
 def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
@@ -144,7 +144,7 @@ def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: s
         return Problem(
             Code.NOT_READ_ONLY, f"`{name}` does more than read.", "Call it with `menu_call` and the same arguments."
         )
-    return tool, tool.located(policy.meant(name, given.get("arguments", {})), root)
+    return tool, tool.make_paths_relative(policy.meant(name, given.get("arguments", {})), root)
 
 
 def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> str:
@@ -164,20 +164,20 @@ def resolve_links(
     tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
 ) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
+    if not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
         return None
 
-    def leading(name: str, value: Any) -> Any:
+    def resolve_value(name: str, value: Any) -> Any:
         if isinstance(value, list):
-            return [leading(name, one) for one in cast(list[Any], value)]
+            return [resolve_value(name, one) for one in cast(list[Any], value)]
         if not isinstance(value, str):
             return value
-        asked = tool.joined(name, value, given)
+        asked = tool.join_base_path(name, value, given)
         there = leads(asked)
         # What is relative to another argument cannot say so any more once it leads elsewhere.
         return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
 
-    there = {name: leading(name, given[name]) for name in tool.places if name in given}
+    there = {name: resolve_value(name, given[name]) for name in tool.places if name in given}
     return {**given, **there} if any(there[name] != given[name] for name in there) else None
 
 
@@ -189,11 +189,11 @@ def advise_reading_first(found: ResolvedCall, ending: Ending, policy: Policy) ->
     a handle may share nothing with the one before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
-    if found.seat.passing and (said := READING.search(ending.way_out or "")):
+    if found.live.passing and (said := READING.search(ending.way_out or "")):
         return replace(ending, way_out=_describe_reading_with_handle(found, said, policy))
     first = READING.sub(lambda said: _describe_reading_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
-        mode = found.seat.session.mode
+        mode = found.live.session.mode
         first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
         first += " in both."
     return replace(ending, way_out=first)
@@ -204,7 +204,7 @@ SOME_HANDLE = "menu_..."
 
 def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
     """Where nothing is remembered without a handle, reading first would never help."""
-    here = find_mode_with(("Read", found.tool.name), found.seat.session, policy)
+    here = find_mode_with(("Read", found.tool.name), found.live.session, policy)
     enter = format_enter_call(here) if here else "`menu_enter`"
     read = _describe_reading_here(found, said, policy, SOME_HANDLE)
     return (
@@ -220,7 +220,7 @@ def _describe_reading_here(
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
     where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
     if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
-        mode = found.seat.session.mode
+        mode = found.live.session.mode
         return format_example_call(read, arguments, **(where or ({"mode": mode} if mode else {})))
     return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
 
@@ -229,7 +229,7 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
     """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
     if problem.code is Code.WRONG_STAGE and found.handle:
         return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
-    if problem.code is not Code.WRONG_STAGE or not found.seat.passing:
+    if problem.code is not Code.WRONG_STAGE or not found.live.passing:
         return problem
     how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."
     return replace(problem, way_out=f"{problem.way_out} {how}")
@@ -238,15 +238,15 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
 def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
     that it can make. Who showed a handle is told to move that place, and not to begin another one."""
-    modes = policy.menus.holding(found.tool.name)
-    if problem.code is not Code.WRONG_MODE or found.seat.session.pinned or not modes:
+    modes = policy.menus.find_modes_with(found.tool.name)
+    if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
         return problem
     misled = found.carrier is not None and found.asked.arguments.get("mode") is not None
     if not (found.asked.fixed or misled):
         if found.handle is None:
             return problem
         return replace(problem, way_out=f"Call {format_enter_call(modes[0], found.handle)}, then make this call again.")
-    here = find_mode_with((found.tool.name,), found.seat.session, policy) or modes[0]
+    here = find_mode_with((found.tool.name,), found.live.session, policy) or modes[0]
     where = {"mode": here.name} | ({"menu": found.handle} if found.handle else {})
     call = format_example_call(found.tool, fit_arguments(found.tool, found.arguments, policy), **where)
     if misled:
@@ -256,8 +256,8 @@ def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> 
 
 def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
     """The tools that do it, called as this client has to call them."""
-    mode = find_mode_with(tools, found.seat.session, policy)
-    there = mode is not None and mode.name == found.seat.session.mode
+    mode = find_mode_with(tools, found.live.session, policy)
+    there = mode is not None and mode.name == found.live.session.mode
     if mode is None or not (found.asked.fixed or (found.handle and not there)):
         return problem
     if not found.asked.fixed:

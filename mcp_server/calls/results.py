@@ -53,7 +53,7 @@ def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
     """How far a call is, told with no more than its ending would show."""
 
     async def tell(done: float, /, total: float | None = None, message: str | None = None) -> None:
-        shown = None if message is None else redactor.cut(sanitize(message), MOST_TOLD_CHARS)
+        shown = None if message is None else redactor.redact_and_cut(sanitize(message), MOST_TOLD_CHARS)
         await progress(done, total, shown)
 
     return tell
@@ -64,26 +64,26 @@ class ResultFilter:
     redactor: Redactor
     spill: Spill
 
-    async def shown(self, ending: Ending, tool: Tool) -> Ending:
+    async def filter_ending(self, ending: Ending, tool: Tool) -> Ending:
         match ending:
             case Done():
-                return await self._done(ending, tool)
+                return await self._filter_done(ending, tool)
             case Problem():
-                return self.problem(ending)
+                return self.filter_problem(ending)
             case _:
                 return ending
 
-    def problem(self, problem: Problem) -> Problem:
+    def filter_problem(self, problem: Problem) -> Problem:
         """Messages repeat what a caller sent, or what a program said; both can hold a secret."""
-        cut = self.redactor.cut
+        cut = self.redactor.redact_and_cut
         return replace(
             problem, message=cut(problem.message, MOST_PROBLEM_CHARS), way_out=cut(problem.way_out, MOST_PROBLEM_CHARS)
         )
 
-    async def _done(self, done: Done, tool: Tool) -> Done:
+    async def _filter_done(self, done: Done, tool: Tool) -> Done:
         text = sanitize(done.text) if done.printed else done.text
         text = mark_untrusted(text, done.outside) if done.outside is not None else text
-        text = self.redactor.exactly(text) if done.verbatim else self.redactor.redact(text)
+        text = self.redactor.redact_known_values(text) if done.verbatim else self.redactor.redact(text)
         if len(text) > tool.max_result_chars:
             text, _ = await anyio.to_thread.run_sync(
                 spill_long_text, text, tool.max_result_chars, self.spill, tool.name

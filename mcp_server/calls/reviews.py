@@ -77,9 +77,9 @@ class RunReview:
             ("risks", build_risk_check(self.store)),
         )
 
-    async def of(self, run: FinishedRun) -> RunReport:
+    async def build_report(self, run: FinishedRun) -> RunReport:
         session, rows = run.session, run.rows
-        seen = [await self._seen(name, check, run) for name, check in self.checks]
+        seen = [await self._run_check(name, check, run) for name, check in self.checks]
         ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
         not_run = len([row for row in rows if row.kind in UNFINISHED])
         count = sum(len(one.issues) + len(one.missing) for one in seen)
@@ -95,17 +95,17 @@ class RunReview:
             unchecked=tuple(text for one in seen for text in one.unchecked),
         )
 
-    async def heard(self, run: FinishedRun, report: RunReport) -> RunReport:
+    async def add_model_opinion(self, run: FinishedRun, report: RunReport) -> RunReport:
         """With what a model has to say, where one is asked."""
         if self.asking is None:
             return report
         seen = await self.asking(run)
         return replace(report, unchecked=(*report.unchecked, *seen.unchecked), opinion=seen.opinion)
 
-    def unheard(self, report: RunReport) -> RunReport:
+    def note_missing_opinion(self, report: RunReport) -> RunReport:
         return replace(report, unchecked=(*report.unchecked, UNHEARD))
 
-    async def _seen(self, name: str, check: Check, run: FinishedRun) -> CheckResult:
+    async def _run_check(self, name: str, check: Check, run: FinishedRun) -> CheckResult:
         try:
             with anyio.fail_after(PATIENCE):
                 return await check(run)
@@ -160,7 +160,7 @@ def build_commit_check(processes: Callable[[], Processes]) -> Check:
 
     async def check(_run: FinishedRun) -> CheckResult:
         door = processes()
-        program = door.find("git")
+        program = door.find_program("git")
         if program is None:
             return CheckResult(unchecked=("uncommitted changes: git is not at hand",))
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")

@@ -39,33 +39,33 @@ class RunningCallsFile:
     _soon: asyncio.TimerHandle | None = None
     _closed: bool = False
 
-    def meet(self, common: "SharedSession", session: str, principal: str, name: str) -> None:
+    def add_client(self, common: "SharedSession", session: str, principal: str, name: str) -> None:
         if common.connected and session not in self._clients:
             self._clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
 
-    def tell(self) -> None:
+    def schedule_write(self) -> None:
         """Something began or ended."""
         if self._soon is None and not self._closed:
-            self._soon = asyncio.get_running_loop().call_later(SOON, self._tell)
+            self._soon = asyncio.get_running_loop().call_later(SOON, self._write_now)
 
-    def _tell(self) -> None:
+    def _write_now(self) -> None:
         self._soon = None
         self._clients = {session: one for session, one in self._clients.items() if one[0].connected}
         clients = tuple(one for _, one in self._clients.values())[:MOST]
-        works = tuple(self._work(one) for one in self.live() if one.runs)[:MOST]
+        works = tuple(self._build_work(one) for one in self.live() if one.is_running)[:MOST]
         if (clients, works) != self._said:
             self._said = clients, works
             write_running_calls(self.state, clients, works)
-        if any(child.pid == 0 for one in self.live() for child in one.processes()):
+        if any(child.pid == 0 for one in self.live() for child in one.get_live_processes()):
             # One that just begins gets its number in a moment, of which nobody hears.
-            self.tell()
+            self.schedule_write()
 
-    def _work(self, one: "RunningCall") -> RunningWork:
-        for child in one.numbered():
+    def _build_work(self, one: "RunningCall") -> RunningWork:
+        for child in one.get_numbered_processes():
             if child.pid not in one.born:
                 one.born[child.pid] = read_start_time(child.pid)
-        processes = tuple((child.pid, one.born[child.pid]) for child in one.numbered())
-        about, client = one.shown(self.redact), self.redact(one.client)[:LONGEST_NAME]
+        processes = tuple((child.pid, one.born[child.pid]) for child in one.get_numbered_processes())
+        about, client = one.describe_subject(self.redact), self.redact(one.client)[:LONGEST_NAME]
         return RunningWork(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
 
     def close(self) -> None:
@@ -109,37 +109,37 @@ class RunningCall:
     """The way back to the call in which this one was made."""
 
     @property
-    def runs(self) -> bool:
-        return (not self.over and self.acting) or any(self.processes())
+    def is_running(self) -> bool:
+        return (not self.over and self.acting) or any(self.get_live_processes())
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return self.asks and not self.over
 
-    def processes(self) -> Iterator[ChildProcess]:
+    def get_live_processes(self) -> Iterator[ChildProcess]:
         return (one for one in self.children if one.code is None)
 
-    def numbered(self) -> Iterator[ChildProcess]:
+    def get_numbered_processes(self) -> Iterator[ChildProcess]:
         """Those of which it is known which process they are; of one that just begins it is not yet."""
-        return (one for one in self.processes() if one.pid)
+        return (one for one in self.get_live_processes() if one.pid)
 
-    def problem(self) -> Problem:
+    def build_stopped_problem(self) -> Problem:
         return Problem(
             Code.CANCELLED,
             f"`{self.tool}` was ended: {self.stopped}.",
             GO_ON,
         )
 
-    def described(self, redact: Callable[[str], str]) -> str:
+    def describe_call(self, redact: Callable[[str], str]) -> str:
         """On one line, for the person."""
-        about = self.shown(redact)
+        about = self.describe_subject(redact)
         name = f"`{self.tool}`" + (f" `{about}`" if about else "")
-        pids = ", ".join(str(one.pid) for one in self.numbered())
+        pids = ", ".join(str(one.pid) for one in self.get_numbered_processes())
         where = f"pid {pids}, session {self.session}" if pids else f"session {self.session}"
         where = f"waiting for your answer, {where}" if self.asks else where
         return f"{name} ({where})"
 
-    def shown(self, redact: Callable[[str], str]) -> str:
+    def describe_subject(self, redact: Callable[[str], str]) -> str:
         """The first words of what it is about."""
         about = "".join(sign for sign in " ".join(redact(self.about).split()) if sign.isprintable())
         return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"

@@ -44,15 +44,15 @@ class RunLifecycle:
     """What a run that succeeded leaves behind; what was remembered of it, in words."""
     _delivering: set[str] = field(default_factory=set[str])
 
-    async def settle(self, seat: LiveSession) -> None:
+    async def refresh_hold(self, live: LiveSession) -> None:
         """Let the seat know whether it is paused. Costs nothing once the state was asked."""
-        if not self.holds.known:
+        if not self.holds.is_loaded:
             await self.holds.refresh()
-        seat.hold(self.holds.of(seat.session))
+        live.set_hold(self.holds.find_hold(live.session))
 
-    async def think(self, seat: LiveSession, text: str) -> Ending:
+    async def think(self, live: LiveSession, text: str) -> Ending:
         """The thought is dropped; what it came to is kept where reasoning is on, and leads the run on."""
-        before, posture = seat.session, self.posture(seat.session.principal)
+        before, posture = live.session, self.posture(live.session.principal)
         stage = get_current_stage(before, posture)
         if stage is None or stage in FINAL:
             return Done(NOTED)
@@ -63,16 +63,16 @@ class RunLifecycle:
         if duty is StageDuty.NONE and stage is not Stage.WARMUP:
             return Done(NOTED)
         after = replace(before, stage=Stage.ACT, reasoned=True)
-        problem = await self.sessions.advance(seat, replace(before, stage=stage), after, f"think {duty}")
+        problem = await self.sessions.advance(live, replace(before, stage=stage), after, f"think {duty}")
         if problem is not None:
             return problem
-        await self._keep(seat.session, outcome)
+        await self._keep_thought(live.session, outcome)
         return Done(
             "Noted; the text itself is dropped. Go on.",
             to_outcome_data(outcome) if duty is not StageDuty.NONE else None,
         )
 
-    async def _keep(self, session: Session, outcome: ReasoningOutcome) -> None:
+    async def _keep_thought(self, session: Session, outcome: ReasoningOutcome) -> None:
         clean = replace(
             outcome,
             plan_delta=self.redactor.redact(outcome.plan_delta),
@@ -81,66 +81,66 @@ class RunLifecycle:
         )
         await self.store.write(partial(runs.keep_thought, session=session, outcome=clean))
 
-    async def step(self, seat: LiveSession, changed: bool, failed: bool) -> Session | None:
+    async def advance_stage(self, live: LiveSession, changed: bool, failed: bool) -> Session | None:
         """A call is over; where the session stood before, if that moved it."""
-        before = seat.session
+        before = live.session
         if not is_reasoning_on(self.posture(before.principal)):
             return None
         after = get_next_stage(before.stage, changed, failed)
         if after is before.stage:
             return None
         reason = "a call failed" if failed else "a unit is done" if changed else "followed up"
-        problem = await self.sessions.advance(seat, before, replace(before, stage=after), reason)
+        problem = await self.sessions.advance(live, before, replace(before, stage=after), reason)
         return None if problem else before
 
-    async def overspent(self, seat: LiveSession, reason: str) -> None:
+    async def pause_overspent_run(self, live: LiveSession, reason: str) -> None:
         """The run has no more to spend: paused until the person gives it another budget, or it ends."""
-        if seat.passing or seat.session.held is not None:
+        if live.passing or live.session.held is not None:
             return
-        await self.holds.pause(seat.session, Hold(Holder.BUDGET, reason, run=seat.session.run))
-        seat.hold(self.holds.of(seat.session))
+        await self.holds.pause(live.session, Hold(Holder.BUDGET, reason, run=live.session.run))
+        live.set_hold(self.holds.find_hold(live.session))
 
-    async def complete(self, seat: LiveSession, answer: str, status: str) -> Ending:
+    async def complete(self, live: LiveSession, answer: str, status: str) -> Ending:
         """Deliver, look over, begin anew. What was delivered stays delivered, whatever fails after it."""
-        if seat.session.id in self._delivering:
+        if live.session.id in self._delivering:
             return Problem(Code.BUSY, "this run is being delivered at this moment.", "Wait for that call's answer.")
-        if seat.session.stage in FINAL:
+        if live.session.stage in FINAL:
             # Whoever began to deliver it did not come to an end: a server that was stopped, a full disk.
-            await self.sessions.next_run(seat, "complete, of a run delivered already")
+            await self.sessions.begin_next_run(live, "complete, of a run delivered already")
             return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
-        self._delivering.add(seat.session.id)
+        self._delivering.add(live.session.id)
         try:
-            run, report = await finish_shielded(self._delivered(seat, answer, status))
+            run, report = await finish_shielded(self._deliver_answer(live, answer, status))
             try:
                 # The only part that waits for somebody outside, and so the only one that can be taken back.
-                report = await self.review.heard(run, report)
+                report = await self.review.add_model_opinion(run, report)
             except anyio.get_cancelled_exc_class():
-                await finish_shielded(self._over(seat, answer, self.review.unheard(report)))
+                await finish_shielded(self._finish_run(live, answer, self.review.note_missing_opinion(report)))
                 raise
-            return await finish_shielded(self._over(seat, answer, report))
+            return await finish_shielded(self._finish_run(live, answer, report))
         finally:
-            self._delivering.discard(seat.session.id)
+            self._delivering.discard(live.session.id)
 
-    async def _delivered(self, seat: LiveSession, answer: str, status: str) -> tuple[FinishedRun, RunReport]:
-        run = seat.session
-        await self._to(seat, Stage.DELIVERY_CHECK, f"complete {status}")
+    async def _deliver_answer(self, live: LiveSession, answer: str, status: str) -> tuple[FinishedRun, RunReport]:
+        run = live.session
+        await self._move_to_stage(live, Stage.DELIVERY_CHECK, f"complete {status}")
         digest = hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
         fields = {"status": status, "answer_sha256": digest, "answer_bytes": len(answer.encode("utf-8", "replace"))}
         await self.store.write(partial(runs.record_delivery, session=run, fields=fields))
-        await self._to(seat, Stage.QA_REVIEW, "delivered")
+        await self._move_to_stage(live, Stage.QA_REVIEW, "delivered")
         rows = await self.store.read(partial(runs.load_run_rows, session=run))
         looked_at = FinishedRun(run, status, rows, answer, self.posture(run.principal).profile)
-        return looked_at, await self.review.of(looked_at)
+        return looked_at, await self.review.build_report(looked_at)
 
-    async def _over(self, seat: LiveSession, answer: str, report: RunReport) -> Ending:
-        run = seat.session
+    async def _finish_run(self, live: LiveSession, answer: str, report: RunReport) -> Ending:
+        run = live.session
         await self.store.write(partial(runs.put_report, report=report))
-        await self.sessions.next_run(seat, "reviewed")
+        await self.sessions.begin_next_run(live, "reviewed")
         learned = await self.learn(run, answer) if report.status == "success" else ""
         return replace(build_completed_ending(report, learned), meta={"notes": {"answer": answer}})
 
-    async def _to(self, seat: LiveSession, stage: Stage, reason: str) -> None:
-        await self.sessions.advance(seat, seat.session, replace(seat.session, stage=stage), reason)
+    async def _move_to_stage(self, live: LiveSession, stage: Stage, reason: str) -> None:
+        await self.sessions.advance(live, live.session, replace(live.session, stage=stage), reason)
 
 
 async def finish_shielded(work: Awaitable[T]) -> T:

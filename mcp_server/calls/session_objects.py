@@ -31,14 +31,14 @@ class OwnedObject:
     session: str
 
     def get(self, name: str) -> Any | None:
-        thing = self.keeping.of(self.session).get(name)
+        thing = self.keeping.get_objects(self.session).get(name)
         if thing is None:
             return None
         thing.used = self.keeping.clock()
         return thing.value
 
     def names(self) -> Sequence[str]:
-        return tuple(self.keeping.of(self.session))
+        return tuple(self.keeping.get_objects(self.session))
 
     def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
         self.keeping.put(self.session, name, SessionObject(thing, close, idle, self.keeping.clock()))
@@ -57,10 +57,10 @@ class ObjectRegistry:
     _things: dict[str, dict[str, SessionObject]] = field(default_factory=dict[str, dict[str, SessionObject]])
     _closing: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
-    def owned(self, session: str) -> OwnedObject:
+    def build_session_objects(self, session: str) -> OwnedObject:
         return OwnedObject(self, session)
 
-    def of(self, session: str) -> dict[str, SessionObject]:
+    def get_objects(self, session: str) -> dict[str, SessionObject]:
         return self._things.get(session, {})
 
     def put(self, session: str, name: str, thing: SessionObject) -> None:
@@ -69,22 +69,22 @@ class ObjectRegistry:
         things[name] = thing
 
     async def drop(self, session: str, name: str) -> None:
-        things = self.of(session)
+        things = self.get_objects(session)
         thing = things.pop(name, None)
         if not things:
             self._things.pop(session, None)
         if thing is not None:
             await self._close(name, thing)
 
-    def left(self, session: str) -> None:
+    def release_session(self, session: str) -> None:
         """The session's connection is gone; its things go too, while the server goes on."""
         if session in self._things:
-            task = asyncio.get_running_loop().create_task(self._leave(session))
+            task = asyncio.get_running_loop().create_task(self._close_session(session))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
-    async def _leave(self, session: str) -> None:
-        await self._close_all([(session, name) for name in self.of(session)])
+    async def _close_session(self, session: str) -> None:
+        await self._close_all([(session, name) for name in self.get_objects(session)])
 
     async def sweep(self) -> None:
         """Close what nobody used for as long as it may lie there."""
@@ -97,7 +97,7 @@ class ObjectRegistry:
         ]
         await self._close_all(idle)
 
-    async def tend(self) -> None:
+    async def sweep_until_stopped(self) -> None:
         """Sweep, until the server stops."""
         while True:
             await anyio.sleep(LOOK)

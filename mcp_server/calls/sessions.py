@@ -48,11 +48,11 @@ class Sessions:
         self._left = left
         self._new_id = new_id
         self._new_handle = new_handle
-        self._seats: dict[str, LiveSession] = {}
+        self._connected: dict[str, LiveSession] = {}
         self._loose: dict[str, LiveSession] = {}
         self._common: WeakValueDictionary[str, SharedSession] = WeakValueDictionary()
 
-    def sit(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> LiveSession:
+    def open(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> LiveSession:
         """A fresh seat at ROOT, or in the one mode an endpoint serves."""
         session = Session(
             id=self._new_id(),
@@ -62,142 +62,142 @@ class Sessions:
             flat=flat and pinned is None,
             pinned=pinned is not None,
         )
-        held = self._holds.of(session)
+        held = self._holds.find_hold(session)
         common = SharedSession(session.run, connected=not passing)
-        seat = LiveSession(replace(session, held=held) if held else session, common, passing=passing)
+        live = LiveSession(replace(session, held=held) if held else session, common, passing=passing)
         if not passing:
-            self._meet(seat)
-            self._seats[session.key] = seat
-        return seat
+            self._register(live)
+            self._connected[session.key] = live
+        return live
 
-    def _meet(self, seat: LiveSession) -> None:
+    def _register(self, live: LiveSession) -> None:
         """Somebody may come back to it, and to its session."""
-        self._common[seat.session.id] = seat.common
-        seat.common.add(seat)
+        self._common[live.session.id] = live.common
+        live.common.add(live)
 
-    async def claim(self, seat: LiveSession) -> LiveSession:
+    async def claim(self, live: LiveSession) -> LiveSession:
         """The place for who shows no handle: this one if nobody claimed it yet, else a further one. Whoever comes at
         the same moment finds it claimed: nothing is waited for in between."""
-        if not seat.told:
-            seat.told = True
-            return seat
-        there = await self.branch(seat)
+        if not live.told:
+            live.told = True
+            return live
+        there = await self.add_place(live)
         there.told = True
         return there
 
-    async def branch(self, seat: LiveSession) -> LiveSession:
+    async def add_place(self, live: LiveSession) -> LiveSession:
         """A further place of the session, at ROOT, where nothing was read and nothing is to be done yet."""
-        common = seat.common
+        common = live.common
         common.places += 1
-        mode = seat.session.mode if seat.session.pinned else None
-        there = LiveSession(replace(seat.session, place=str(common.places), mode=mode, version=0), common)
-        there.overspent = seat.overspent
-        await self._written(there)
+        mode = live.session.mode if live.session.pinned else None
+        there = LiveSession(replace(live.session, place=str(common.places), mode=mode, version=0), common)
+        there.overspent = live.overspent
+        await self._ensure_written(there)
         common.add(there)
-        self._keep(there)
+        self._keep_at_hand(there)
         return there
 
-    async def other(self, seat: LiveSession, mode: str | None) -> LiveSession:
+    async def choose_place(self, live: LiveSession, mode: str | None) -> LiveSession:
         """The place for who wants a mode and shows no handle: the newest one there, else this one if nobody was told
         of it, else a further one."""
-        back = next((one for one in reversed(seat.common.seats) if one.session.mode == mode), None)
-        return back or (await self.branch(seat) if seat.told else seat)
+        back = next((one for one in reversed(live.common.live_sessions) if one.session.mode == mode), None)
+        return back or (await self.add_place(live) if live.told else live)
 
-    def turn(self, here: LiveSession, there: LiveSession) -> LiveSession:
+    def switch(self, here: LiveSession, there: LiveSession) -> LiveSession:
         """The connection that stood here stands there from now on."""
-        if self._seats.pop(here.session.key, None) is not None:
+        if self._connected.pop(here.session.key, None) is not None:
             self._loose.pop(there.session.key, None)
-            self._seats[there.session.key] = there
-            self._keep(here)
+            self._connected[there.session.key] = there
+            self._keep_at_hand(here)
         return there
 
-    def stand_up(self, seat: LiveSession) -> None:
+    def close(self, live: LiveSession) -> None:
         """The connection is gone. What was written stays and is found again by its handle."""
-        self._seats.pop(seat.session.key, None)
-        seat.common.connected = False
-        if not seat.common.found_again:
-            self._left(seat.session.id)
+        self._connected.pop(live.session.key, None)
+        live.common.connected = False
+        if not live.common.found_again:
+            self._left(live.session.id)
 
-    async def found(self, handle: str, principal: str) -> LiveSession | Problem:
+    async def find_by_handle(self, handle: str, principal: str) -> LiveSession | Problem:
         """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
-        session = await self._store.session_by_handle(digest_handle(handle))
+        session = await self._store.find_session_by_handle(digest_handle(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
-        seat = self._seats.get(session.key) or self._loose.get(session.key)
-        if seat is None:
+        live = self._connected.get(session.key) or self._loose.get(session.key)
+        if live is None:
             common = self._common.setdefault(session.id, SharedSession(session.run))
-            common.begin(session.run)
-            seat = LiveSession(session, common, handle=handle, written=True)
-            common.add(seat)
-        elif session.version > seat.session.version:
-            seat.take(session)
-        seat.told = True
-        seat.hold(self._holds.of(seat.session))
-        seat.turned = False
-        seat.common.found_again |= not seat.common.connected
-        self._keep(seat)
-        return seat
+            common.begin_run(session.run)
+            live = LiveSession(session, common, handle=handle, written=True)
+            common.add(live)
+        elif session.version > live.session.version:
+            live.adopt_stored_session(session)
+        live.told = True
+        live.set_hold(self._holds.find_hold(live.session))
+        live.turned = False
+        live.common.found_again |= not live.common.connected
+        self._keep_at_hand(live)
+        return live
 
-    async def move(self, seat: LiveSession, mode: str | None, reason: str) -> Session | Problem | None:
+    async def move(self, live: LiveSession, mode: str | None, reason: str) -> Session | Problem | None:
         """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
         or why it could not be."""
-        async with seat.common.lock:
-            return await self._placed(seat, replace(seat.session, mode=mode), reason)
+        async with live.common.lock:
+            return await self._move_if_changed(live, replace(live.session, mode=mode), reason)
 
-    async def proceed(
-        self, seat: LiveSession, before: str | None, after: str | None, reason: str
+    async def change_phase(
+        self, live: LiveSession, before: str | None, after: str | None, reason: str
     ) -> Session | Problem | None:
         """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
-        async with seat.common.lock:
-            if seat.session.phase != before:
-                return build_busy_problem(f"phase `{seat.session.phase}`")
-            return await self._placed(seat, replace(seat.session, phase=after), reason)
+        async with live.common.lock:
+            if live.session.phase != before:
+                return build_busy_problem(f"phase `{live.session.phase}`")
+            return await self._move_if_changed(live, replace(live.session, phase=after), reason)
 
-    async def _placed(self, seat: LiveSession, after: Session, reason: str) -> Session | Problem | None:
-        if seat.session == after:
+    async def _move_if_changed(self, live: LiveSession, after: Session, reason: str) -> Session | Problem | None:
+        if live.session == after:
             return None
-        if seat.passing:
-            before, seat.session = seat.session, after
+        if live.passing:
+            before, live.session = live.session, after
             return before
-        if not seat.written:
-            await self._written(seat)
-            after = replace(seat.session, mode=after.mode, phase=after.phase)
-        before = seat.session
-        return await self._moved(seat, after, reason) or before
+        if not live.written:
+            await self._ensure_written(live)
+            after = replace(live.session, mode=after.mode, phase=after.phase)
+        before = live.session
+        return await self._write_move(live, after, reason) or before
 
-    async def next_run(self, seat: LiveSession, reason: str) -> None:
+    async def begin_next_run(self, live: LiveSession, reason: str) -> None:
         """The run is over; what comes next belongs to another one."""
-        before = seat.session
-        after = self._anew(before)
-        seat.common.begin(after.run)
-        await self.advance(seat, before, after, reason)
+        before = live.session
+        after = self._make_next_run(before)
+        live.common.begin_run(after.run)
+        await self.advance(live, before, after, reason)
 
-    def _anew(self, session: Session) -> Session:
+    def _make_next_run(self, session: Session) -> Session:
         return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
 
-    async def advance(self, seat: LiveSession, before: Session, after: Session, reason: str) -> Problem | None:
+    async def advance(self, live: LiveSession, before: Session, after: Session, reason: str) -> Problem | None:
         """The run goes on to another stage, or to another run; on record also where the session is not."""
-        async with seat.common.lock:
-            if seat.written:
-                return await self._moved(seat, after, reason, before)
-            seat.session = after
+        async with live.common.lock:
+            if live.written:
+                return await self._write_move(live, after, reason, before)
+            live.session = after
             why = {"reason": reason, "scope": "now"}
             await self._store.write(lambda tx: sessions.record_passing_move(tx, before, after, why))
         return None
 
-    async def handle(self, seat: LiveSession) -> str:
+    async def ensure_handle(self, live: LiveSession) -> str:
         """The handle that leads back to this seat, from any connection of the same principal."""
-        if seat.passing:
-            seat.passing = False
-            self._meet(seat)
-        self._keep(seat)
-        await self._written(seat)
-        assert seat.handle is not None
-        if await self._store.session_by_handle(digest_handle(seat.handle)) is None:
+        if live.passing:
+            live.passing = False
+            self._register(live)
+        self._keep_at_hand(live)
+        await self._ensure_written(live)
+        assert live.handle is not None
+        if await self._store.find_session_by_handle(digest_handle(live.handle)) is None:
             # It expired while the connection stood idle; what nobody used for a day is not to come back to life.
-            seat.handle, seat.written = self._new_handle(), False
-            await self._written(seat)
-        return seat.handle
+            live.handle, live.written = self._new_handle(), False
+            await self._ensure_written(live)
+        return live.handle
 
     async def refresh(self) -> list[LiveSession]:
         """Take over what another process changed; the seats that now stand elsewhere.
@@ -205,61 +205,61 @@ class Sessions:
         Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
         """
         moved: list[LiveSession] = []
-        for seat in list(self._seats.values()):
-            held = self._holds.of(seat.session)
-            if held is not None and held.stopped and not seat.written and seat.session.held != held:
-                seat.session = self._anew(seat.session)
-                seat.common.begin(seat.session.run)
-            seat.hold(held)
-            paused, seat.turned = seat.turned, False
-            current = await self._store.session(seat.session.key) if seat.written else None
-            if current is not None and current.version > seat.session.version:
-                elsewhere = get_listing_key(current) != get_listing_key(seat.session)
-                seat.take(current)
+        for live in list(self._connected.values()):
+            held = self._holds.find_hold(live.session)
+            if held is not None and held.stopped and not live.written and live.session.held != held:
+                live.session = self._make_next_run(live.session)
+                live.common.begin_run(live.session.run)
+            live.set_hold(held)
+            paused, live.turned = live.turned, False
+            current = await self._store.find_session(live.session.key) if live.written else None
+            if current is not None and current.version > live.session.version:
+                elsewhere = get_listing_key(current) != get_listing_key(live.session)
+                live.adopt_stored_session(current)
                 paused |= elsewhere
             if paused:
-                moved.append(seat)
+                moved.append(live)
         return moved
 
-    def _keep(self, seat: LiveSession) -> None:
+    def _keep_at_hand(self, live: LiveSession) -> None:
         """At hand for the next call with its handle, the ones used last longest."""
-        if seat.session.key in self._seats:
+        if live.session.key in self._connected:
             return
-        self._loose.pop(seat.session.key, None)
-        self._loose[seat.session.key] = seat
+        self._loose.pop(live.session.key, None)
+        self._loose[live.session.key] = live
         if len(self._loose) > MOST_LOOSE:
             del self._loose[next(iter(self._loose))]
 
-    async def _moved(
-        self, seat: LiveSession, after: Session, reason: str, before: Session | None = None
+    async def _write_move(
+        self, live: LiveSession, after: Session, reason: str, before: Session | None = None
     ) -> Problem | None:
         """`before`: how the session stood, where its row does not say it: a stage that follows from the posture."""
-        moved = await self._store.move(before or seat.session, after, reason)
+        moved = await self._store.move_session(before or live.session, after, reason)
         if isinstance(moved, Session):
-            was, seat.session = before or seat.session, replace(moved, steps=after.steps)
+            was, live.session = before or live.session, replace(moved, steps=after.steps)
             if sessions.get_run_progress(was) != sessions.get_run_progress(moved):
-                await self._take_along(seat)
+                await self._update_other_places(live)
             return None
         current = moved.current
         if not isinstance(current, Session):
             # Somebody took the row away; what is not remembered is put down again by the next move.
-            seat.written = False
+            live.written = False
             return UNKNOWN
-        seat.take(current)
+        live.adopt_stored_session(current)
         return build_busy_problem(format_place(current.mode))
 
-    async def _take_along(self, seat: LiveSession) -> None:
+    async def _update_other_places(self, live: LiveSession) -> None:
         """The run went on, and with it every place of the session."""
-        for one in seat.common.seats:
-            stored = await self._store.session(one.session.key) if one is not seat and one.written else None
+        for one in live.common.live_sessions:
+            stored = await self._store.find_session(one.session.key) if one is not live and one.written else None
             if stored is not None and stored.version > one.session.version:
-                one.take(stored)
+                one.adopt_stored_session(stored)
 
-    async def _written(self, seat: LiveSession) -> None:
-        if not seat.written:
-            seat.handle = seat.handle or self._new_handle()
-            seat.take(await self._store.put_session(seat.session, digest_handle(seat.handle)))
-            seat.written = True
+    async def _ensure_written(self, live: LiveSession) -> None:
+        if not live.written:
+            live.handle = live.handle or self._new_handle()
+            live.adopt_stored_session(await self._store.put_session(live.session, digest_handle(live.handle)))
+            live.written = True
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class ProfileRaise:
     _answered: dict[str, int] = field(default_factory=dict[str, int])
     """How many questions each principal was done with; what went out before is no longer answered."""
 
-    async def agreed(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
+    async def ask_agreement(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
         """What the person said to it; None where no client may ask. `under` is what the answer is bound to."""
         if self.out_of_band or not speaker.client.can("elicitation"):
             return None
@@ -63,7 +63,7 @@ class ProfileRaise:
         self._answered[speaker.principal] = so_far + 1
         return heard
 
-    async def tell(self, speaker: PromptCaller, what: str) -> None:
+    async def leave_message(self, speaker: PromptCaller, what: str) -> None:
         text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
         await self.store.leave_message(speaker.session, text, principal=speaker.principal)
 
@@ -112,55 +112,69 @@ class SlashCommands:
     """The doctor's words; with True what can be mended is mended first."""
     clock: Clock
 
-    def commands(self) -> tuple[SlashCommand, ...]:
-        mode = self._of_axis("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
-        control = self._of_axis("control", "Run control", "Choose who advances the run", "run_control", "control")
+    def build_commands(self) -> tuple[SlashCommand, ...]:
+        mode = self._build_axis_command("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
+        control = self._build_axis_command(
+            "control", "Run control", "Choose who advances the run", "run_control", "control"
+        )
         does = "Choose what may run unasked"
-        profile = self._of_axis("permission-profile", "Permission profile", does, "profile", "profile")
-        model = self._of_axis("model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model")
-        return (mode, control, profile, model, *self._by_name(), self._steering(), *self._reading())
+        profile = self._build_axis_command("permission-profile", "Permission profile", does, "profile", "profile")
+        model = self._build_axis_command(
+            "model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model"
+        )
+        return (
+            mode,
+            control,
+            profile,
+            model,
+            *self._build_named_commands(),
+            self._build_steer_command(),
+            *self._build_reading_commands(),
+        )
 
-    def _by_name(self) -> tuple[SlashCommand, ...]:
+    def _build_named_commands(self) -> tuple[SlashCommand, ...]:
         goes_on = "Let the run go on by itself until it is done, blocked or out of budget."
         mends = "Turn to repairing: the work mode becomes repair."
         when = (SINCE, OPTIONS)
         return (
-            SlashCommand("autonomous", "Autonomous", goes_on, self._autonomous, when, typed="menugate autonomous"),
-            SlashCommand("repair", "Repair", mends, self._repair, when, typed="menugate mode repair"),
+            SlashCommand("autonomous", "Autonomous", goes_on, self._run_autonomous, when, typed="menugate autonomous"),
+            SlashCommand("repair", "Repair", mends, self._run_repair, when, typed="menugate mode repair"),
         )
 
-    def _steering(self) -> SlashCommand:
+    def _build_steer_command(self) -> SlashCommand:
         changes = "Change one axis, now or later: `profile trusted for-next-unit`."
         axis = build_argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
         value = build_argument("value", "What it becomes", EVERY_VALUE, required=True)
         typed = "menugate steer AXIS VALUE"
-        return SlashCommand("steer", "Steer", changes, self._steer, (axis, value, SCOPE), typed=typed)
+        return SlashCommand("steer", "Steer", changes, self._run_steer, (axis, value, SCOPE), typed=typed)
 
-    def _reading(self) -> tuple[SlashCommand, ...]:
+    def _build_reading_commands(self) -> tuple[SlashCommand, ...]:
         shows = "Show what is in force and to come, and what waits for the user."
         looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
         fix = (replace(build_argument("what", "`fix` to mend", ["fix"]), acts=True),)
         return (
-            SlashCommand("status", "Status", shows, self._status, acts=False),
-            SlashCommand("doctor", "Doctor", looks, self._doctor, fix, acts=False, typed="menugate doctor fix"),
+            SlashCommand("status", "Status", shows, self._run_status, acts=False),
+            SlashCommand("doctor", "Doctor", looks, self._run_doctor, fix, acts=False, typed="menugate doctor fix"),
         )
 
-    def _of_axis(self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False) -> SlashCommand:
+    def _build_axis_command(
+        self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False
+    ) -> SlashCommand:
         async def run(speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-            return await self._typed(speaker, collect_words(given), name, axis)
+            return await self._apply_typed_words(speaker, collect_words(given), name, axis)
 
         value = build_argument("value", f"{', '.join(list_axis_values(axis))}", list_axis_values(axis), required=True)
         arguments = (value, SCOPE, *((OPTIONS,) if more else ()))
         says = f"{does}: {', '.join(list_axis_values(axis))}."
         return SlashCommand(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
 
-    async def _autonomous(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._at_last(speaker, given, "autonomous", "run_control")
+    async def _run_autonomous(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+        return await self._run_value_command(speaker, given, "autonomous", "run_control")
 
-    async def _repair(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._at_last(speaker, given, "repair", "work_mode")
+    async def _run_repair(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+        return await self._run_value_command(speaker, given, "repair", "work_mode")
 
-    async def _at_last(
+    async def _run_value_command(
         self, speaker: PromptCaller, given: Mapping[str, str], command: str, axis: str
     ) -> Sequence[Message]:
         """A command whose name is the value: it waits for the word from when on."""
@@ -169,28 +183,28 @@ class SlashCommands:
             return build_user_messages(
                 f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`."
             )
-        return await self._typed(speaker, [command, *words], command, axis)
+        return await self._apply_typed_words(speaker, [command, *words], command, axis)
 
-    async def _steer(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _run_steer(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         words = collect_words(given)
         try:
             axis = find_axis(words[0]) if words else None
         except Unclear as unclear:
             return build_user_messages(f"Nothing was changed: {unclear}")
-        return await self._typed(speaker, words[1:], "steer", axis)
+        return await self._apply_typed_words(speaker, words[1:], "steer", axis)
 
-    async def _status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
-        posture, choice = await self.doors.stands(speaker.principal)
-        waits = await self.doors.waiting(speaker.principal, posture.run_control, self.clock.now_ns())
+    async def _run_status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
+        posture, choice = await self.doors.load_posture_and_choice(speaker.principal)
+        waits = await self.doors.describe_waiting(speaker.principal, posture.run_control, self.clock.now_ns())
         return build_user_messages("\n".join([describe_posture(posture, choice), *waits]))
 
-    async def _doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _run_doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         words = collect_words(given)
         if words not in ([], ["fix"]):
             return build_user_messages("Nothing was examined: `doctor` takes `fix`, or nothing.")
         return build_user_messages(await self.examine(bool(words)))
 
-    async def _typed(
+    async def _apply_typed_words(
         self, speaker: PromptCaller, words: Sequence[str], command: str, axis: str | None
     ) -> Sequence[Message]:
         try:
@@ -199,10 +213,10 @@ class SlashCommands:
             return build_user_messages(f"Nothing was changed: {unclear}")
         if not meant.axes:
             return build_user_messages(f"Nothing was changed: `{command}` needs a value.")
-        return build_user_messages(await self._changed(speaker, meant, command))
+        return build_user_messages(await self._change_posture(speaker, meant, command))
 
-    async def _changed(self, speaker: PromptCaller, meant: Phrase, command: str) -> str:
-        now, choice = await self.doors.stands(speaker.principal)
+    async def _change_posture(self, speaker: PromptCaller, meant: Phrase, command: str) -> str:
+        now, choice = await self.doors.load_posture_and_choice(speaker.principal)
         change = PostureChange(
             id=self.doors.new_id(),
             axes=meant.axes,
@@ -211,37 +225,39 @@ class SlashCommands:
             door=ChangeSource.PROMPT,
             session=speaker.session if meant.scope is not ChangeScope.NOW else "",
         )
-        least = self.doors.least(speaker.principal, now, choice, change)
+        least = self.doors.find_narrowest_posture(speaker.principal, now, choice, change)
         if not (is_widening(least, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
-            return await self._asked(speaker, change, now)
-        wished, ceiling = change.axes.get("profile"), self.doors.postures.ceiling_of(speaker.principal)
+            return await self._request_change(speaker, change, now)
+        wished, ceiling = change.axes.get("profile"), self.doors.postures.get_ceiling(speaker.principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
-            return self.doors.too_high(speaker.principal, wished, ceiling).text
-        heard = await self.raising.agreed(speaker, now.epoch, format_widening_question(least, change))
+            return self.doors.build_ceiling_problem(speaker.principal, wished, ceiling).text
+        heard = await self.raising.ask_agreement(speaker, now.epoch, format_widening_question(least, change))
         if heard is None or heard.said not in (FormAnswer.YES, FormAnswer.NO):
-            return await self._asked(speaker, replace(change, unconfirmed=True), now, heard.why if heard else "")
+            return await self._request_change(
+                speaker, replace(change, unconfirmed=True), now, heard.why if heard else ""
+            )
         if heard.said is FormAnswer.NO:
             return "Nothing was changed: the user was asked and said no."
-        return await self._asked(speaker, change, now, widened=True)
+        return await self._request_change(speaker, change, now, widened=True)
 
-    async def _asked(
+    async def _request_change(
         self, speaker: PromptCaller, change: PostureChange, now: Posture, why: str = "", widened: bool = False
     ) -> str:
         # What was weighed is the posture from below the ceiling; what is in the file has its epoch.
-        found = await self.doors.ask(speaker.principal, change, now.epoch)
+        found = await self.doors.request_change(speaker.principal, change, now.epoch)
         if isinstance(found, Problem):
             return found.text
         if not isinstance(found, PostureChoice):
             return "Nothing was changed: the posture became another one at the same moment. Type the command again."
         if widened:
             text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
-            await self.raising.tell(speaker, text)
+            await self.raising.leave_message(speaker, text)
         what = f"The client was asked and {why}. " if why else ""
-        what += self._what(change, found)
-        posture = self.doors.postures.under(speaker.principal, found)
+        what += self._describe_result(change, found)
+        posture = self.doors.postures.posture_from_choice(speaker.principal, found)
         return describe_change(what, posture, found, chosen=not change.unconfirmed)
 
-    def _what(self, change: PostureChange, choice: PostureChoice) -> str:
+    def _describe_result(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
         words = badge.describe_axis_values(change.axes)
         if waiting is None:
@@ -297,43 +313,43 @@ class StopCommand:
     new_run: Callable[[], str]
     raising: ProfileRaise
 
-    def commands(self) -> tuple[SlashCommand, ...]:
+    def build_commands(self) -> tuple[SlashCommand, ...]:
         units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
         when = build_argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
         why = (when, build_argument("reason", "what whoever calls is told", ()))
         ends, waits = "End the run and clear what it has come to.", "Let the run wait, with all it has come to."
         goes_on = "Let the run go on; in `assisted`, for so many units."
         return (
-            SlashCommand("next", "Next", goes_on, self._next, (units,), typed="menugate next"),
-            SlashCommand("pause", "Pause", waits, self._pause, why, typed="menugate pause"),
-            SlashCommand("stop", "Stop", ends, self._stop, why, typed="menugate stop"),
+            SlashCommand("next", "Next", goes_on, self._run_next, (units,), typed="menugate next"),
+            SlashCommand("pause", "Pause", waits, self._run_pause, why, typed="menugate pause"),
+            SlashCommand("stop", "Stop", ends, self._run_stop, why, typed="menugate stop"),
         )
 
-    async def _pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _run_pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := find_typed_reason(given)) is None:
             return build_user_messages(describe_missing_word("pause"))
         hold = Hold(Holder.PERSON, format_reason(typed, "the person paused it"))
         pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
-        order = self._order(speaker, hold.reason, ends=False)
-        held, ordered = await self._written(lambda tx: (pausing(tx), stops.give_order(tx, order)))
+        order = self._build_order(speaker, hold.reason, ends=False)
+        held, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
         heard = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
             f"The user paused {describe_runs(speaker)}: {held.reason}. What it has come to is kept."
             f"{describe_stop_answers(heard)}"
         )
 
-    async def _next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _run_next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         typed = str(given.get("units", "")).strip()
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
             return build_user_messages(
                 f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1."
             )
-        if (refused := await self._unagreed(speaker, int(typed))) is not None:
+        if (refused := await self._ask_to_continue(speaker, int(typed))) is not None:
             return build_user_messages(refused)
         going = partial(
             runs.resume_session, principal=speaker.principal, session=speaker.session or None, units=int(typed)
         )
-        lifted = await self._written(going)
+        lifted = await self._write_and_refresh(going)
         everywhere = await self.store.read(runs.load_holds)
         waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
         if (speaker.principal, "") in everywhere:
@@ -344,7 +360,7 @@ class StopCommand:
             f"The user let {describe_runs(speaker)} go on." + (f" It waited because: {waited}." if waited else "")
         )
 
-    async def _unagreed(self, speaker: PromptCaller, units: int) -> str | None:
+    async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
         """Why it does not go on; None where the user said that it may, or nothing keeps it."""
         every = await self.store.read(runs.load_holds)
         mine = [
@@ -359,16 +375,18 @@ class StopCommand:
         message = (
             f"A command in this client asks to let {describe_runs(speaker)} go on, for {units} in `assisted`.{because}"
         )
-        heard = await self.raising.agreed(speaker, max((one.at for one in mine), default=0), message)
+        heard = await self.raising.ask_agreement(speaker, max((one.at for one in mine), default=0), message)
         if heard is not None and heard.said is FormAnswer.NO:
             return "Nothing was changed: the user was asked and said no."
         if heard is None or heard.said is not FormAnswer.YES:
             why = f" The client was asked and {heard.why}." if heard else ""
             return f"Nothing was changed.{why} The user lets it go on with `menugate next` at a terminal."
-        await self.raising.tell(speaker, f"Let go on: {describe_runs(speaker)}.{because.replace(' waits', ' waited')}")
+        await self.raising.leave_message(
+            speaker, f"Let go on: {describe_runs(speaker)}.{because.replace(' waits', ' waited')}"
+        )
         return None
 
-    async def _stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
+    async def _run_stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := find_typed_reason(given)) is None:
             return build_user_messages(describe_missing_word("stop"))
         reason = format_reason(typed, "the person stopped it")
@@ -379,18 +397,18 @@ class StopCommand:
             run=self.new_run(),
             reason=reason,
         )
-        order = self._order(speaker, reason, ends=True)
+        order = self._build_order(speaker, reason, ends=True)
         # The sessions that moved come first, as they are, which the store has to see.
-        *_, ordered = await self._written(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
+        *_, ordered = await self._write_and_refresh(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
         heard = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
             f"The user stopped {describe_runs(speaker)}; what it had come to is cleared.{describe_stop_answers(heard)}"
         )
 
-    def _order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
+    def _build_order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
         return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
 
-    async def _written(self, deed: Callable[[Transaction], T]) -> T:
+    async def _write_and_refresh(self, deed: Callable[[Transaction], T]) -> T:
         """In the file, and known here before the command is answered: the very next call is held to it."""
         answer = await self.store.write(deed)
         await self.holds.refresh()

@@ -69,57 +69,57 @@ class RunningCalls:
             if self._obeyed is None:
                 # What was ordered before is not obeyed any more, so what it holds has to be known.
                 self._obeyed, held = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
-                self.holds.take(held)
+                self.holds.set_known_holds(held)
 
     def enter(self, found: ResolvedCall) -> RunningCall:
         """From here on the person's word ends this call; whoever enters it also leaves it."""
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client = found.seat.session, found.asked.client.name
-        live = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
-        live.client, live.changed = client, self.board.tell
-        self.board.meet(found.seat.common, session.id, session.principal, client)
+        session, client = found.live.session, found.asked.client.name
+        running = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
+        running.client, running.changed = client, self.board.schedule_write
+        self.board.add_client(found.live.common, session.id, session.principal, client)
         if self._left:
-            ended = {one for one in self._left if not one.runs}
+            ended = {one for one in self._left if not one.is_running}
             self._left -= ended
             self._live -= ended
-        self._live.add(live)
-        live.within = CURRENT.set(live)
-        return live
+        self._live.add(running)
+        running.within = CURRENT.set(running)
+        return running
 
-    def leave(self, live: RunningCall) -> None:
-        if live.within is not None:
-            CURRENT.reset(live.within)
-        live.over = True
-        self._left.add(live)
-        self.board.tell()
+    def leave(self, running: RunningCall) -> None:
+        if running.within is not None:
+            CURRENT.reset(running.within)
+        running.over = True
+        self._left.add(running)
+        self.board.schedule_write()
 
-    def heed(self) -> None:
+    def check_for_orders(self) -> None:
         """Something changed; maybe an order was given."""
         if self._obeyed is not None:
-            self._keep(self._obey_new())
+            self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
         """Whoever started it, and without the state: no order could be written. False where something goes on."""
         if not self._shut:
             self._shut = True
-            self._keep(self._put_on_record())
+            self._start_task(self._record_stop())
         mine = list(self._live)
-        await self._end(mine, STOPPED)
-        return not any(one.runs for one in mine)
+        await self._end_calls(mine, STOPPED)
+        return not any(one.is_running for one in mine)
 
-    async def _put_on_record(self) -> None:
+    async def _record_stop(self) -> None:
         """As soon as there is room; from then on the record holds everybody."""
         run, seen = self.new_run(), self.everybody()
 
-        def stopping(tx: Transaction) -> tuple[StoredSession, ...]:
+        def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:
             held = {
                 principal for (principal, session), hold in runs.load_holds(tx).items() if hold.stopped and not session
             }
             whose = {*seen, *(kept.session.principal for kept in sessions.load_sessions(tx))} - held
             return tuple(kept for one in sorted(whose) for kept in runs.stop_runs(tx, one, None, run, STOPPED))
 
-        await retry_until_possible(lambda: self.store.write(stopping))
+        await retry_until_possible(lambda: self.store.write(stop_sessions))
         await retry_until_possible(self.holds.refresh)
         self._shut = False
 
@@ -135,12 +135,12 @@ class RunningCalls:
             with suppress(Refusal):
                 await self.store.write(stops.discharge_server)
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _obey_new(self) -> None:
+    async def _obey_new_orders(self) -> None:
         orders = await retry_until_possible(partial(self.store.read, stops.load_orders))
         # Who comes through the gate from here on is held, and who came before is among what lives.
         await retry_until_possible(self.holds.refresh)
@@ -148,33 +148,33 @@ class RunningCalls:
         new = [order for order in orders if order.id not in self._obeyed]
         self._obeyed |= {order.id for order in new}
         for order in new:
-            self._keep(self._obey(order))
+            self._start_task(self._obey_order(order))
 
-    async def _obey(self, order: StopOrder) -> None:
+    async def _obey_order(self, order: StopOrder) -> None:
         mine = [one for one in self._live if order.covers(one.principal, one.session)]
-        others = [one for one in self._live if one not in mine and one.runs] if order.everybody else []
-        names = {one: one.described(self.redact) for one in mine if one.runs or one.waits}
+        others = [one for one in self._live if one not in mine and one.is_running] if order.everybody else []
+        names = {one: one.describe_call(self.redact) for one in mine if one.is_running or one.is_waiting}
         if order.ends:
-            await self._end(mine, order.reason)
-        running = [name for one, name in names.items() if one.runs]
-        ended = [name for one, name in names.items() if not one.runs and order.ends]
-        of_others = [f"{one.described(self.redact)} of {one.principal}" for one in others]
+            await self._end_calls(mine, order.reason)
+        running = [name for one, name in names.items() if one.is_running]
+        ended = [name for one, name in names.items() if not one.is_running and order.ends]
+        of_others = [f"{one.describe_call(self.redact)} of {one.principal}" for one in others]
         said = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
         await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, said=said)))
 
-    async def _end(self, mine: list[RunningCall], reason: str) -> None:
+    async def _end_calls(self, mine: list[RunningCall], reason: str) -> None:
         for one in mine:
             if not one.over:
                 one.stopped = reason
                 one.scope.cancel()
         told: set[ChildProcess] = set()
         with anyio.move_on_after(ENDING):
-            while any(not one.over or one.runs for one in mine):
+            while any(not one.over or one.is_running for one in mine):
                 for one in mine:
                     # A call's own processes end with it; one that it left running gets a moment to end by itself.
-                    for child in set(one.processes()) - told:
+                    for child in set(one.get_live_processes()) - told:
                         told.add(child)
-                        self._keep(child.kill(GRACE if one.over else 0.0))
+                        self._start_task(child.kill(GRACE if one.over else 0.0))
                 await anyio.sleep(LOOK)
 
 
@@ -184,30 +184,30 @@ def limit_names(words: list[str]) -> tuple[str, ...]:
 
 def mark_acting() -> None:
     """This call was let through."""
-    if (live := CURRENT.get()) is not None:
-        live.acting = True
-        live.changed()
+    if (running := CURRENT.get()) is not None:
+        running.acting = True
+        running.changed()
 
 
 @contextmanager
 def mark_asking() -> Generator[None, None, None]:
     """This call waits for the person's answer."""
-    live = CURRENT.get()
-    if live is None:
+    running = CURRENT.get()
+    if running is None:
         yield
         return
-    live.asks = True
+    running.asks = True
     try:
         yield
     finally:
-        live.asks = False
+        running.asks = False
 
 
 def register_child_process(child: ChildProcess) -> None:
     """This call started a process, which may outlive it."""
-    if (live := CURRENT.get()) is not None:
-        live.children.append(child)
-        live.changed()
+    if (running := CURRENT.get()) is not None:
+        running.children.append(child)
+        running.changed()
 
 
 def get_call_subject(found: ResolvedCall) -> str:
@@ -254,13 +254,13 @@ async def collect_stop_answers(store: Store, given: OrderGiven, patience: float 
     except Refusal as refused:
         unwritten = refused.problem
 
-    def every(what: str) -> tuple[str, ...]:
+    def collect_names(what: str) -> tuple[str, ...]:
         return tuple(name for one in found.values() for name in getattr(one, what))
 
     pids = tuple(
         sorted(str(parse_process_id(one)) for one in waiting if not is_process_gone(parse_process_id(one), births[one]))
     )
-    return StopAnswers(every("ended"), every("running"), every("of_others"), pids, unwritten)
+    return StopAnswers(collect_names("ended"), collect_names("running"), collect_names("of_others"), pids, unwritten)
 
 
 def parse_process_id(process: str) -> int:

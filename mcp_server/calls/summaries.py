@@ -38,9 +38,9 @@ class SummarySchedule:
     limits: SummaryLimits
     _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
 
-    async def turned(self, run: str, intent: int, characters: int) -> FoldedNotes | None:
+    async def count_call(self, run: str, intent: int, characters: int) -> FoldedNotes | None:
         """One call more. What was put together, where it was time for that."""
-        grown = self._of(run)
+        grown = self._get_growth(run)
         grown.calls.append(intent)
         grown.messages += PER_CALL
         grown.characters += characters
@@ -57,7 +57,7 @@ class SummarySchedule:
             # The call it follows is done and on record; what could not be written now can be put together later.
             return None
 
-    def _of(self, run: str) -> _Grown:
+    def _get_growth(self, run: str) -> _Grown:
         found = self._runs.get(run)
         if found is None:
             if len(self._runs) >= MOST_RUNS:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.deed is not None:
         return show_one(settings, arguments.id, arguments.json)
     with open_state_reader(settings) as state:
-        every = state.approvals() if state else ()
+        every = state.load_approvals() if state else ()
     now = time.time_ns()
     found = [one for one in every if arguments.all or get_standing(one, now) == "waits"]
     if arguments.json:
@@ -94,7 +94,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         show_question(one, one.whole or one.message, now)
     # Who closed the pipe has not read it.
     sys.stdout.flush()
-    if one.unread:
+    if one.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
     return 0
 
@@ -103,13 +103,13 @@ def get_standing(one: "Approval", now: int) -> str:
     """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
     from mcp_server.model.approvals import ApprovalAnswer
 
-    if one.spent and one.answer is ApprovalAnswer.YES:
+    if one.is_spent and one.answer is ApprovalAnswer.YES:
         return "used"
     if one.void:
         return "no" if one.answer is ApprovalAnswer.NO else "void"
-    if one.lapsed(now):
+    if one.is_lapsed(now):
         return "expired"
-    return "waits" if one.waits(now) else str(one.answer)
+    return "waits" if one.is_waiting(now) else str(one.answer)
 
 
 def to_json(one: "Approval", now: int) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     if scope is ApprovalScope.SESSION and not asked.wanted.lasting:
         why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
         raise CliError(f"{why} is approved one at a time; leave out --for-session.")
-    if asked.unread and not asked.lapsed(time.time_ns()):
+    if asked.is_unread and not asked.is_lapsed(time.time_ns()):
         raise CliError(
             f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
             f"`menugate approvals show {asked.id}` shows it. Then approve it."
@@ -181,14 +181,14 @@ def run_deny(arguments: argparse.Namespace) -> int:
 
 def find_question(settings: "Settings", id: str) -> "Approval":
     with open_state_reader(settings) as state:
-        found = next((one for one in state.approvals() if one.id == id), None) if state else None
+        found = next((one for one in state.load_approvals() if one.id == id), None) if state else None
     if found is None:
         raise CliError(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
     return found
 
 
 def refuse_void(asked: "Approval") -> None:
-    if asked.void and not asked.spent:
+    if asked.void and not asked.is_spent:
         raise CliError(
             f"an answer to the question `{asked.id}` opens nothing any more: {asked.void}. "
             "The call, made again, asks anew."

@@ -100,9 +100,9 @@ def open_ledger(settings: "Settings") -> Generator["Reader", None, None]:
     from mcp_server.state.reader import Reader
 
     url = settings.url
-    if settings.foreign and settings.foreign.exists() and not settings.database.exists():
+    if settings.foreign_state_file and settings.foreign_state_file.exists() and not settings.database.exists():
         note("This account has not worked in this workspace; the record is another account's.")
-        url = f"sqlite:///{settings.foreign}"
+        url = f"sqlite:///{settings.foreign_state_file}"
     try:
         with Reader.open(url, secrets=settings.secrets) as state:
             yield state
@@ -121,7 +121,7 @@ def is_ledger_taken_away(settings: "Settings") -> bool:
 def run_tail(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         chosen = build_ledger_filter(arguments, tail=arguments.count)
-        for row in state.follow(chosen) if arguments.follow else state.rows(chosen):
+        for row in state.follow_rows(chosen) if arguments.follow else state.read_rows(chosen):
             if arguments.json:
                 print(format_json_line(row))
             else:
@@ -161,9 +161,9 @@ def run_why(arguments: argparse.Namespace) -> int:
 
 
 def find_row(state: "Reader", seq: int) -> "Row":
-    row = state.row(seq)
+    row = state.find_row(seq)
     if row is None:
-        raise CliError(f"there is no row {seq}; the newest is {state.head()}.")
+        raise CliError(f"there is no row {seq}; the newest is {state.get_head()}.")
     return row
 
 

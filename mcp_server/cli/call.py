@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise make_start_error(arguments, settings, wrong) from None
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-    if failed.said:
-        note(failed.said)
+    if failed.failure_summary:
+        note(failed.failure_summary)
     if arguments.json:
         from mcp_server.wire.translate import result_from_ending
 
@@ -87,11 +87,11 @@ async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: 
     from mcp_server.compose import build_app
 
     house = build_app(settings, arguments.packs)
-    async with house.running():
-        seat = house.sessions.sit(settings.person, passing=True)
-        await house.sessions.move(seat, find_call_mode(house, arguments), "menugate call")
+    async with house.open_for_use():
+        live = house.sessions.open(settings.person, passing=True)
+        await house.sessions.move(live, find_call_mode(house, arguments), "menugate call")
         with show_progress(arguments.tool) as told:
-            return await house.pipeline.run(build_call_request(house, seat, arguments.tool, given, told))
+            return await house.pipeline.run(build_call_request(house, live, arguments.tool, given, told))
 
 
 def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
@@ -100,32 +100,32 @@ def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
     menus = house.law.policy.menus
     if arguments.mode is not None:
         return find_mode_by_wish(arguments.mode, menus).name
-    holding = menus.holding(arguments.tool)
+    holding = menus.find_modes_with(arguments.tool)
     return holding[0].name if holding else None
 
 
 def build_call_request(
-    house: "App", seat: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
+    house: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
     from mcp_server.wire.caller import COMMAND, observe_surface
 
-    async def moved(_seat: "LiveSession", _before: "Session") -> None:
+    async def ignore_move(_seat: "LiveSession", _before: "Session") -> None:
         """Nobody here looks at a list."""
 
-    async def how_far(done: float, /, total: float | None = None, message: str | None = None) -> None:
+    async def show_progress(done: float, /, total: float | None = None, message: str | None = None) -> None:
         told(int(done), int(total or 0))
 
     return CallRequest(
         tool=tool,
         arguments=given,
-        seat=seat,
+        live=live,
         principal=house.settings.person,
         client=CommandLine(),
-        progress=how_far,
+        progress=show_progress,
         transport=COMMAND,
         surface=observe_surface(COMMAND, terminal=is_at_terminal()),
-        moved=moved,
+        moved=ignore_move,
     )
 
 
@@ -144,7 +144,7 @@ class CommandLine:
     def can(self, what: str) -> bool:
         return False
 
-    def noted(self, key: str) -> str:
+    def get_note(self, key: str) -> str:
         return ""
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> NoReturn:
@@ -156,7 +156,7 @@ class CommandLine:
     async def request_all(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> NoReturn:
         await self.request("", "", {})
 
-    async def changed(self, what: str, uri: str = "") -> None:
+    async def announce_change(self, what: str, uri: str = "") -> None:
         """No list here is kept."""
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     policy = found.policy
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
-    aside = [] if found.trusted else [*found.own.widening, *found.own.prompts]
+    aside = [] if found.trusted else [*found.own.widening_rules, *found.own.prompts]
     if arguments.json:
         print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
         return 0

@@ -82,7 +82,7 @@ class TypedLine:
         else:
             self.taken += 1
 
-    def expected(self) -> argparse.Action | None:
+    def get_expected_action(self) -> argparse.Action | None:
         """What the next word would be: the flag's value, or the command's next own word."""
         if self.waiting is not None:
             return self.waiting
@@ -101,7 +101,7 @@ def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> lis
             name for one in get_actions(typed.command) if one.help != argparse.SUPPRESS for name in one.option_strings
         ]
     else:
-        found = list(find_values(typed.expected(), arguments))
+        found = list(find_values(typed.get_expected_action(), arguments))
     return [word for word in found if word.startswith(current)]
 
 

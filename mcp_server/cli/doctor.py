@@ -113,14 +113,14 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
     if not isinstance(found, Configuration) or not settings.database.exists():
         return ""
 
-    async def followed() -> str:
+    async def respond() -> str:
         async with open_posture_changes(found, settings) as doors:
-            return await build_health_response(found, settings, doors).failed(
+            return await build_health_response(found, settings, doors).respond_to_faults(
                 [f"{one.what}: {one.says}" for one in ill]
             )
 
     try:
-        return asyncio.run(followed())
+        return asyncio.run(respond())
     except Refusal as refused:
         print(refused.problem.message, file=sys.stderr)
         return ""

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = judged.law
     answer = explain_call(found, arguments, given, judged.settings)
     if arguments.quiet:
-        return 0 if answer.decision.allowed else 1
+        return 0 if answer.decision.is_allowed else 1
     if arguments.json:
         print_json(to_json(answer) | {"server": judged.server.pid if judged.server else None})
     else:
@@ -108,11 +108,11 @@ def explain_call(
     policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
     tool, wish = policy.tools.get(name), arguments.mode
     posture, held = load_posture_and_hold(arguments, found, settings)
-    jail = Jail(settings.workspace, private=settings.own_inside)
+    jail = Jail(settings.workspace, private=settings.protected_inside_workspace)
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Explanation:
         session = Session("", settings.person, find_call_mode(tool, wish, found), Stage(arguments.stage), held=held)
-        meant = resolve_links(tool, given, policy, jail.leads, root) if tool and given else None
+        meant = resolve_links(tool, given, policy, jail.resolve_links, root) if tool and given else None
         call = Call(name, given, led=meant, beneath=find_paths_beneath(tool, (given, meant), policy, jail))
         made = decision or decide(tool, call, session, posture, policy)
         return Explanation(
@@ -123,7 +123,7 @@ def explain_call(
         return answer()
     given = policy.meant(name, given)
     if name not in CARRIERS:
-        given = tool.located(given, root)
+        given = tool.make_paths_relative(given, root)
         return answer()
     given = normalise_carrier_arguments(given, policy)
     opened, first = unpack_carried_call(tool, given, policy, root), answer()
@@ -144,7 +144,11 @@ def find_paths_beneath(
     """What rules say of what lies in the folder that such a call takes whole."""
     from mcp_server.policy.rule_trees import find_paths_beneath
 
-    return find_paths_beneath(tool, [one for one in readings if one is not None], policy, jail.beneath) if tool else ()
+    return (
+        find_paths_beneath(tool, [one for one in readings if one is not None], policy, jail.list_beneath)
+        if tool
+        else ()
+    )
 
 
 def find_call_mode(tool: "Tool | None", wish: str | None, found: "Configuration") -> str | None:
@@ -154,7 +158,7 @@ def find_call_mode(tool: "Tool | None", wish: str | None, found: "Configuration"
         return None
     if wish is not None:
         return find_mode_by_wish(wish, found.policy.menus).name
-    holding = found.policy.menus.holding(tool.name) if tool else ()
+    holding = found.policy.menus.find_modes_with(tool.name) if tool else ()
     return holding[0].name if holding else None
 
 
@@ -166,12 +170,12 @@ def load_posture_and_hold(
 
     with open_state_reader(settings) as state:
         usual = build_posture_view(settings, found, state, by_flag=True).posture
-        held = state.holds().get((settings.person, "")) if state else None
+        held = state.load_holds().get((settings.person, "")) if state else None
     axes = AXES | {"profile": Profile}
     wished: dict[str, Any] = {
         axis: values(wish) for axis, values in axes.items() if (wish := getattr(arguments, axis)) is not None
     }
-    return replace(usual, **wished).capped(found.policy.ceiling), held
+    return replace(usual, **wished).cap_profile(found.policy.ceiling), held
 
 
 def build_unfound_decision(problem: "Problem") -> "Decision":
@@ -195,7 +199,7 @@ def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") 
         return None
     rules = found.policy.rules
     # A rule about another tool may speak about what this one takes along.
-    could = (*rules.for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
+    could = (*rules.find_for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
     return next((rule for rule in could if rule.text == decision.rule), None)
 
 

@@ -183,8 +183,8 @@ def export(state: "Reader", arguments: argparse.Namespace) -> int:
 
 
 def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> int:
-    count, total = 0, state.head()
-    rows = state.rows(build_ledger_filter(arguments))
+    count, total = 0, state.get_head()
+    rows = state.read_rows(build_ledger_filter(arguments))
     lines = map(format_json_line, rows) if arguments.format == "jsonl" else format_ocsf_lines(rows, state)
     with show_progress("rows written") as told:
         for count, line in enumerate(lines, 1):
@@ -201,7 +201,7 @@ def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
             begun[row.seq] = row
             continue
         number = row.fields.get("intent")
-        call = begun.pop(number, None) or state.row(number) if isinstance(number, int) else None
+        call = begun.pop(number, None) or state.find_row(number) if isinstance(number, int) else None
         yield json.dumps(build_event(row, call), separators=(",", ":"))
     for row in begun.values():
         yield json.dumps(build_event(row), separators=(",", ":"))

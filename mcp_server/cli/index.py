@@ -57,12 +57,14 @@ def open_index(settings: "Settings") -> "WorkspaceIndex":
     from mcp_server.guards.jail import Jail
 
     prepare_folders(settings)
-    return WorkspaceIndex(Jail(settings.workspace, private=settings.own_inside), settings.index, time.time_ns)
+    return WorkspaceIndex(
+        Jail(settings.workspace, private=settings.protected_inside_workspace), settings.index, time.time_ns
+    )
 
 
 def refresh_index(index: "WorkspaceIndex") -> "Freshness":
     """To the end, however long that takes; Ctrl-C leaves what was read by then."""
-    mark = index.arrive()
+    mark = index.get_refresh_mark()
     with show_progress("files looked at") as told:
         while not (now := index.refresh(mark, SLICE)).complete:
             told(now.looked)
@@ -108,13 +110,13 @@ def run_symbols(arguments: argparse.Namespace) -> int:
 
     index = open_index(settings_from_arguments(arguments))
     found = ask_index(
-        lambda: (refresh_index(index), index.symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1]
+        lambda: (refresh_index(index), index.find_symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1]
     )
     if arguments.json:
         print_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
         return 0
     for one in found.shown:
-        say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full}")
+        say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full_name}")
     say((f"{found.total:,} definitions.", "dim"))
     return 0 if found.total else 1
 

@@ -134,10 +134,10 @@ def find_partner_row(state: "Reader", row: "Row") -> "Row | None":
 
     if row.kind == "outcome":
         intent = row.fields.get("intent")
-        return state.row(intent) if isinstance(intent, int) else None
+        return state.find_row(intent) if isinstance(intent, int) else None
     if row.kind != "intent":
         return None
-    outcomes = state.rows(LedgerFilter(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
+    outcomes = state.read_rows(LedgerFilter(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
     return next((one for one in outcomes if one.fields.get("intent") == row.seq), None)
 
 

@@ -76,7 +76,7 @@ class LazyLogFile(logging.Handler):
             self.unwritten = True
 
     @property
-    def said(self) -> str:
+    def failure_summary(self) -> str:
         """For the person; empty where nothing failed."""
         where = "its log cannot be written" if self.unwritten else f"more is in {self.path}"
         return f"{self.last} ({where})" if self.last else ""

@@ -65,7 +65,7 @@ def add(commands: CommandGroup) -> None:
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
     """Of every principal: whose machine this is may see what lies on it."""
     with open_state_reader(settings) as state:
-        return state.memories() if state else ()
+        return state.load_memories() if state else ()
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -168,11 +168,11 @@ def change_memory(settings: "Settings", deed: "Callable[[Transaction], T]") -> T
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_store_for_person
 
-    async def done() -> T:
+    async def write_deed() -> T:
         async with open_store_for_person(settings) as store:
             return await store.write(deed)
 
     try:
-        return asyncio.run(done())
+        return asyncio.run(write_deed())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

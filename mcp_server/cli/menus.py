@@ -243,17 +243,20 @@ def measure_costs(found: "Configuration") -> MenuCosts:
     listings = Listings(found.policy, found.library.hosts, None)
     at_root = Session(id="", principal="")
 
-    def listed(face: Listing, session: Session) -> int:
-        shown = (listings.shown(REVISION, name) for name in listings.names(face, session, found.posture))
+    def count_list_tokens(face: Listing, session: Session) -> int:
+        shown = (
+            listings.get_prepared_tool(REVISION, name) for name in listings.get_tool_names(face, session, found.posture)
+        )
         return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
 
     words = count_tokens(format_endpoint_instructions(found, None))
-    before = listed(Listing.MASKED, at_root)
+    before = count_list_tokens(Listing.MASKED, at_root)
     return MenuCosts(
         exact=get_token_counter().exact,
         instructions=words,
-        root={face: listed(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},
+        root={face: count_list_tokens(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},
         modes={
-            mode.name: listed(Listing.MASKED, replace(at_root, mode=mode.name)) - before for mode in found.policy.menus
+            mode.name: count_list_tokens(Listing.MASKED, replace(at_root, mode=mode.name)) - before
+            for mode in found.policy.menus
         },
     )

@@ -33,7 +33,7 @@ def add(commands: CommandGroup) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     with open_state_reader(settings) as state:
-        found = [one for one in (state.messages() if state else ()) if arguments.all or not one.read]
+        found = [one for one in (state.load_messages() if state else ()) if arguments.all or not one.read]
     # Those that are new come first.
     found.sort(key=lambda one: one.read)
     if arguments.json:
@@ -83,11 +83,11 @@ def mark_read(settings: "Settings", ids: Sequence[str]) -> None:
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_store_for_person
 
-    async def marked() -> None:
+    async def mark_read() -> None:
         async with open_store_for_person(settings) as store:
-            await store.read_messages(ids)
+            await store.mark_messages_read(ids)
 
     try:
-        asyncio.run(marked())
+        asyncio.run(mark_read())
     except Refusal as refused:
         note(f"They stay unread: {refused.problem.message}")

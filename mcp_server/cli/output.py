@@ -112,7 +112,7 @@ def show_progress(what: str) -> Generator[ProgressPrinter, None, None]:
     """How far something long is: one line on stderr that goes away again, and only where a person looks on."""
     stream, last = sys.stderr, 0.0
 
-    def told(done: int, total: int = 0, /) -> None:
+    def show_progress(done: int, total: int = 0, /) -> None:
         nonlocal last
         now = time.monotonic()
         if stream.isatty() and now - last >= TOLD_EVERY:
@@ -121,7 +121,7 @@ def show_progress(what: str) -> Generator[ProgressPrinter, None, None]:
             print(f"\r{what}: {done:,}{of}\x1b[K", end="", file=stream, flush=True)
 
     try:
-        yield told
+        yield show_progress
     finally:
         if last:
             print("\r\x1b[K", end="", file=stream, flush=True)

@@ -87,7 +87,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
 
-    def going(tx: "Transaction") -> "list[Hold]":
+    def resume_sessions(tx: "Transaction") -> "list[Hold]":
         lifted = runs.resume_session(tx, principal, session, arguments.units)
         if is_for_everybody(arguments):
             # What `stop` stopped goes on with everybody it stopped; a pause of somebody else's stays theirs.
@@ -95,7 +95,7 @@ def run_next(arguments: argparse.Namespace) -> int:
             lifted += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
         return lifted
 
-    lifted = write_to_state(settings, going)
+    lifted = write_to_state(settings, resume_sessions)
     waited = format_one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
     say(
         f"{describe_runs(session)} go on." + (f" They waited because: {waited}." if waited else " Nothing was waiting.")
@@ -114,7 +114,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
     order_for = "" if is_for_everybody(arguments) else principal
     order = stops.StopOrder(make_id_generator()(), order_for, session, ends=True, reason=reason, everybody=True)
 
-    def stopping(tx: "Transaction") -> "list[StoredSession]":
+    def stop_sessions(tx: "Transaction") -> "list[StoredSession]":
         known = (
             {kept.session.principal for kept in sessions.load_sessions(tx)}
             if is_for_everybody(arguments)
@@ -124,7 +124,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
         return [kept for one in whose for kept in runs.stop_runs(tx, one, session, run, reason)]
 
     try:
-        moved, heard = give_order_and_wait(settings, lambda tx: (stopping(tx), stops.give_order(tx, order)))
+        moved, heard = give_order_and_wait(settings, lambda tx: (stop_sessions(tx), stops.give_order(tx, order)))
     except NoStateYet as wrong:
         if not is_for_everybody(arguments):
             raise CliError(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
@@ -150,7 +150,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     from mcp_server.state.account import STOPS
 
     refuse_programs(settings)
-    did, silent, names = end_by_signal(settings.every_state)
+    did, silent, names = end_by_signal(settings.all_state_folders)
     for words in (*UNTRUE, STOPS):
         why = why.replace(words, "")
     say(f"It could not be put on record: {why}")
@@ -175,7 +175,7 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
 
 def find_other_states(settings: "Settings") -> "list[Path]":
     """Where servers of this account are that have other keys: no order reaches them, and a signal does."""
-    return [one for one in settings.every_state if one != settings.state]
+    return [one for one in settings.all_state_folders if one != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":

@@ -155,7 +155,7 @@ def show_axis(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
     settings, found = judged.settings, judged.law
     whose = find_principal(arguments.whom, settings, found)
     with open_state_reader(settings) as state:
-        stands = build_posture_view(settings, found, state, judged.by_flag, whose)
+        stands = build_posture_view(settings, found, state, judged.has_profile_flag, whose)
     axis = arguments.axis
     value, origin = format_value(getattr(stands.posture, axis)), stands.origins[axis]
     if arguments.json:
@@ -186,14 +186,14 @@ def change_posture(
         make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
     )
 
-    async def asked() -> "PostureChoice | Problem":
+    async def request_change() -> "PostureChoice | Problem":
         async with open_posture_changes(found, settings) as doors:
-            answer = await doors.ask(whose, change)
+            answer = await doors.request_change(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 
     try:
-        answer = asyncio.run(asked())
+        answer = asyncio.run(request_change())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if isinstance(answer, Problem):

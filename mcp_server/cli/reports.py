@@ -23,7 +23,7 @@ def add(commands: CommandGroup) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     with open_state_reader(settings) as state:
-        found = state.report(arguments.of) if state else None
+        found = state.find_report(arguments.of) if state else None
     if found is None:
         which = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
         raise CliError(f"{which}; a run ends when `complete` is called.")
@@ -33,5 +33,5 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(asdict(found) | {"at": format_time(found.at)})
         return 0
     say((f"run {found.run}", "bold"), f"  {found.status}, {format_time(found.at)}")
-    say(found.as_text())
+    say(found.format_text())
     return 0

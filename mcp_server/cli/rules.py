@@ -61,7 +61,7 @@ class HeldRule:
 
 def collect_rules(found: "Configuration") -> list[HeldRule]:
     operators = [HeldRule(text, "operator", True) for text in found.library.config.rules]
-    widening = set(found.own.widening)
+    widening = set(found.own.widening_rules)
     return operators + [HeldRule(text, "workspace", found.trusted or text not in widening) for text in found.own.rules]
 
 
@@ -169,7 +169,7 @@ def find_deciding_rule(tool: "Tool", call: "Arguments | None", found: "Configura
     from mcp_server.model.policy import RuleKind
 
     for kind in RuleKind:
-        for rule in found.policy.rules.for_tool(tool.name, kind):
+        for rule in found.policy.rules.find_for_tool(tool.name, kind):
             if rule.applies is None or (call is not None and rule.applies(tool, call)):
                 return rule
     return None

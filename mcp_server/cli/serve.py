@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         from mcp_server.wire.serve import serve_stdio
 
         house = build_app(settings, arguments.packs)
-        async with house.running():
+        async with house.open_for_use():
             await (serve_stdio(house.server) if settings.http is None else serve_over_http(house))
 
     try:

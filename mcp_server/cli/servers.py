@@ -36,7 +36,7 @@ class ServerJudgement:
         return self.law.policy.ceiling
 
     @property
-    def by_flag(self) -> bool:
+    def has_profile_flag(self) -> bool:
         """Does the profile come from a flag of the server's?"""
         return self.server is not None and self.server.profile is not None
 
@@ -186,7 +186,7 @@ def note_servers(found: ServerJudgement) -> None:
     if found.server is not None and found.server.config:
         note(f"Judged as the running server does (process {found.server.pid}), by {found.server.config}.")
     for one in found.servers:
-        for told in one.differs:
+        for told in one.differences:
             note(told)
         if found.server is None and one.config != (str(found.settings.config) if found.settings.config else None):
             note(f"Process {one.pid} judges by {describe_config(one)}.")

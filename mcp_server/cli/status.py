@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         flagged = bool(arguments.profile or (judged.server and judged.server.profile))
         stands = build_posture_view(settings, found, state, flagged)
         waits = build_pending_view(settings, found, state, time.time_ns())
-        facts = collect_status(settings, found, state) | posture_to_json(stands) | {"waiting": waits.in_json()}
+        facts = collect_status(settings, found, state) | posture_to_json(stands) | {"waiting": waits.to_json()}
     facts["servers"] = [servers.to_json(one) for one in judged.servers]
     if arguments.json:
         print_json(facts)
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_pending_changes(stands)
     show_waiting(waits, settings.person)
     show_status(facts)
-    for told in [told for one in judged.servers for told in one.differs]:
+    for told in [told for one in judged.servers for told in one.differences]:
         say((format_one_line(told), "yellow"))
     set_terminal_title(stands.posture, settings.workspace.name)
     return 0

@@ -73,7 +73,7 @@ def steer_axis(arguments: argparse.Namespace, settings: "Settings", found: "Conf
 def cancel_changes(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     whose = find_principal(arguments.whom, settings, found)
     with open_state_reader(settings) as state:
-        choice = state.choices().get(whose) if state else None
+        choice = state.load_choices().get(whose) if state else None
     known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
@@ -100,12 +100,12 @@ def run_with_posture_changes(
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_posture_changes
 
-    async def done() -> T:
+    async def run_work() -> T:
         async with open_posture_changes(found, settings) as doors:
             return await work(doors)
 
     try:
-        return asyncio.run(done())
+        return asyncio.run(run_work())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
@@ -118,6 +118,6 @@ def show_posture(arguments: argparse.Namespace, settings: "Settings", found: "Co
         return 0
     show_badge(stands.posture)
     show_pending_changes(stands)
-    if not stands.choice or not stands.choice.unsettled:
+    if not stands.choice or not stands.choice.has_pending_changes:
         say("nothing is to come")
     return 0

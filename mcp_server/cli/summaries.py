@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_runs(state: "Reader", as_data: bool) -> int:
-    found = [one for one in map(state.summary, state.runs()) if one is not None]
+    found = [one for one in map(state.build_summary, state.find_runs()) if one is not None]
     if as_data:
         print_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
     elif not found:
@@ -46,10 +46,10 @@ def show_runs(state: "Reader", as_data: bool) -> int:
 
 
 def show_summary(state: "Reader", arguments: argparse.Namespace) -> int:
-    run = arguments.run_id or next(iter(state.runs()), None)
+    run = arguments.run_id or next(iter(state.find_runs()), None)
     if run is None:
         raise CliError("no run is on record yet.")
-    found = state.summary(run, arguments.upto)
+    found = state.build_summary(run, arguments.upto)
     if found is None:
         raise CliError(f"there is no run `{run}` on record; `menugate summary --list` names them.")
     if arguments.json:

@@ -49,25 +49,25 @@ def give_order_and_wait(
     from mcp_server.calls.stops import collect_stop_answers
     from mcp_server.model.results import Refusal
 
-    async def done(store: "Store") -> "tuple[T, StopAnswers]":
+    async def write_and_answer(store: "Store") -> "tuple[T, StopAnswers]":
         try:
             answer, given = await store.write(work)
         except Refusal as refused:
             raise NoStateYet(f"{refused.problem.message} {refused.problem.way_out}") from None
         return answer, await collect_stop_answers(store, given)
 
-    return run_with_store(settings, done)
+    return run_with_store(settings, write_and_answer)
 
 
 def record_and_refuse_programs(settings: "Settings") -> None:
     """Before anything else is said: what a server started learns of no question, and its attempt is on record."""
     from mcp_server.person import find_barring_server
 
-    async def nothing(_: "Store") -> None:
+    async def open_only(_: "Store") -> None:
         return
 
     if find_barring_server(settings):
-        run_with_store(settings, nothing)
+        run_with_store(settings, open_only)
 
 
 def refuse_programs(settings: "Settings") -> None:
@@ -87,7 +87,7 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
     from mcp_server.person import open_store_for_person
     from mcp_server.state.account import HOMELESS
 
-    async def done() -> T:
+    async def use_store() -> T:
         async with open_store_for_person(settings) as store:
             return await use(store)
 
@@ -96,7 +96,7 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
             refuse_programs(settings)
             raise Refusal(HOMELESS)
         prepare_folders(settings)
-        answer = asyncio.run(done())
+        answer = asyncio.run(use_store())
     except BuildError as wrong:
         raise NoStateYet(str(wrong)) from None
     except Refusal as refused:

@@ -66,7 +66,7 @@ def add(commands: CommandGroup) -> None:
 
 def run_list(arguments: argparse.Namespace) -> int:
     with open_state_reader(settings_from_arguments(arguments)) as state:
-        found = list(state.records(KIND)) if state else []
+        found = list(state.load_records(KIND)) if state else []
     if arguments.status:
         found = [one for one in found if one[1].mark == arguments.status]
     if arguments.json:
@@ -84,7 +84,7 @@ HEAD = ("id", "", "todo", "criteria", "changed", "session")
 
 
 def _format_cells(document: "Document") -> tuple[str, str, str, str]:
-    todo = Todo.of(document.body)
+    todo = Todo.from_body(document.body)
     title = " ".join(todo.content.split())
     short = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
     return SIGNS[todo.state], short, str(len(todo.criteria) or "none"), format_time(document.changed)
@@ -101,7 +101,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(to_json(owner, document) | {"history": [{"seq": row.seq, **row.fields} for row in rows]})
         return 0
-    todo = Todo.of(document.body)
+    todo = Todo.from_body(document.body)
     say((f"{SIGNS[todo.state]} {document.id}", "bold"), f"  {todo.state}, session {_get_session(owner)}")
     say(todo.content)
     for criterion in todo.criteria:
@@ -126,13 +126,15 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
 
     wanted = LedgerFilter(session=_get_session(owner), kinds=("record",))
     return [
-        row for row in state.rows(wanted) if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
+        row
+        for row in state.read_rows(wanted)
+        if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
     ]
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
     """The todo that is meant, with whose it is."""
-    every: Sequence[tuple[str, Document]] = state.records(KIND) if state else ()
+    every: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
     found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
     if not found:
         raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` shows those there are.")
@@ -157,7 +159,7 @@ def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | 
         owner, document = find_todo(state, arguments.id)
     from mcp_server.model.results import Problem
 
-    after = change(Todo.of(document.body))
+    after = change(Todo.from_body(document.body))
     if isinstance(after, Problem):
         raise CliError(f"{after.message} {after.way_out}")
     write_todo(settings, owner, replace(document, body=after.body, mark=str(after.state)), event)
@@ -177,12 +179,12 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
     actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
-    async def written() -> object:
+    async def put_document() -> object:
         async with open_store_for_person(settings) as store:
             return await store.write(partial(documents.put_document, writing=writing))
 
     try:
-        if not isinstance(asyncio.run(written()), Document):
+        if not isinstance(asyncio.run(put_document()), Document):
             raise CliError("it was changed at the same moment; look at it again.")
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     trusted, digest = Trusted(settings.secrets), found.own.digest
     try:
-        change_and_record(settings, True, digest, lambda: trusted.give(settings.workspace, digest))
+        change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
@@ -60,10 +60,10 @@ def run_untrust(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     trusted = Trusted(settings.secrets)
-    if trusted.given(settings.workspace) is None:
+    if trusted.find_trusted_digest(settings.workspace) is None:
         say("This folder was not trusted.")
         return 0
-    change_and_record(settings, False, "", lambda: trusted.take(settings.workspace))
+    change_and_record(settings, False, "", lambda: trusted.withdraw_trust(settings.workspace))
     say("Not trusted any more. Running servers follow within half a second.")
     return 0
 
@@ -82,8 +82,8 @@ def to_json(found: "Configuration", settings: "Settings") -> dict[str, object]:
         "trusted": found.trusted,
         "sha256": own.digest,
         "files": list(own.texts),
-        "allow": [rule.text for rule in own.widening],
-        "narrowing": [f"{rule.kind}: {rule.text}" for rule in own.narrowing],
+        "allow": [rule.text for rule in own.widening_rules],
+        "narrowing": [f"{rule.kind}: {rule.text}" for rule in own.narrowing_rules],
         "prompts": list(own.prompts),
     }
 
@@ -96,9 +96,9 @@ def show_trust(found: "Configuration", settings: "Settings") -> None:
         say("This folder says nothing about itself: it has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("holds in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing]
+    rows += [("holds in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
     by_trust = "counts by trust" if found.trusted else "counts if trusted"
-    rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening]
+    rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)
 

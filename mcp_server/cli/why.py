@@ -28,10 +28,10 @@ class CallHistory:
     questions: tuple["Row", ...]
     """The same call, asked about earlier in the same session."""
 
-    def lines(self) -> Iterator[tuple[str, str]]:
+    def describe_parts(self) -> Iterator[tuple[str, str]]:
         fields = self.call.fields
-        yield "decided", self._decided()
-        yield "because", self._because()
+        yield "decided", self._describe_decision()
+        yield "because", self._describe_cause()
         if fields.get("rule"):
             kind = LISTS.get(str(fields.get("layer")), "the allow rule")
             yield "rule", f"{kind} {fields['rule']}"
@@ -40,22 +40,22 @@ class CallHistory:
         yield "called by", _describe_caller(fields)
         yield "stood in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
         yield "posture", " | ".join(_describe_axis(fields, axis) for axis in AXES)
-        yield "chosen by", self._chosen()
+        yield "chosen by", self._describe_choice()
         for row in self.questions:
             yield (
                 "asked",
                 f"in row {row.seq}, {format_time(row.at)}: {row.fields.get('reason') or 'no reason recorded'}",
             )
         if self.call.kind == "intent":
-            yield "ended", self._ended()
+            yield "ended", self._describe_ending()
 
-    def _decided(self) -> str:
+    def _describe_decision(self) -> str:
         fields = self.call.fields
         where = f" at the layer {fields['layer']}" if fields.get("layer") else ""
         code = f" with {fields['code']}" if fields.get("code") else ""
         return f"`{fields.get('tool')}` {VERDICTS.get(self.call.kind, self.call.kind)}{where}{code}"
 
-    def _because(self) -> str:
+    def _describe_cause(self) -> str:
         fields = self.call.fields
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
@@ -65,7 +65,7 @@ class CallHistory:
             return "the person was asked about exactly this call before, and no layer objected to it any more"
         return "no layer objected: mode, stage and profile cover it, and no rule speaks against it"
 
-    def _chosen(self) -> str:
+    def _describe_choice(self) -> str:
         if self.chosen is None:
             return "nobody yet: what the operator's file says, or else the default"
         fields = self.chosen.fields
@@ -74,7 +74,7 @@ class CallHistory:
             f" {describe_transition(fields)} ({fields.get('reason') or 'no reason given'})"
         )
 
-    def _ended(self) -> str:
+    def _describe_ending(self) -> str:
         if self.outcome is None:
             return "not yet: the call still runs, or its process ended before it did"
         fields = self.outcome.fields
@@ -96,7 +96,7 @@ def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
 
     wish = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
     # Sessions move by transitions too; those of a posture have no session's place in them.
-    moves = [row for row in state.rows(wish) if "profile" in (row.fields.get("to") or {})]
+    moves = [row for row in state.read_rows(wish) if "profile" in (row.fields.get("to") or {})]
     return moves[-1] if moves else None
 
 
@@ -105,7 +105,7 @@ def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
 
     fields = call.fields
     wish = LedgerFilter(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
-    for row in state.rows(wish):
+    for row in state.read_rows(wish):
         # The call that used the yes may have been put in other words than the one that was asked about.
         used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
         if used or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
@@ -132,7 +132,7 @@ def _describe_axis(fields: Any, axis: str) -> str:
 
 def show_call_history(answer: CallHistory) -> None:
     say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {format_time(answer.call.at)}")
-    print_table([(f"  {name}", text) for name, text in answer.lines()])
+    print_table([(f"  {name}", text) for name, text in answer.describe_parts()])
 
 
 def to_json(answer: CallHistory) -> dict[str, Any]:
@@ -143,5 +143,5 @@ def to_json(answer: CallHistory) -> dict[str, Any]:
         "outcome": row_to_json(answer.outcome) if answer.outcome else None,
         "posture_chosen": row_to_json(answer.chosen) if answer.chosen else None,
         "questions": [row_to_json(row) for row in answer.questions],
-        "says": [{"about": name, "text": text} for name, text in answer.lines()],
+        "says": [{"about": name, "text": text} for name, text in answer.describe_parts()],
     }

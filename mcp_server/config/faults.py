@@ -73,10 +73,10 @@ class FaultCollector:
             fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
         self._found.append(fault)
 
-    def mark(self) -> int:
+    def get_mark(self) -> int:
         return len(self._found)
 
-    def since(self, mark: int) -> tuple[ConfigFault, ...]:
+    def get_faults_since(self, mark: int) -> tuple[ConfigFault, ...]:
         return tuple(self._found[mark:])
 
     def faults(self) -> tuple[ConfigFault, ...]:

@@ -57,7 +57,7 @@ def load_config_files(
     faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
-    modes = tuple(mode for draft in drafts.modes if (mode := draft.finished) is not None)
+    modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
     return ConfigFiles(Menus(modes), stages, hosts, chosen)
 
 
@@ -147,7 +147,7 @@ def load_configuration(
 def apply_configuration(found: Configuration, settings: Settings, said: str | None) -> Configuration | ConfigFaults:
     """The same under what its configuration and its workspace's own word say: rules, ceilings, budgets, words."""
     config, own, tools = found.library.config, found.own, found.policy.tools
-    trusted = Trusted(settings.secrets).holds(settings.workspace, own.digest)
+    trusted = Trusted(settings.secrets).is_trusted(settings.workspace, own.digest)
     rules = compile_all_rules(config.rules, own, trusted, tools, settings)
     if isinstance(rules, ConfigFaults):
         return rules
@@ -249,7 +249,7 @@ def compile_all_rules(
     if not isinstance(theirs, Rules) or not isinstance(mine, Rules):
         found = [fault for one in (theirs, mine) if not isinstance(one, Rules) for fault in one]
         return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in found))
-    counting = own.rules if trusted else own.narrowing
+    counting = own.rules if trusted else own.narrowing_rules
     sources = {(rule.kind, rule.source, rule.text) for rule in counting}
     kept = [rule for rule in mine.every if (rule.kind, rule.source, rule.text) in sources]
     return Rules((*theirs.every, *kept))
@@ -306,4 +306,4 @@ def get_lower_profile(one: Profile, other: Profile | None) -> Profile:
 
 def build_start_posture(library: ConfigFiles, settings: Settings, ceiling: Profile) -> Posture:
     usual = library.config.posture
-    return (replace(usual, profile=settings.profile) if settings.profile else usual).capped(ceiling)
+    return (replace(usual, profile=settings.profile) if settings.profile else usual).cap_profile(ceiling)

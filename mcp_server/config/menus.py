@@ -101,7 +101,7 @@ class ModeDraft:
     order: int
 
     @property
-    def finished(self) -> Mode | None:
+    def mode(self) -> Mode | None:
         """None where a text is missing, which has been reported."""
         if self.texts.keys() != TEXTS.keys():
             return None
@@ -119,7 +119,7 @@ class ModeDrafts:
 
 def load_mode_drafts(folders: Sequence[Path], findings: FaultCollector) -> ModeDrafts:
     """The modes of all folders, in menu order. The first folder is the shipped one."""
-    before = findings.mark()
+    before = findings.get_mark()
     pages = [
         page
         for number, folder in enumerate(folders)
@@ -127,9 +127,9 @@ def load_mode_drafts(folders: Sequence[Path], findings: FaultCollector) -> ModeD
     ]
     shelf = _Shelf(findings)
     for page in pages:
-        shelf.put(page)
-    drafts = shelf.resolved()
-    complete = not any(_may_hide_tools(fault) for fault in findings.since(before))
+        shelf.add_page(page)
+    drafts = shelf.resolve_drafts()
+    complete = not any(_may_hide_tools(fault) for fault in findings.get_faults_since(before))
     for draft in drafts:
         _check_length(draft, findings)
     return ModeDrafts(tuple(sorted(drafts, key=lambda draft: draft.order)), complete)
@@ -181,7 +181,7 @@ class _Shelf:
         self._changes: dict[str, list[Fields]] = {}
         self._drafts: dict[str, ModeDraft | None] = {}
 
-    def put(self, page: Fields) -> None:
+    def add_page(self, page: Fields) -> None:
         name, parent = get_leaf(page, "name"), get_leaf(page, "extends")
         if name is None:
             if parent is not None and "name" not in page.keys:
@@ -194,29 +194,29 @@ class _Shelf:
             return
         self._pages[name.text] = page
 
-    def resolved(self) -> list[ModeDraft]:
+    def resolve_drafts(self) -> list[ModeDraft]:
         for name, changes in self._changes.items():
             if name not in self._pages:
                 for change in changes:
-                    self._unknown(change)
-        drafts = [self._resolve(name, ()) for name in self._pages]
+                    self._report_unknown_parent(change)
+        drafts = [self._resolve_draft(name, ()) for name in self._pages]
         return [draft for draft in drafts if draft is not None]
 
-    def _unknown(self, page: Fields) -> None:
+    def _report_unknown_parent(self, page: Fields) -> None:
         parent = get_leaf(page, "extends")
         if parent is not None:
             message = f"there is no mode {quote_text(parent.text)} to extend"
             self._findings.add(parent.place, message, parent.text, self._pages)
 
-    def _resolve(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
+    def _resolve_draft(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
         if name not in self._drafts:
-            draft = self._begin(self._pages[name], (*way, name))
+            draft = self._build_draft(self._pages[name], (*way, name))
             for change in self._changes.get(name, ()) if draft else ():
-                draft = draft and self._changed(draft, change)
+                draft = draft and self._apply_change(draft, change)
             self._drafts[name] = draft
         return self._drafts[name]
 
-    def _begin(self, page: Fields, way: tuple[str, ...]) -> ModeDraft | None:
+    def _build_draft(self, page: Fields, way: tuple[str, ...]) -> ModeDraft | None:
         name, parent = get_leaf(page, "name"), get_leaf(page, "extends")
         if name is None or ("extends" in page.keys and parent is None):
             return None
@@ -229,15 +229,15 @@ class _Shelf:
             self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
             return None
         if parent.text not in self._pages:
-            self._unknown(page)
+            self._report_unknown_parent(page)
             return None
-        begun = self._resolve(parent.text, way)
+        begun = self._resolve_draft(parent.text, way)
         if begun is None:
             return None
         taken = {text: word for text, word in begun.texts.items() if text not in OWN}
-        return self._changed(ModeDraft(name, taken | texts, (), begun.tools, order), page)
+        return self._apply_change(ModeDraft(name, taken | texts, (), begun.tools, order), page)
 
-    def _changed(self, draft: ModeDraft, page: Fields) -> ModeDraft:
+    def _apply_change(self, draft: ModeDraft, page: Fields) -> ModeDraft:
         there = {tool.text for tool in draft.tools}
         gone: set[str] = set()
         for tool in get_leaves(page, "remove"):
@@ -254,7 +254,7 @@ class _Shelf:
 
 
 def _check_length(draft: ModeDraft, findings: FaultCollector) -> None:
-    mode = draft.finished
+    mode = draft.mode
     if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
         length = len(mode.description)
         message = f"the mode's sentences make {length} characters together; {LONGEST_DESCRIPTION} is the most"

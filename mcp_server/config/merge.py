@@ -41,13 +41,13 @@ def combine_configurations(laws: Sequence[Configuration]) -> Configuration:
             tokens=tuple(tokens),
         )
         policy = combine_policies(found.policy, now.policy)
-        least = PostureChoice(claims=PostureChoice.whole(found.posture).axes).over(now.posture)
+        least = PostureChoice(claims=PostureChoice.build_from_posture(found.posture).axes).apply_to(now.posture)
         found = replace(
             now,
             library=replace(now.library, config=config),
             own=replace(own, rules=combine_rules(found.own.rules, own.rules)),
             policy=policy,
-            posture=least.capped(policy.ceiling),
+            posture=least.cap_profile(policy.ceiling),
         )
     return found
 

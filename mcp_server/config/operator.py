@@ -217,7 +217,7 @@ def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) ->
         model_mode=ModelMode(get_text(fields, "model_mode") or usual.model_mode),
         ai_mode=AiMode(get_text(fields, "ai_mode") or usual.ai_mode),
         reasoning=get_flag(fields, "reasoning", usual.reasoning),
-    ).capped(ceiling)
+    ).cap_profile(ceiling)
 
 
 def _get_section(fields: Fields, key: str) -> Fields:

@@ -77,13 +77,13 @@ INVENTORY = (
 
 
 def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:
-    for key in dict.fromkeys((*INVENTORY, *words.known())):
+    for key in dict.fromkeys((*INVENTORY, *words.list_keys())):
         try:
-            text = words.text(key)
+            text = words.get_prompt_text(key)
         except PromptError as wrong:
             yield ConfigFault("prompts", 0, key, str(wrong))
             continue
-        file = str(words.origin(key).folder / f"{key}.md")
+        file = str(words.find_origin(key).folder / f"{key}.md")
         for hole in HOLE.finditer(text):
             if hole[1] not in VARIABLES:
                 known = ", ".join(VARIABLES)

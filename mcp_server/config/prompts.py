@@ -65,59 +65,60 @@ class Prompts:
         default_factory=dict[Path, frozenset[str]], init=False, repr=False, compare=False
     )
 
-    def say(self, key: str, values: Mapping[str, str] | None = None) -> str:
+    def render_prompt(self, key: str, values: Mapping[str, str] | None = None) -> str:
         """The words behind a key, with the values in their places."""
         given = values or {}
-        text = self.text(key)
+        text = self.get_prompt_text(key)
         if unknown := find_unknown_variables(text):
             known = ", ".join(VARIABLES)
             raise PromptError(
-                f"the prompt `{key}` asks for `{{{{{unknown[0]}}}}}`, and there are only {known}. {self._searched(key)}"
+                f"the prompt `{key}` asks for `{{{{{unknown[0]}}}}}`, and there are only {known}. "
+                f"{self._describe_search(key)}"
             )
         if missing := find_missing_variables(text, given):
             raise PromptError(
                 f"the prompt `{key}` needs a value for {', '.join(f'`{name}`' for name in missing)}, and there is none."
-                f" {self._searched(key)}"
+                f" {self._describe_search(key)}"
             )
         return fill_variables(text, given)
 
-    def text(self, key: str) -> str:
+    def get_prompt_text(self, key: str) -> str:
         """As it lies there, without the space around it."""
         if key not in self._read:
-            self._read[key] = self._found(key)
+            self._read[key] = self._load_text(key)
         return self._read[key]
 
-    def asks_for(self, key: str) -> tuple[str, ...]:
-        return find_variables(self.text(key))
+    def list_variables(self, key: str) -> tuple[str, ...]:
+        return find_variables(self.get_prompt_text(key))
 
-    def known(self) -> tuple[str, ...]:
+    def list_keys(self) -> tuple[str, ...]:
         """Every key that leads to words, in the order of the alphabet of keys."""
-        found = {key for place in self.places for key in self._in(place)}
+        found = {key for place in self.places for key in self._list_keys_in(place)}
         return tuple(sorted(found))
 
-    def origin(self, key: str) -> PromptFolder:
+    def find_origin(self, key: str) -> PromptFolder:
         """The place whose words count."""
         _check_key(key)
         for place in self.places:
-            if key in self._in(place):
+            if key in self._list_keys_in(place):
                 return place
-        raise PromptError(f"there is no prompt `{key[:80]}`. {self._searched(key)}")
+        raise PromptError(f"there is no prompt `{key[:80]}`. {self._describe_search(key)}")
 
-    def _in(self, place: PromptFolder) -> frozenset[str]:
+    def _list_keys_in(self, place: PromptFolder) -> frozenset[str]:
         if place.texts is not None:
             return frozenset(place.texts)
         if place.folder not in self._keys:
             self._keys[place.folder] = frozenset(key for key, _ in find_prompt_files(place.folder))
         return self._keys[place.folder]
 
-    def _found(self, key: str) -> str:
-        place = self.origin(key)
-        text = place.texts[key] if place.texts is not None else self._file(place.folder / f"{key}.md", key)
+    def _load_text(self, key: str) -> str:
+        place = self.find_origin(key)
+        text = place.texts[key] if place.texts is not None else self._read_file(place.folder / f"{key}.md", key)
         if not text.strip():
-            raise PromptError(f"the prompt `{key}` is empty in {place.folder}. {self._searched(key)}")
+            raise PromptError(f"the prompt `{key}` is empty in {place.folder}. {self._describe_search(key)}")
         return text.strip()
 
-    def _file(self, path: Path, key: str) -> str:
+    def _read_file(self, path: Path, key: str) -> str:
         try:
             text = read_prompt_file(path)
         except (OSError, UnicodeDecodeError):
@@ -125,11 +126,11 @@ class Prompts:
         if text is None:
             raise PromptError(
                 f"the prompt `{key}` cannot be read: {path} is not a readable text of at most {LARGEST // 1024} KB."
-                f" {self._searched(key)}"
+                f" {self._describe_search(key)}"
             )
         return text
 
-    def _searched(self, key: str) -> str:
+    def _describe_search(self, key: str) -> str:
         where = ", ".join(f"{place.folder} ({place.name})" for place in self.places)
         return f"Searched for `{key[:80]}.md` in: {where}."
 
@@ -191,4 +192,4 @@ def list_prompt_keys(posture: Posture, stage: Stage) -> tuple[str, ...]:
 
 
 def compose_prompts(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:
-    return "\n\n".join(words.say(key, values) for key in list_prompt_keys(posture, stage)) + "\n"
+    return "\n\n".join(words.render_prompt(key, values) for key in list_prompt_keys(posture, stage)) + "\n"

@@ -135,7 +135,7 @@ def parse_yaml(text: str, file: str, findings: FaultCollector, pure: bool = Fals
     events = cast("Iterator[Event]", yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType]  # the stub leaves out what a stream is
     builder = _Builder(events, file, findings)
     try:
-        return builder.document()
+        return builder.build_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
@@ -170,7 +170,7 @@ class _Builder:
         self._file = file
         self._findings = findings
 
-    def document(self) -> Node | None:
+    def build_document(self) -> Node | None:
         import yaml
 
         node: Node | None = Fields(SourceLocation(self._file, 1, 1))
@@ -180,19 +180,19 @@ class _Builder:
                 seen += 1
                 self._check_start(event, seen)
             elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentEndEvent):
-                node = self._node(event, "", 1)
+                node = self._build_node(event, "", 1)
         return node
 
     def _check_start(self, event: "Event", number: int) -> None:
         if number > 1:
             self._stop(event, "a second document begins here (`---`); one file holds one document")
         if getattr(event, "version", None) or getattr(event, "tags", None):
-            self._findings.add(self._at(event), "directives are not read here; take the line with `%` out")
+            self._findings.add(self._get_location(event), "directives are not read here; take the line with `%` out")
 
-    def _node(self, event: "Event", key: str, depth: int) -> Node | None:
+    def _build_node(self, event: "Event", key: str, depth: int) -> Node | None:
         import yaml
 
-        place = self._at(event, key)
+        place = self._get_location(event, key)
         if isinstance(event, yaml.AliasEvent):
             self._findings.add(place, f"aliases are not read here; write out what `*{event.anchor}` stands for")
             return None
@@ -200,48 +200,48 @@ class _Builder:
         if depth > DEEPEST:
             self._stop(event, f"this is nested more than {DEEPEST} deep", key)
         if isinstance(event, yaml.ScalarEvent):
-            return self._leaf(str(event.value), event.style in (None, ""), place)
+            return self._build_leaf(str(event.value), event.style in (None, ""), place)
         if isinstance(event, yaml.SequenceStartEvent):
-            return self._items(place, depth)
-        return self._fields(place, depth)
+            return self._build_items(place, depth)
+        return self._build_fields(place, depth)
 
-    def _leaf(self, text: str, plain: bool, place: SourceLocation) -> Leaf | None:
+    def _build_leaf(self, text: str, plain: bool, place: SourceLocation) -> Leaf | None:
         if "\r" in text or UNSEEN.search(text):
             self._findings.add(place, "the value contains an unseen character, written as an escape; take it out")
             return None
         return Leaf(text, plain, place)
 
-    def _items(self, place: SourceLocation, depth: int) -> Items:
+    def _build_items(self, place: SourceLocation, depth: int) -> Items:
         import yaml
 
         items: list[Node] = []
-        for number, event in enumerate(self._until(yaml.SequenceEndEvent)):
-            node = self._node(event, f"{place.key}[{number}]", depth + 1)
+        for number, event in enumerate(self._read_until(yaml.SequenceEndEvent)):
+            node = self._build_node(event, f"{place.key}[{number}]", depth + 1)
             if node is not None:
                 items.append(node)
         return Items(tuple(items), place)
 
-    def _fields(self, place: SourceLocation, depth: int) -> Fields:
+    def _build_fields(self, place: SourceLocation, depth: int) -> Fields:
         import yaml
 
         found = Fields(place)
-        for event in self._until(yaml.MappingEndEvent):
-            name = self._key(event, place.key, depth)
+        for event in self._read_until(yaml.MappingEndEvent):
+            name = self._read_key(event, place.key, depth)
             key = f"{place.key}.{name}" if place.key and name else name or place.key
-            node = self._node(next(self._events), key, depth + 1)
+            node = self._build_node(next(self._events), key, depth + 1)
             if name is None:
                 continue
             if name in found.fields or name in found.keys:
                 first = found.keys[name].line
-                self._findings.add(self._at(event, key), f"the key is written twice, first in line {first}")
+                self._findings.add(self._get_location(event, key), f"the key is written twice, first in line {first}")
                 continue
-            found.keys[name] = self._at(event, key)
+            found.keys[name] = self._get_location(event, key)
             if node is not None:
                 found.fields[name] = node
         return found
 
-    def _key(self, event: "Event", parent: str, depth: int) -> str | None:
-        node = self._node(event, parent, depth + 1)
+    def _read_key(self, event: "Event", parent: str, depth: int) -> str | None:
+        node = self._build_node(event, parent, depth + 1)
         if isinstance(node, Leaf):
             if get_scalar_kind(node) is ScalarKind.TEXT:
                 return node.text
@@ -253,7 +253,7 @@ class _Builder:
             self._findings.add(node.place, "a key is a text, not a list or a mapping; a value with braces needs quotes")
         return None
 
-    def _until(self, end: "type[Event]") -> Iterator["Event"]:
+    def _read_until(self, end: "type[Event]") -> Iterator["Event"]:
         while not isinstance(event := next(self._events), end):
             yield event
 
@@ -265,9 +265,9 @@ class _Builder:
             self._findings.add(place, f"anchors are not read here; take {quote_text('&' + str(anchor))} out")
 
     def _stop(self, event: "Event", message: str, key: str = "") -> None:
-        self._findings.add(self._at(event, key), message)
+        self._findings.add(self._get_location(event, key), message)
         raise _Hopeless
 
-    def _at(self, event: "Event", key: str = "") -> SourceLocation:
+    def _get_location(self, event: "Event", key: str = "") -> SourceLocation:
         mark = event.start_mark
         return SourceLocation(self._file, mark.line + 1, mark.column + 1, key)

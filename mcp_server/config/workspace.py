@@ -50,11 +50,11 @@ class WorkspaceConfig:
         return hashlib.sha256(json.dumps(dict(self.texts), sort_keys=True).encode()).hexdigest()
 
     @property
-    def narrowing(self) -> tuple[RuleText, ...]:
+    def narrowing_rules(self) -> tuple[RuleText, ...]:
         return tuple(rule for rule in self.rules if rule.kind is not RuleKind.ALLOW)
 
     @property
-    def widening(self) -> tuple[RuleText, ...]:
+    def widening_rules(self) -> tuple[RuleText, ...]:
         """What counts only where the person trusts the folder."""
         return tuple(rule for rule in self.rules if rule.kind is RuleKind.ALLOW)
 

@@ -153,7 +153,7 @@ def open_scratch_folder(jail: Jail, below: str) -> Generator[str, None, None]:
     """A new folder in this one, gone with all that is in it. What an ended server left goes as well."""
     name = SCRATCH + secrets.token_hex(4)
     _remove_old_scratch_folders(jail, below)
-    with jail.place(f"{below}/{name}", follow=False) as place:
+    with jail.open_place(f"{below}/{name}", follow=False) as place:
         os.mkdir(name, mode=0o700, dir_fd=place.folder)
         try:
             yield place.path
@@ -180,7 +180,7 @@ class Trash:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def take(self, jail: Jail, place: JailPath) -> str:
+    def move_to_trash(self, jail: Jail, place: JailPath) -> str:
         """Moves a file, a link or an empty folder here; answers with its new path."""
         target = self.folder / secrets.token_hex(6) / place.path
         target.parent.mkdir(parents=True, mode=0o700)

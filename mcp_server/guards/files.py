@@ -73,7 +73,7 @@ class WorkspaceFiles:
     finder: FileSearcher
     grant: Grant = field(default_factory=Grant)
 
-    def granted(
+    def limit_to_grant(
         self, demand: Demand, seen: ReadTracker | None = None, at: Profile = Profile.RESTRICTED
     ) -> "WorkspaceFiles":
         """The same files as one call of one session may use them, at this profile."""
@@ -85,12 +85,12 @@ class WorkspaceFiles:
         return str(self.jail.root)
 
     def read(self, path: str, limit: int, start: int = 0) -> Snapshot:
-        asked = self.jail.relative(path)
-        with self.jail.place(asked, reading=True) as place:
-            self.grant.may_read(asked, place)
-            return self._read(place, limit, start)
+        asked = self.jail.to_relative(path)
+        with self.jail.open_place(asked, reading=True) as place:
+            self.grant.require_read(asked, place)
+            return self._read_place(place, limit, start)
 
-    def _read(self, place: JailPath, limit: int, start: int = 0) -> Snapshot:
+    def _read_place(self, place: JailPath, limit: int, start: int = 0) -> Snapshot:
         file = self.jail.open_at(place, os.O_RDONLY)
         try:
             found = os.fstat(file)
@@ -103,22 +103,22 @@ class WorkspaceFiles:
         stamp = Stamp(size, found.st_mtime_ns, sha256(data).hexdigest() if whole else "")
         return Snapshot(place.path, data, stamp, stat.S_IMODE(found.st_mode), whole)
 
-    def info(self, path: str) -> DirectoryEntry:
-        with self.jail.place(self.jail.relative(path), follow=False, reading=True) as place:
+    def get_info(self, path: str) -> DirectoryEntry:
+        with self.jail.open_place(self.jail.to_relative(path), follow=False, reading=True) as place:
             return _build_entry(place.path, _stat_existing(place))
 
-    def entries(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
-        asked = self.jail.relative(path)
+    def list_folder(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
+        asked = self.jail.to_relative(path)
         found: list[DirectoryEntry] = []
-        with self.jail.place(asked, reading=True) as place:
+        with self.jail.open_place(asked, reading=True) as place:
             folder = os.open(place.name, LISTING, dir_fd=place.folder)
-            for entry in self._walk(folder, "" if place.path == "." else place.path + "/", depth):
+            for entry in self._walk_folder(folder, "" if place.path == "." else place.path + "/", depth):
                 found.append(entry)
                 if len(found) > MOST_ENTRIES:
                     raise build_entry_count_refusal(asked, MOST_ENTRIES)
         return found
 
-    def _walk(self, folder: int, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
+    def _walk_folder(self, folder: int, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
         try:
             with os.scandir(folder) as names:
                 children = sorted(entry.name for entry in names)
@@ -129,22 +129,22 @@ class WorkspaceFiles:
                     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                     yield _build_entry(prefix + name, found)
                     if depth > 1 and stat.S_ISDIR(found.st_mode):
-                        yield from self._below(folder, name, prefix, depth - 1)
+                        yield from self._walk_subfolder(folder, name, prefix, depth - 1)
         finally:
             os.close(folder)
 
-    def _below(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
+    def _walk_subfolder(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
         # A folder that may not be looked into, or that was swapped for a link just now, is named and left closed.
         with suppress(PermissionError, FileNotFoundError, NotADirectoryError):
-            yield from self._walk(os.open(name, LISTING, dir_fd=folder), f"{prefix}{name}/", depth)
+            yield from self._walk_folder(os.open(name, LISTING, dir_fd=folder), f"{prefix}{name}/", depth)
 
     def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> DirectoryEntry:
-        asked = self.jail.relative(path)
-        self.grant.may_write(asked)
+        asked = self.jail.to_relative(path)
+        self.grant.require_write(asked)
         if expect is None:
             self._make_folders(asked.rpartition("/")[0] or ".")
-        with self.jail.place(asked) as place:
-            self.grant.may_change(asked, place)
+        with self.jail.open_place(asked) as place:
+            self.grant.require_change(asked, place)
             if expect is None:
                 self._create(place, data, mode)
             else:
@@ -172,7 +172,7 @@ class WorkspaceFiles:
             name = write_draft(place.folder, data, os.fstat(old), mode)
             try:
                 copy_file_attributes(old, place.folder, name)
-                if not self._read(place, expect.size + 1 if expect.digest else 0).stamp.fits(expect):
+                if not self._read_place(place, expect.size + 1 if expect.digest else 0).stamp.is_same_as(expect):
                     raise build_stale_refusal(place.path, "changed")
                 os.rename(name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             finally:
@@ -182,37 +182,37 @@ class WorkspaceFiles:
         sync_folder(place.folder)
 
     def make_folder(self, path: str) -> DirectoryEntry:
-        asked = self.jail.relative(path)
-        self.grant.may_write(asked)
+        asked = self.jail.to_relative(path)
+        self.grant.require_write(asked)
         self._make_folders(asked)
-        with self.jail.place(asked) as place:
+        with self.jail.open_place(asked) as place:
             return _build_entry(place.path, _stat_existing(place))
 
     def _make_folders(self, relative: str) -> None:
         so_far = ""
         for name in relative.split("/"):
             so_far = f"{so_far}/{name}" if so_far else name
-            with self.jail.place(so_far or ".") as place:
+            with self.jail.open_place(so_far or ".") as place:
                 found = place.stat()
                 if found is None:
-                    self.grant.may_change(so_far, place)
+                    self.grant.require_change(so_far, place)
                     with suppress(FileExistsError):
                         os.mkdir(place.name, dir_fd=place.folder)
                 elif not stat.S_ISDIR(found.st_mode):
                     raise build_not_folder_refusal(place.path)
 
     def move(self, source: str, destination: str, approved: atomic.Approved = None) -> DirectoryEntry:
-        old, new = self.jail.relative(source), self.jail.relative(destination)
-        self.grant.may_write(new)
-        with self.jail.place(old, follow=False) as here:
-            found = self._movable(old, here)
+        old, new = self.jail.to_relative(source), self.jail.to_relative(destination)
+        self.grant.require_write(new)
+        with self.jail.open_place(old, follow=False) as here:
+            found = self._check_movable(old, here)
             # A secret keeps its name, or a reader would no longer be asked about it.
-            self.grant.may_read(old, here)
-            if self.jail.shelters(here):
+            self.grant.require_read(old, here)
+            if self.jail.has_private_below(here):
                 raise build_private_refusal(old)
             self._make_folders(new.rpartition("/")[0] or ".")
-            with self.jail.place(new, follow=False) as there:
-                self.grant.may_put(new, there, here)
+            with self.jail.open_place(new, follow=False) as there:
+                self.grant.require_put(new, there, here)
                 try:
                     with atomic.move_aside(here, approved) as it:
                         atomic.put_in_place(it, there, approved)
@@ -223,46 +223,46 @@ class WorkspaceFiles:
                 return _build_entry(there.path, found)
 
     def trash(self, path: str, approved: atomic.Approved = None) -> str:
-        asked = self.jail.relative(path)
-        self.grant.may_destroy()
-        with self.jail.place(asked, follow=False) as place:
-            self._deletable(asked, place)
+        asked = self.jail.to_relative(path)
+        self.grant.require_destroy()
+        with self.jail.open_place(asked, follow=False) as place:
+            self._check_deletable(asked, place)
             with atomic.move_aside(place, approved) as it:
-                return self.trash_can.take(self.jail, it)
+                return self.trash_can.move_to_trash(self.jail, it)
 
     def remove(self, path: str, approved: atomic.Approved = None) -> None:
-        asked = self.jail.relative(path)
-        self.grant.may_destroy()
-        with self.jail.place(asked, follow=False) as place:
-            away = os.rmdir if stat.S_ISDIR(self._deletable(asked, place).st_mode) else os.unlink
+        asked = self.jail.to_relative(path)
+        self.grant.require_destroy()
+        with self.jail.open_place(asked, follow=False) as place:
+            away = os.rmdir if stat.S_ISDIR(self._check_deletable(asked, place).st_mode) else os.unlink
             with atomic.move_aside(place, approved) as it:
                 away(it.name, dir_fd=it.folder)
 
-    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
-        self.grant.may_write(SCRATCH)
+    def make_scratch_folder(self, below: str = ".") -> AbstractContextManager[str]:
+        self.grant.require_write(SCRATCH)
         return open_scratch_folder(self.jail, below)
 
     def grep(self, search: Search) -> SearchResult:
-        asked = self.jail.relative(search.path)
-        with self.jail.place(asked, reading=True) as place:
-            self.grant.may_read(asked, place)
+        asked = self.jail.to_relative(search.path)
+        with self.jail.open_place(asked, reading=True) as place:
+            self.grant.require_read(asked, place)
         return self.finder.grep(replace(search, path=asked))
 
     def glob(self, search: Search) -> SearchResult:
-        return self.finder.glob(replace(search, path=self.jail.relative(search.path)))
+        return self.finder.glob(replace(search, path=self.jail.to_relative(search.path)))
 
     def remember(self, path: str, stamp: Stamp) -> None:
-        self.seen.remember(self._key(path), stamp)
+        self.seen.remember(self._find_real_path(path), stamp)
 
     def recall(self, path: str) -> Stamp | None:
-        return self.seen.recall(self._key(path))
+        return self.seen.recall(self._find_real_path(path))
 
-    def _key(self, path: str) -> str:
-        with self.jail.place(self.jail.relative(path), reading=True) as place:
+    def _find_real_path(self, path: str) -> str:
+        with self.jail.open_place(self.jail.to_relative(path), reading=True) as place:
             return place.path
 
-    def _movable(self, asked: str, place: JailPath) -> os.stat_result:
-        self.grant.may_change(asked, place)
+    def _check_movable(self, asked: str, place: JailPath) -> os.stat_result:
+        self.grant.require_change(asked, place)
         if place.name == ".":
             raise build_path_refusal(
                 "The workspace itself is neither moved nor taken away.", "Name a file or folder in it."
@@ -272,8 +272,8 @@ class WorkspaceFiles:
             raise build_file_kind_refusal(asked, describe_file_kind(found.st_mode))
         return found
 
-    def _deletable(self, asked: str, place: JailPath) -> os.stat_result:
-        found = self._movable(asked, place)
+    def _check_deletable(self, asked: str, place: JailPath) -> os.stat_result:
+        found = self._check_movable(asked, place)
         if stat.S_ISDIR(found.st_mode):
             folder = os.open(place.name, LISTING, dir_fd=place.folder)
             try:

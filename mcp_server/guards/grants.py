@@ -22,28 +22,28 @@ class Grant:
     fixed: Callable[[JailPath], bool] = lambda _place: False
     """Is this place not to be changed, whoever said yes?"""
 
-    def may_read(self, asked: str, place: JailPath) -> None:
+    def require_read(self, asked: str, place: JailPath) -> None:
         if self.demand.confirm is None and (is_secret(asked) or is_secret(place.path)):
             raise build_unconfirmed_refusal(asked, place.path, "usually holds secrets and is read")
 
-    def may_write(self, asked: str) -> None:
+    def require_write(self, asked: str) -> None:
         if self.demand.effect in READING:
             raise build_not_granted_refusal(f"This call was granted reading only, and would have changed `{asked}`.")
 
-    def may_change(self, asked: str, place: JailPath) -> None:
-        self.may_write(asked)
+    def require_change(self, asked: str, place: JailPath) -> None:
+        self.require_write(asked)
         if self.fixed(place):
             raise held(asked)
         if self.demand.confirm is None and (is_protected(asked) or is_protected(place.path)):
             raise build_unconfirmed_refusal(asked, place.path, "decides what other programs run and is changed")
 
-    def may_put(self, asked: str, place: JailPath, source: JailPath) -> None:
-        self.may_change(asked, place)
+    def require_put(self, asked: str, place: JailPath, source: JailPath) -> None:
+        self.require_change(asked, place)
         if self.demand.confirm is None and is_installed(place.path) and not is_installed(source.path):
             raise build_unconfirmed_refusal(
                 asked, place.path, "lies among what is installed, where no secret is hidden, and is made"
             )
 
-    def may_destroy(self) -> None:
+    def require_destroy(self) -> None:
         if self.demand.effect is not Effect.DESTROY_LOCAL:
             raise build_not_granted_refusal("This call was not granted taking files away.")

@@ -80,21 +80,23 @@ class Jail:
         self._identity = _get_identity(os.fstat(self._top))
         self._system = {Path(path).stat().st_dev for path in SYSTEM if os.path.ismount(path)}
 
-    def relative(self, path: str) -> str:
+    def to_relative(self, path: str) -> str:
         """A path as somebody wrote it -> below the workspace, `.` for the workspace; looks at the words alone."""
         if path == "~" or path.startswith("~/"):
-            raise build_path_refusal(f"`{path}` is not expanded: `~` has no meaning here.", self._way_in())
+            raise build_path_refusal(f"`{path}` is not expanded: `~` has no meaning here.", self._describe_valid_path())
         if path.lower().startswith("file://"):
-            raise build_path_refusal(f"`{path}` is a URL, not a path.", self._way_in())
-        return self._lexical(path)
+            raise build_path_refusal(f"`{path}` is a URL, not a path.", self._describe_valid_path())
+        return self._normalize_path(path)
 
-    def _lexical(self, path: str) -> str:
+    def _normalize_path(self, path: str) -> str:
         if "\0" in path:
-            raise build_path_refusal("The path holds a NUL character.", self._way_in())
+            raise build_path_refusal("The path holds a NUL character.", self._describe_valid_path())
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
-            raise build_path_refusal("The path holds half a character (a lone surrogate).", self._way_in()) from None
+            raise build_path_refusal(
+                "The path holds half a character (a lone surrogate).", self._describe_valid_path()
+            ) from None
         clean = os.path.normpath(path or ".")
         if clean.startswith("/"):
             clean = next(
@@ -104,45 +106,45 @@ class Jail:
             raise build_outside_refusal(path, str(self.root))
         return clean
 
-    def _way_in(self) -> str:
+    def _describe_valid_path(self) -> str:
         return f"Give a path inside the workspace `{self.root}`, absolute or relative to it."
 
     @contextmanager
-    def place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
+    def open_place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
         """The real place of a path, with its folder open. What is at the end need not exist."""
-        asked = self._lexical(path)
+        asked = self._normalize_path(path)
         with translate_os_errors(asked, str(self.root)):
-            here = self._find(asked, follow)
+            here = self._resolve_place(asked, follow)
             try:
-                self._check(here, asked, reading)
+                self._check_place(here, asked, reading)
                 yield here
             finally:
                 os.close(here.folder)
 
-    def leads(self, path: str) -> str:
+    def resolve_links(self, path: str) -> str:
         """Where its links lead, below the workspace; the path as it was written where there are none on the way, and
         where it may not be opened: whoever opens it is told so."""
         try:
-            with self.place(path, reading=True) as place:
-                return path if place.path == self._lexical(path) else place.path
+            with self.open_place(path, reading=True) as place:
+                return path if place.path == self._normalize_path(path) else place.path
         except (Refusal, OSError):
             return path
 
-    def folder_identity(self, path: str) -> Identity | None:
+    def find_folder_identity(self, path: str) -> Identity | None:
         """Which folder a path names, whatever its name leads to later; None where it names no folder."""
         try:
-            with self.place(path, reading=True) as place:
+            with self.open_place(path, reading=True) as place:
                 found = place.stat()
         except (Refusal, OSError):
             return None
         return _get_identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
 
-    def beneath(self, path: str, most: int) -> tuple[str, ...] | None:
+    def list_beneath(self, path: str, most: int) -> tuple[str, ...] | None:
         """Whatever a folder holds, at any depth, by its path from there; links are named and not followed. None where
         that is more than `most`, or where it cannot be told. What may not be opened, whoever opens it is told."""
         found: list[str] = []
         try:
-            with self.place(path, follow=False, reading=True) as place:
+            with self.open_place(path, follow=False, reading=True) as place:
                 here = place.stat()
                 if here is None or place.name == "." or not stat.S_ISDIR(here.st_mode):
                     return ()
@@ -157,7 +159,7 @@ class Jail:
             return None
         return tuple(found)
 
-    def _find(self, path: str, follow: bool) -> JailPath:
+    def _resolve_place(self, path: str, follow: bool) -> JailPath:
         wanted = path
         for turn in range(MOST_LINKS):
             head, name = os.path.split(wanted)
@@ -176,13 +178,16 @@ class Jail:
             wanted = f"{real}/{target}"
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _check(self, place: JailPath, asked: str, reading: bool) -> None:
+    def _check_place(self, place: JailPath, asked: str, reading: bool) -> None:
         """Climbs from the place up to the workspace by identity, so that no spelling, link or mount hides a folder."""
-        private, readable = self._identities(self._private), self._identities(self._readable if reading else ())
+        private, readable = (
+            self._find_identities(self._private),
+            self._find_identities(self._readable if reading else ()),
+        )
         for absent in self._private:
             if not absent.exists() and _remove_root_prefix(str(self.root / place.path), str(absent)) is not None:
                 raise build_private_refusal(asked)
-        for identity in self._upwards(place):
+        for identity in self._climb_to_workspace(place):
             if identity in readable:
                 return
             if identity in private:
@@ -190,7 +195,7 @@ class Jail:
             if identity[0] in self._system:
                 raise build_file_kind_refusal(asked, "part of the running system")
 
-    def _upwards(self, place: JailPath) -> Iterator[Identity]:
+    def _climb_to_workspace(self, place: JailPath) -> Iterator[Identity]:
         if found := place.stat():
             yield _get_identity(found)
         step = "."
@@ -203,7 +208,7 @@ class Jail:
         raise OSError(errno.EXDEV, "outside")
 
     @staticmethod
-    def _identities(paths: tuple[Path, ...]) -> set[Identity]:
+    def _find_identities(paths: tuple[Path, ...]) -> set[Identity]:
         found: set[Identity] = set()
         for path in paths:
             with suppress(FileNotFoundError):
@@ -212,24 +217,26 @@ class Jail:
 
     def open(self, relative: str, flags: int, mode: int = 0) -> int:
         """A plain file, open. Never waits, never creates through a link, never a device, FIFO or socket."""
-        with self.place(relative, reading=not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)) as place:
+        with self.open_place(
+            relative, reading=not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        ) as place:
             return self.open_at(place, flags, mode)
 
     def open_at(self, place: JailPath, flags: int, mode: int = 0) -> int:
         found = place.stat()
         if found is not None:
-            self._plain(place, found)
+            self._require_plain_file(place, found)
         elif flags & os.O_CREAT and place.linked:
             raise build_dangling_link_refusal(place.path)
         file = os.open(place.name, flags | ALWAYS, mode, dir_fd=place.folder)
         try:
-            self._plain(place, os.fstat(file))
+            self._require_plain_file(place, os.fstat(file))
         except BaseException:
             os.close(file)
             raise
         return file
 
-    def _plain(self, place: JailPath, found: os.stat_result) -> None:
+    def _require_plain_file(self, place: JailPath, found: os.stat_result) -> None:
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
@@ -237,9 +244,9 @@ class Jail:
         if found.st_dev in self._system:
             raise build_file_kind_refusal(place.path, "part of the running system")
         if found.st_nlink > 1:
-            self._single(place, found)
+            self._require_single_name(place, found)
 
-    def _single(self, place: JailPath, found: os.stat_result) -> None:
+    def _require_single_name(self, place: JailPath, found: os.stat_result) -> None:
         # A second name may lie anywhere on the disk; nothing tells a harmless one from a secret's.
         if not self._allow_hardlinks:
             raise build_hardlink_refusal(place.path, found.st_nlink)
@@ -252,27 +259,29 @@ class Jail:
 
     def open_folder(self, relative: str) -> int:
         """A folder, open for listing."""
-        with self.place(relative, reading=True) as place:
+        with self.open_place(relative, reading=True) as place:
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
 
-    def shelters(self, place: JailPath) -> bool:
+    def has_private_below(self, place: JailPath) -> bool:
         """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
         above = [folder for private in self._private for folder in private.resolve().parents]
         found = place.stat()
-        return found is not None and _get_identity(found) in self._identities(tuple(above))
+        return found is not None and _get_identity(found) in self._find_identities(tuple(above))
 
     def is_installed(self, place: JailPath) -> bool:
         """Do we run from this place, from what it lies in, or from something below it?"""
-        installed = self._identities(self._installation)
+        installed = self._find_identities(self._installation)
         if not installed:
             return False
         found = place.stat()
-        above = self._identities(tuple({folder for one in self._installation for folder in one.parents}))
-        return not installed.isdisjoint(self._upwards(place)) or (found is not None and _get_identity(found) in above)
+        above = self._find_identities(tuple({folder for one in self._installation for folder in one.parents}))
+        return not installed.isdisjoint(self._climb_to_workspace(place)) or (
+            found is not None and _get_identity(found) in above
+        )
 
     def is_private(self, folder: int, name: str) -> bool:
         """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""
-        private = self._identities(self._private)
+        private = self._find_identities(self._private)
         try:
             return _get_identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) in private
         except FileNotFoundError:

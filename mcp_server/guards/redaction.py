@@ -135,13 +135,13 @@ class Redactor:
         self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
         self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
 
-    def exactly(self, text: str) -> str:
+    def redact_known_values(self, text: str) -> str:
         """Without the values known to be secret; what only looks like one stays, because the text has to match."""
         if self._exact is not None and any(form in text for form in self._forms):
             return self._exact.sub(REDACTED, text)
         return text
 
-    def pieces(self, text: str) -> Iterator[tuple[str, bool]]:
+    def split_at_secrets(self, text: str) -> Iterator[tuple[str, bool]]:
         """The text in its parts, and which of them are values known to be secret."""
         at = 0
         for found in self._exact.finditer(text) if self._exact is not None else ():
@@ -153,7 +153,7 @@ class Redactor:
             yield text[at:], False
 
     def redact(self, text: str) -> str:
-        text = self.exactly(text)
+        text = self.redact_known_values(text)
         lower = text.lower()
         for shape in SHAPES:
             where = lower if shape.any_case else text
@@ -165,27 +165,27 @@ class Redactor:
 
     def redact_value(self, value: Any) -> Any:
         """The same JSON without secrets: those in its texts, and what a key calls one."""
-        return self._inside(value, False, 0)
+        return self._redact_nested(value, False, 0)
 
-    def _inside(self, value: Any, named: bool, depth: int) -> Any:
+    def _redact_nested(self, value: Any, named: bool, depth: int) -> Any:
         if isinstance(value, str):
             return REDACTED if named and value else self.redact(value)
         if depth > DEEPEST:
             return REDACTED if isinstance(value, Mapping | list | tuple) else value
         if isinstance(value, Mapping):
-            return self._entries(cast(Mapping[Any, Any], value), depth + 1)
+            return self._redact_mapping(cast(Mapping[Any, Any], value), depth + 1)
         if isinstance(value, list | tuple):
-            return [self._inside(item, named, depth + 1) for item in cast(Iterable[Any], value)]
+            return [self._redact_nested(item, named, depth + 1) for item in cast(Iterable[Any], value)]
         return value
 
-    def _entries(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
+    def _redact_mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         for key, inner in value.items():
             text = isinstance(key, str)
-            found[self.redact(key) if text else key] = self._inside(inner, text and is_secret_key(key), depth)
+            found[self.redact(key) if text else key] = self._redact_nested(inner, text and is_secret_key(key), depth)
         return found
 
-    def cut(self, text: str, limit: int) -> str:
+    def redact_and_cut(self, text: str, limit: int) -> str:
         """At most `limit` characters, without secrets, and without half of one at either edge."""
         return cut_middle(self.redact(text), limit)
 

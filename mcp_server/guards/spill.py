@@ -87,23 +87,23 @@ class Spill:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def keep(self, text: str, name: str) -> Path:
+    def keep_text(self, text: str, name: str) -> Path:
         """Writes the text to a new file of about this name; raises `OSError` where that cannot be done."""
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60] or "result"
         data = text.encode("utf-8", "backslashreplace")
-        folder = self._open(create=True)
+        folder = self._open_folder(create=True)
         try:
             for twin in range(1, MOST_TWINS):
                 path = f"{stem}{ENDING}" if twin == 1 else f"{stem}-{twin}{ENDING}"
                 with suppress(FileExistsError):
-                    self._write(folder, path, data)
+                    self._write_file(folder, path, data)
                     return self.folder / path
         finally:
             os.close(folder)
         raise FileExistsError(f"{MOST_TWINS} results are named {stem}")
 
     @staticmethod
-    def _write(folder: int, path: str, data: bytes) -> None:
+    def _write_file(folder: int, path: str, data: bytes) -> None:
         descriptor = os.open(path, NEW_FILE, 0o600, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -112,10 +112,10 @@ class Spill:
             os.unlink(path, dir_fd=folder)
             raise
 
-    def sweep(self, older_than_ns: int, now_ns: int) -> int:
+    def remove_old_files(self, older_than_ns: int, now_ns: int) -> int:
         """Takes away what was written more than `older_than_ns` before `now_ns`; how many files."""
         try:
-            folder = self._open(create=False)
+            folder = self._open_folder(create=False)
         except FileNotFoundError:
             return 0
         try:
@@ -134,7 +134,7 @@ class Spill:
         finally:
             os.close(folder)
 
-    def _open(self, create: bool) -> int:
+    def _open_folder(self, create: bool) -> int:
         """The folder itself: not a link in its place, and nobody else's."""
         above = os.open(self.folder.parent, FOLDER)
         try:
@@ -157,7 +157,7 @@ def spill_long_text(text: str, most: int, spill: Spill, name: str) -> tuple[str,
         return text, None
     shown = cut_into_parts(text, max(most - NOTE_ROOM, most // 2))
     try:
-        path = spill.keep(text, name)
+        path = spill.keep_text(text, name)
     except OSError as error:
         note = f"The rest could not be kept ({error.strerror or error}). Ask for less at a time."
         return f"{shown.text}\n\n[{note}]"[:most], None

@@ -71,12 +71,12 @@ class ApprovedCall:
     """What held when it was asked, in words: servers with other flags hold to another posture in the same epoch."""
 
     @property
-    def lasts_for(self) -> str:
+    def session_scope(self) -> str:
         """What a yes for the session covers, in a word."""
         return "command" if self.exact else "tool"
 
     @classmethod
-    def by(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
+    def build_from_demand(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
         unprotected = demand.confirm is None or demand.waivable
         return cls(
             principal=session.principal,
@@ -145,29 +145,32 @@ class Approval:
         no_more = call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
         return no_more and (same or not (call.exact or asked.exact))
 
-    def lapsed(self, now: int) -> bool:
+    def is_lapsed(self, now: int) -> bool:
         """Void or expired; or asked in a future that a clock set back has made of the past, which counts as expired."""
         return bool(self.void) or not self.asked <= now < self.expires
 
     @property
-    def unread(self) -> bool:
+    def is_unread(self) -> bool:
         """It is too long for a form, and the person has not had all of it before their eyes."""
         return bool(self.whole) and not self.shown
 
     @property
-    def spent(self) -> bool:
+    def is_spent(self) -> bool:
         return self.scope is ApprovalScope.ONCE and self.used > 0
 
-    def waits(self, now: int) -> bool:
+    def is_waiting(self, now: int) -> bool:
         """Can the person still answer it, and did nobody so far?"""
-        return self.answer is ApprovalAnswer.OPEN and not self.used and not self.lapsed(now)
+        return self.answer is ApprovalAnswer.OPEN and not self.used and not self.is_lapsed(now)
 
-    def redeemable(self, call: ApprovedCall, now: int, carried: bool = False) -> bool:
+    def is_redeemable(self, call: ApprovedCall, now: int, carried: bool = False) -> bool:
         return (
-            self.answer is ApprovalAnswer.YES and not self.spent and not self.lapsed(now) and self.covers(call, carried)
+            self.answer is ApprovalAnswer.YES
+            and not self.is_spent
+            and not self.is_lapsed(now)
+            and self.covers(call, carried)
         )
 
-    def as_fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         return asdict(self)
 
 

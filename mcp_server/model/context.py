@@ -37,7 +37,7 @@ class Client(Protocol):
         anew. Nobody but us can put a key here."""
         ...
 
-    def noted(self, key: str) -> str:
+    def get_note(self, key: str) -> str:
         """What was noted with this question when it went out, where the call has come back with its answer."""
         ...
 
@@ -59,7 +59,7 @@ class Client(Protocol):
         """
         ...
 
-    async def changed(self, what: str, uri: str = "") -> None:
+    async def announce_change(self, what: str, uri: str = "") -> None:
         """Say that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, is not what it was."""
         ...
 
@@ -73,21 +73,21 @@ class Person(Protocol):
         """Leave a message where `menugate messages` shows it; the id it got."""
         ...
 
-    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         """Author and committer, each with name and address, as the person's own git has them in the repository whose
         own folder this is; None where one of them is not known."""
         ...
 
-    async def ignored(self, repository: str) -> str:
+    async def find_ignore_file(self, repository: str) -> str:
         """The file of patterns for what the person's own git leaves out in every repository; empty where there is
         none."""
         ...
 
-    async def own_hooks(self, repository: str) -> str:
+    async def find_hooks_folder(self, repository: str) -> str:
         """The folder in which the person's own git has the hooks of every repository; empty where each has its own."""
         ...
 
-    def reachable(self) -> bool:
+    def is_reachable(self) -> bool:
         """Can this person be asked through the client, now?"""
         ...
 
@@ -99,7 +99,7 @@ class Person(Protocol):
 class Navigator(Protocol):
     """Where the session stands in the menus, and how it moves."""
 
-    def overview(self) -> "Ending": ...
+    def show_menu(self) -> "Ending": ...
 
     async def enter(self, wish: str) -> "Ending": ...
 
@@ -109,7 +109,7 @@ class Navigator(Protocol):
 
     async def complete(self, answer: str, status: str) -> "Ending": ...
 
-    async def proceed(self, before: str | None, after: str | None, reason: str) -> "Problem | None":
+    async def change_phase(self, before: str | None, after: str | None, reason: str) -> "Problem | None":
         """Take the run from one phase to another, None being none; why not, where it is in a third one by now."""
         ...
 
@@ -175,7 +175,7 @@ class Context(Protocol):
         holds in its hands: another call may have been quicker."""
         ...
 
-    async def through(self, tool: str, arguments: "Arguments") -> "Ending":
+    async def call_tool(self, tool: str, arguments: "Arguments") -> "Ending":
         """Call another tool on the way to this one's answer, through the same gate, under the posture of now.
 
         Every layer decides, the mode alone does not ask whether that tool is listed where the caller stands. What is

@@ -41,12 +41,12 @@ class Destination:
     networks: tuple[Network, ...] = ()
     """Addresses it opens whatever they are."""
 
-    def names(self, name: str, port: int) -> bool:
+    def has_name(self, name: str, port: int) -> bool:
         if port not in self.ports or not self.name:
             return False
         return self.name in ("*", name) or (self.name.startswith("*.") and name.endswith(self.name[1:]))
 
-    def opens(self, address: Address, port: int) -> bool:
+    def has_address(self, address: Address, port: int) -> bool:
         return port in self.ports and any(address in network for network in self.networks)
 
 
@@ -54,15 +54,17 @@ class Destination:
 class Destinations:
     every: tuple[Destination, ...] = ()
 
-    def allow(self, host: str, port: int) -> bool:
+    def is_host_allowed(self, host: str, port: int) -> bool:
         """May this name, or this address written out, be asked for?"""
         if (address := parse_address(host)) is not None:
-            return self.open(address, port) or any(one.name == "*" and port in one.ports for one in self.every)
-        return any(one.names(host, port) for one in self.every)
+            return self.is_address_allowed(address, port) or any(
+                one.name == "*" and port in one.ports for one in self.every
+            )
+        return any(one.has_name(host, port) for one in self.every)
 
-    def open(self, address: Address, port: int) -> bool:
+    def is_address_allowed(self, address: Address, port: int) -> bool:
         """Did the operator write this very address, or a network it is in?"""
-        return any(one.opens(address, port) for one in self.every)
+        return any(one.has_address(address, port) for one in self.every)
 
 
 def parse_destinations(entries: Iterable[str]) -> Destinations:

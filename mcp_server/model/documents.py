@@ -69,13 +69,13 @@ class Documents(Protocol):
         """Write it in place of the version it names, or as a new one where that is 0; as it stands then."""
         ...
 
-    async def list(
+    async def list_documents(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
         """In the order in which they were first written."""
         ...
 
-    async def tally(self, kind: str) -> Mapping[str, Tally]:
+    async def count_by_mark(self, kind: str) -> Mapping[str, Tally]:
         """How many there are of each mark."""
         ...
 

@@ -22,7 +22,7 @@ class Stamp:
     digest: str
     """Empty where only a part was read."""
 
-    def fits(self, other: "Stamp") -> bool:
+    def is_same_as(self, other: "Stamp") -> bool:
         """Still the same? The content says, where both know it: a file that was merely touched has not changed."""
         if self.digest and other.digest:
             return self.digest == other.digest
@@ -167,9 +167,9 @@ class Files(Protocol):
         digest in their stamp."""
         ...
 
-    def info(self, path: str) -> DirectoryEntry: ...
+    def get_info(self, path: str) -> DirectoryEntry: ...
 
-    def entries(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
+    def list_folder(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
         """What is in a folder, sorted by path. Links are named and not followed, our own state is left out."""
         ...
 
@@ -194,7 +194,7 @@ class Files(Protocol):
         """Take a file, a link or an empty folder away for good."""
         ...
 
-    def scratch(self, below: str = ".") -> AbstractContextManager[str]:
+    def make_scratch_folder(self, below: str = ".") -> AbstractContextManager[str]:
         """A folder in this one for as long as one works in it, its path; whatever comes to be in it goes too."""
         ...
 

@@ -68,7 +68,7 @@ class Symbol:
     """The line that defines it."""
 
     @property
-    def full(self) -> str:
+    def full_name(self) -> str:
         return f"{self.within}.{self.name}" if self.within else self.name
 
 
@@ -105,7 +105,7 @@ class Symbols:
 
 
 class Index(Protocol):
-    def arrive(self) -> int:
+    def get_refresh_mark(self) -> int:
         """A mark for `refresh`: what is looked at after it is fresh for whoever holds it."""
         ...
 
@@ -115,8 +115,8 @@ class Index(Protocol):
 
     def search(self, wanted: IndexRequest) -> IndexHits: ...
 
-    def symbols(self, wanted: IndexRequest) -> Symbols: ...
+    def find_symbols(self, wanted: IndexRequest) -> Symbols: ...
 
-    def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
+    def outline_text(self, path: str, text: str) -> tuple[Symbol, ...]:
         """What this text defines, were it the file at that path; looks at nothing else."""
         ...

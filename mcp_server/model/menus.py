@@ -38,7 +38,7 @@ class Menus:
     def get(self, name: str | None) -> Mode | None:
         return self._by_name.get(name or "")
 
-    def holding(self, tool: str) -> tuple[Mode, ...]:
+    def find_modes_with(self, tool: str) -> tuple[Mode, ...]:
         """The modes in which a tool can be found, in menu order."""
         return self._by_tool.get(tool, ())
 
@@ -96,7 +96,7 @@ class Hosts:
 
     rows: tuple[Host, ...] = ()
 
-    def named(self, client: str | None) -> Host | None:
+    def find_host(self, client: str | None) -> Host | None:
         """The first row with the whole name, else the one with the longest beginning, the first among equals."""
         fitting = [row for row in self.rows if client and row.is_named(client)]
         whole = next((row for row in fitting if not row.client.endswith("*")), None)

@@ -87,7 +87,7 @@ class Proof:
     """Something in the workspace was, or may have been, changed since."""
 
     @property
-    def holds(self) -> bool:
+    def is_valid(self) -> bool:
         return self.ran > 0 and self.passed and not self.changed
 
 
@@ -102,7 +102,7 @@ class Log:
     """Why it went back to the fix, the latest times."""
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> "Log":
+    def from_body(cls, body: Mapping[str, Any]) -> "Log":
         return cls(body["outputs"], body["spent"], Proof(**body["tests"]), tuple(body["returns"]))
 
     @property
@@ -110,19 +110,19 @@ class Log:
         tests = {"ran": self.proof.ran, "passed": self.proof.passed, "changed": self.proof.changed}
         return {"outputs": dict(self.outputs), "spent": dict(self.spent), "tests": tests, "returns": [*self.returns]}
 
-    def left(self, step: Step) -> int:
+    def count_calls_left(self, step: Step) -> int:
         return max(0, step.budget - self.spent.get(step.phase, 0))
 
-    def missing(self, step: Step) -> tuple[str, ...]:
+    def list_missing_outputs(self, step: Step) -> tuple[str, ...]:
         return tuple(name for name in step.outputs if not self.outputs.get(name))
 
-    def told(self, outputs: Mapping[str, Any]) -> "Log":
+    def add_outputs(self, outputs: Mapping[str, Any]) -> "Log":
         return replace(self, outputs={**self.outputs, **outputs})
 
-    def counted(self, phase: str) -> "Log":
+    def count_call(self, phase: str) -> "Log":
         return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
 
-    def back_at_fix(self, reason: str) -> "Log":
+    def return_to_fix(self, reason: str) -> "Log":
         """The phases from the fix on begin anew: their calls are not spent, and what was said of the tests is old."""
         again = {step.phase for step in RETRIED}
         old = {"pass_to_pass_status", "fail_to_pass_status"}

@@ -56,7 +56,7 @@ class Decision:
     """The tools that do what was refused, all in one mode that can be entered from here."""
 
     @property
-    def allowed(self) -> bool:
+    def is_allowed(self) -> bool:
         return self.verdict is Verdict.ALLOW
 
 
@@ -129,19 +129,19 @@ class Rules:
         default_factory=dict[tuple[str, RuleKind], Shelf], init=False, repr=False, compare=False
     )
 
-    def for_tool(self, name: str, kind: RuleKind) -> tuple[Rule, ...]:
-        return _sort_rules(rule for shelf in self.shelf(name, kind).values() for rule in shelf)
+    def find_for_tool(self, name: str, kind: RuleKind) -> tuple[Rule, ...]:
+        return _sort_rules(rule for shelf in self.get_shelf(name, kind).values() for rule in shelf)
 
-    def for_call(self, name: str, kind: RuleKind, words: frozenset[str] | None) -> tuple[Rule, ...]:
+    def find_for_call(self, name: str, kind: RuleKind, words: frozenset[str] | None) -> tuple[Rule, ...]:
         """Those that could speak about a call that holds these words; None where its words cannot be told."""
-        shelf = self.shelf(name, kind)
+        shelf = self.get_shelf(name, kind)
         if words is None:
-            return self.for_tool(name, kind)
+            return self.find_for_tool(name, kind)
         if len(shelf) <= 1 and None in shelf:
             return shelf[None]
         return _sort_rules(rule for word in (None, *words) for rule in shelf.get(word, ()))
 
-    def shelf(self, name: str, kind: RuleKind) -> Shelf:
+    def get_shelf(self, name: str, kind: RuleKind) -> Shelf:
         found = self._shelves.get((name, kind))
         if found is None:
             shelf: dict[str | None, list[Rule]] = {}

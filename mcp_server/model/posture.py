@@ -30,7 +30,7 @@ class Profile(Ordered):
     UNRESTRICTED = "unrestricted"
 
     @property
-    def above(self) -> "Profile":
+    def next_higher(self) -> "Profile":
         """The next one up; the highest is its own."""
         order = tuple(Profile)
         return order[min(self.rank + 1, len(order) - 1)]
@@ -101,7 +101,7 @@ class Posture:
             ai_mode=AiMode.CHAT,
         )
 
-    def capped(self, ceiling: Profile) -> Self:
+    def cap_profile(self, ceiling: Profile) -> Self:
         """The operator's ceiling narrows and never widens."""
         return self if ceiling.covers(self.profile) else replace(self, profile=ceiling)
 
@@ -205,36 +205,36 @@ class PostureChoice:
     widens nothing, axis by axis, until the person chooses a value of that axis at a terminal."""
 
     @classmethod
-    def least(cls, epoch: int) -> Self:
+    def build_most_restricted(cls, epoch: int) -> Self:
         """What is left of a choice that cannot be read."""
-        return cls(claims=cls.whole(Posture.most_restricted()).axes, epoch=epoch)
+        return cls(claims=cls.build_from_posture(Posture.most_restricted()).axes, epoch=epoch)
 
     @classmethod
-    def whole(cls, posture: Posture) -> Self:
+    def build_from_posture(cls, posture: Posture) -> Self:
         """Every axis chosen, as it is in this posture."""
         return cls({axis: getattr(posture, axis) for axis in AXES}, posture.epoch)
 
     @property
-    def unsettled(self) -> bool:
+    def has_pending_changes(self) -> bool:
         """Will something come of it by itself?"""
         return bool(self.waiting or self.trials)
 
     @property
-    def narrowing(self) -> Mapping[str, Value]:
+    def narrowing_claims(self) -> Mapping[str, Value]:
         """The claims that count: not where the person tries another value for one unit."""
         tried = {axis for one in self.trials if one.change.door is ChangeSource.TERMINAL for axis in one.change.axes}
         return {axis: value for axis, value in self.claims.items() if axis not in tried}
 
-    def narrowed(self, usual: Posture) -> list[str]:
+    def find_narrowed_axes(self, usual: Posture) -> list[str]:
         """The axes that would stand otherwise without what is claimed."""
         if not self.claims:
             return []
-        free, held = replace(self, claims={}).over(usual), self.over(usual)
-        return [axis for axis in self.narrowing if getattr(free, axis) != getattr(held, axis)]
+        free, held = replace(self, claims={}).apply_to(usual), self.apply_to(usual)
+        return [axis for axis in self.narrowing_claims if getattr(free, axis) != getattr(held, axis)]
 
-    def over(self, usual: Posture) -> Posture:
+    def apply_to(self, usual: Posture) -> Posture:
         chosen: dict[str, Any] = dict(self.axes)
-        for axis, value in self.narrowing.items():
+        for axis, value in self.narrowing_claims.items():
             chosen[axis] = get_narrower_value(axis, chosen.get(axis, getattr(usual, axis)), value)
         return replace(usual, **chosen, epoch=self.epoch)
 

@@ -116,16 +116,16 @@ class ChildProcess(Protocol):
 
     async def wait(self) -> int: ...
 
-    async def planted(self) -> Sequence[str]:
+    async def find_planted_places(self) -> Sequence[str]:
         """Places of the workspace that other programs obey, which were not there when it began. No sandbox can hold
         what is not there yet."""
         ...
 
-    def folder(self) -> str:
+    def find_current_folder(self) -> str:
         """Where the shell in it stands now; empty where that cannot be told."""
         ...
 
-    def failure(self, printed: str) -> str:
+    def describe_failure(self, printed: str) -> str:
         """Why it never began, or what cut it off, where it did not end by itself and nobody here ended it; empty
         otherwise. `printed` is the end of its output, on which a sandbox says what is wrong."""
         ...
@@ -176,11 +176,11 @@ class Processes(Protocol):
         """Places of the workspace that menugate itself runs from, which no child of this grant changes; `.` for all."""
         ...
 
-    def overflow(self) -> OutputOverflow:
+    def open_overflow(self) -> OutputOverflow:
         """For the output of one program; whoever asks for it closes it."""
         ...
 
-    def find(self, program: str) -> str | None:
+    def find_program(self, program: str) -> str | None:
         """The program's absolute path, by the operator's search path and never from the workspace."""
         ...
 

@@ -52,7 +52,7 @@ class Term:
     phrase: str = ""
     """What has to stand on one line as it is, but for its case."""
 
-    def on(self, found: Set[str], line: str) -> bool:
+    def is_on_line(self, found: Set[str], line: str) -> bool:
         """Is it on this line, of which these are the words and this is the text in small letters?"""
         if self.phrase:
             return self.phrase in line
@@ -68,7 +68,7 @@ class Query:
     terms: tuple[Term, ...]
 
     @classmethod
-    def read(cls, text: str) -> "Query":
+    def parse(cls, text: str) -> "Query":
         return cls(tuple(dict.fromkeys(_parse_terms(text)))[:MOST_TERMS])
 
     @property

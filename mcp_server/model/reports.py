@@ -60,7 +60,7 @@ class RunReport:
     """None where no model was asked."""
     at: int = 0
 
-    def as_text(self) -> str:
+    def format_text(self) -> str:
         parts = [
             ("Summary", (self.summary,)),
             ("Issues", self.issues),

@@ -95,7 +95,7 @@ class Todo:
     """The digests of all evidence so far."""
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> "Todo":
+    def from_body(cls, body: Mapping[str, Any]) -> "Todo":
         return cls(
             content=body["content"],
             criteria=tuple(Criterion(**one) for one in body["criteria"]),
@@ -115,7 +115,7 @@ class Todo:
         return json.loads(json.dumps(asdict(self), default=dict))
 
     @property
-    def checked(self) -> bool:
+    def is_checked(self) -> bool:
         """The latest claim was looked at, and did not hold."""
         return bool(self.results)
 
@@ -127,7 +127,7 @@ def start(todo: Todo) -> Todo | Problem:
 
 
 def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | Problem:
-    again = todo.state is TodoState.CLAIMED and todo.checked
+    again = todo.state is TodoState.CLAIMED and todo.is_checked
     if todo.state is not TodoState.IN_PROGRESS and not again:
         return _make_wrong_state(todo, "claimed")
     if len("".join(explanation.split())) < SHORTEST_EXPLANATION:

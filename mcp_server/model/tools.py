@@ -94,9 +94,9 @@ class LazyFunction:
         self.where = where
 
     def __call__(self, *given: Any) -> Any:
-        return self.found()(*given)
+        return self.load_function()(*given)
 
-    def found(self) -> Callable[..., Any]:
+    def load_function(self) -> Callable[..., Any]:
         module, _, name = self.where.partition(":")
         return getattr(import_module(module), name)
 
@@ -152,7 +152,7 @@ class Tool:
         """The arguments that name places in the workspace."""
         return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ())
 
-    def located(self, arguments: Arguments, root: str) -> Arguments:
+    def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
         """The same arguments with every path below the workspace written as the workspace knows it.
 
         What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
@@ -169,13 +169,13 @@ class Tool:
         }
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
-    def joined(self, name: str, path: str, arguments: Arguments) -> str:
+    def join_base_path(self, name: str, path: str, arguments: Arguments) -> str:
         """A place as from the workspace, where the tool takes it as from another of its arguments."""
         base = arguments.get(self.base) if self.base and name != self.base else None
         relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
         return f"{base}/{path}" if relative else path
 
-    def demands(self, arguments: Arguments) -> Demand:
+    def get_demand(self, arguments: Arguments) -> Demand:
         if self.demand is None:
             return Demand(self.effect, self.profile)
         return self.demand(arguments)

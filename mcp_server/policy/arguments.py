@@ -33,7 +33,7 @@ def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments]
     """The check of `Policy.unfit`: what is wrong with these arguments for that tool, or None."""
     compiled: dict[str, Any] = {}
 
-    def unfit(name: str, arguments: Arguments) -> str | None:
+    def describe_misfit(name: str, arguments: Arguments) -> str | None:
         fault = find_json_fault(arguments)
         if fault:
             return fault
@@ -44,7 +44,7 @@ def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments]
         given = dict(arguments)
         return None if validator.is_valid(given) else _describe_faults(schema, validator, given)
 
-    return unfit
+    return describe_misfit
 
 
 def _compile(schema: Schema) -> Any:
@@ -203,10 +203,10 @@ def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Argument
     """The reading of `Policy.meant`, for these tools: many hosts fill in every optional argument, and say nothing by
     null, or by an empty text where the schema takes none. What others made may tell null from nothing."""
 
-    def meant(name: str, arguments: Arguments) -> Arguments:
+    def drop_nulls(name: str, arguments: Arguments) -> Arguments:
         return _drop_empty_entries(tools[name].arguments, arguments) if name in tools else arguments
 
-    return meant
+    return drop_nulls
 
 
 def _drop_empty_entries(schema: Any, value: Any) -> Any:

@@ -48,12 +48,12 @@ class DecisionCase:
         return self.found
 
     @property
-    def seeing(self) -> bool:
+    def is_visibility_check(self) -> bool:
         """No call yet: the question is whether the tool is to be seen."""
         return self.call.arguments is None
 
     @cached_property
-    def unfit(self) -> str | None:
+    def argument_fault(self) -> str | None:
         """What is wrong with the arguments."""
         if self.call.arguments is None:
             return None
@@ -65,10 +65,10 @@ class DecisionCase:
     @cached_property
     def demand(self) -> Demand | None:
         """What the call would do; None while nobody can say: no arguments, unfit ones, or a demand that fails."""
-        if self.call.arguments is None or self.unfit is not None:
+        if self.call.arguments is None or self.argument_fault is not None:
             return None
         try:
-            demand = self.tool.demands(self.call.arguments)
+            demand = self.tool.get_demand(self.call.arguments)
             sound = isinstance(demand.effect, Effect) and isinstance(demand.profile, Profile)  # pyright: ignore[reportUnnecessaryIsInstance]  # a pack may be anybody's
             return demand if sound else None
         except Exception:  # same here: the arguments layer refuses it
@@ -84,7 +84,7 @@ class DecisionCase:
         return tuple(one for one in (self.call.arguments, self.call.led) if one is not None)
 
     @cached_property
-    def words(self) -> frozenset[str] | None:
+    def rule_words(self) -> frozenset[str] | None:
         """What rules about this call are found by; None where every rule has to be asked."""
         if self.call.arguments is None:
             return None
@@ -95,7 +95,7 @@ class DecisionCase:
         return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
 
     @property
-    def speaks_for_the_person(self) -> str | None:
+    def person_only_command(self) -> str | None:
         """The command of menugate's own by which this line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
@@ -103,14 +103,14 @@ class DecisionCase:
             return None
         return find_acting_command(line, self.policy.read_line)
 
-    def rule(self, kind: RuleKind) -> Rule | None:
+    def find_rule(self, kind: RuleKind) -> Rule | None:
         """The rule of that list that speaks about this call."""
-        if not self.policy.rules.shelf(self.tool.name, kind):
+        if not self.policy.rules.get_shelf(self.tool.name, kind):
             return None
-        could = self.policy.rules.for_call(self.tool.name, kind, self.words)
-        return next((rule for rule in could if self._speaks(rule)), None)
+        could = self.policy.rules.find_for_call(self.tool.name, kind, self.rule_words)
+        return next((rule for rule in could if self._is_rule_applicable(rule)), None)
 
-    def _speaks(self, rule: Rule) -> bool:
+    def _is_rule_applicable(self, rule: Rule) -> bool:
         if rule.applies is None:
             return True
         if self.call.arguments is None:
@@ -127,9 +127,9 @@ def check_tool_exists(case: DecisionCase) -> Decision | None:
 
 
 def check_blocklist(case: DecisionCase) -> Decision | None:
-    if command := case.speaks_for_the_person:
+    if command := case.person_only_command:
         return refusals.refuse_person_command(case.tool, command)
-    rule = case.rule(RuleKind.BLOCK)
+    rule = case.find_rule(RuleKind.BLOCK)
     return (
         refusals.refuse_by_rule(case.tool, rule)
         if rule
@@ -141,7 +141,7 @@ def check_mode(case: DecisionCase) -> Decision | None:
     here = case.policy.menus.get(case.session.mode)
     if case.tool.meta or (here and case.tool.name in here.tools):
         return None
-    if (case.session.flat or case.call.within) and case.policy.menus.holding(case.tool.name):
+    if (case.session.flat or case.call.within) and case.policy.menus.find_modes_with(case.tool.name):
         return None
     return refusals.refuse_wrong_mode(case.tool, case.session, case.policy)
 
@@ -172,13 +172,13 @@ def check_phase(case: DecisionCase) -> Decision | None:
 
 
 def check_profile(case: DecisionCase) -> Decision | None:
-    given = case.posture.capped(case.policy.ceiling).profile
+    given = case.posture.cap_profile(case.policy.ceiling).profile
     shelter = case.policy.shelter() if case.tool.shut_in else SandboxState.THERE
     if shelter is SandboxState.REFUSED:
         return refusals.refuse_without_sandbox(case.tool)
     asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
     for least, these_arguments in asked:
-        needed = least if shelter is SandboxState.THERE else least.above
+        needed = least if shelter is SandboxState.THERE else least.next_higher
         if not given.covers(needed):
             low = refusals.refuse_low_profile(
                 case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
@@ -191,7 +191,7 @@ def check_profile(case: DecisionCase) -> Decision | None:
 
 
 def check_deny_rules(case: DecisionCase) -> Decision | None:
-    rule = case.rule(RuleKind.DENY)
+    rule = case.find_rule(RuleKind.DENY)
     return (
         refusals.refuse_by_rule(case.tool, rule)
         if rule
@@ -200,9 +200,9 @@ def check_deny_rules(case: DecisionCase) -> Decision | None:
 
 
 def check_arguments(case: DecisionCase) -> Decision | None:
-    if case.unfit is not None:
-        return refusals.refuse_unfit_arguments(case.tool, case.unfit)
-    return refusals.refuse_unclear_demand(case.tool) if case.demand is None and not case.seeing else None
+    if case.argument_fault is not None:
+        return refusals.refuse_unfit_arguments(case.tool, case.argument_fault)
+    return refusals.refuse_unclear_demand(case.tool) if case.demand is None and not case.is_visibility_check else None
 
 
 def check_budget(case: DecisionCase) -> Decision | None:
@@ -211,7 +211,7 @@ def check_budget(case: DecisionCase) -> Decision | None:
     held = find_hold(case.session, case.posture)
     if held is not None:
         return refusals.refuse_paused_run(held)
-    if case.seeing:
+    if case.is_visibility_check:
         return None
     allowed, spent = case.policy.budget, case.call.spent
     for limit, used, what in (
@@ -235,14 +235,14 @@ def find_hold(session: Session, posture: Posture) -> Hold | None:
 
 
 def check_confirmation(case: DecisionCase) -> Decision | None:
-    if case.seeing or case.call.approved:
+    if case.is_visibility_check or case.call.approved:
         return None
     if case.demand is None:
         return refusals.refuse_unclear_demand(case.tool)
-    rule = case.rule(RuleKind.ASK)
+    rule = case.find_rule(RuleKind.ASK)
     reasons = ([refusals.describe_ask_rule(rule)] if rule else []) + list_firm_reasons(case, case.demand)
     reasons = refusals.describe_asks_beneath(case.call) + reasons
-    if not case.rule(RuleKind.ALLOW):
+    if not case.find_rule(RuleKind.ALLOW):
         reasons += list_waivable_reasons(case, case.demand)
     return refusals.make_ask_decision(case.tool, reasons, rule, case.demand) if reasons else None
 
@@ -262,7 +262,7 @@ def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
 def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked unless an allow rule has answered already."""
     reasons: list[str] = []
-    given = case.posture.capped(case.policy.ceiling).profile
+    given = case.posture.cap_profile(case.policy.ceiling).profile
     settled = demand.asked_below is not None and given.covers(demand.asked_below)
     if demand.confirm and demand.waivable and demand.effect not in ASKING and not settled:
         reasons.append(demand.confirm)
@@ -275,7 +275,7 @@ def find_sparing_rule(case: DecisionCase) -> Rule | None:
     """The allow rule that spared the person a question, for the record."""
     if case.demand is None or case.call.approved or not list_waivable_reasons(case, case.demand):
         return None
-    return case.rule(RuleKind.ALLOW)
+    return case.find_rule(RuleKind.ALLOW)
 
 
 LAYERS: tuple[Callable[[DecisionCase], Decision | None], ...] = (

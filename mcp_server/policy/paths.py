@@ -46,23 +46,27 @@ def build_place_test(
     def fold(text: str) -> str:
         return text.casefold() if folds else text
 
-    def one(path: str) -> str:
+    def normalize(path: str) -> str:
         return fold(normalize_path(path, roots))
 
-    wanted = replace(predicate, value=_normalize_wanted(op, value, one, roots))
+    wanted = replace(predicate, value=_normalize_wanted(op, value, normalize, roots))
     test, inside = test_of(wanted), fold(unicodedata.normalize("NFC", value)) if isinstance(value, str) else None
 
-    def found_in(found: Any) -> bool | None:
+    def test_value(found: Any) -> bool | None:
         if isinstance(found, str):
             if len(found) > LONGEST or "\0" in found:
                 return None
-            return inside in one(found) if op is PredicateOperator.CONTAINS and inside is not None else test(one(found))
+            return (
+                inside in normalize(found)
+                if op is PredicateOperator.CONTAINS and inside is not None
+                else test(normalize(found))
+            )
         if isinstance(found, list | tuple):
             many = cast(Sequence[Any], found)
-            return test([one(each) if isinstance(each, str) and len(each) <= LONGEST else each for each in many])
+            return test([normalize(each) if isinstance(each, str) and len(each) <= LONGEST else each for each in many])
         return test(found)
 
-    return found_in
+    return test_value
 
 
 def _normalize_wanted(op: PredicateOperator, value: Any, one: Callable[[str], str], roots: Sequence[str]) -> Any:

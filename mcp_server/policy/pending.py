@@ -38,7 +38,7 @@ def list_paused_runs(holds: Mapping[tuple[str, str], Hold], control: Callable[[s
 
 def list_unanswered_approvals(approvals: Iterable[Approval], now: int) -> list[Approval]:
     """The questions that the person can still answer, the oldest first."""
-    return sorted((one for one in approvals if one.waits(now)), key=lambda one: (one.asked, one.id))
+    return sorted((one for one in approvals if one.is_waiting(now)), key=lambda one: (one.asked, one.id))
 
 
 def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int) -> Iterator[str]:
@@ -50,7 +50,7 @@ def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int)
     if runs:
         yield "What is paused goes on with the user's `menugate next`."
     for asked in questions[:MOST]:
-        first = f"`menugate approvals show {asked.id}` and then " if asked.unread else ""
+        first = f"`menugate approvals show {asked.id}` and then " if asked.is_unread else ""
         answers = f"{first}`menugate approve {asked.id}` or `menugate deny {asked.id}`"
         since = format_elapsed_time(asked.asked, now)
         yield f"Waits for the user's yes: `{asked.wanted.tool}`, {since}; answered by {answers}."

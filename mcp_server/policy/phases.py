@@ -19,7 +19,7 @@ def is_phase_narrowing(session: Session, tool: Tool, menus: Menus, within: str |
         return False
     here = menus.get(session.mode)
     if within is None and session.flat:
-        return any(BEGINNING in mode.tools for mode in menus.holding(tool.name))
+        return any(BEGINNING in mode.tools for mode in menus.find_modes_with(tool.name))
     return session.flat or (here is not None and BEGINNING in here.tools)
 
 
@@ -39,7 +39,7 @@ def find_counted_step(session: Session, tool: Tool, menus: Menus, within: str | 
 
 def record_call_start(log: Log, step: Step | None, changes: bool) -> Log:
     """What is known before a call runs: until it has said how it went, it may have changed anything it was granted."""
-    counted = log.counted(step.phase) if step else log
+    counted = log.count_call(step.phase) if step else log
     return replace(counted, proof=replace(log.proof, changed=True)) if changes else counted
 
 

@@ -80,7 +80,7 @@ class Narrowed:
 
 def find_narrowed_posture(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrowed | None:
     """Which axes a state that was lost, or is not this account's, holds down until they are chosen again."""
-    axes = choice.narrowed(usual) if choice else []
+    axes = choice.find_narrowed_axes(usual) if choice else []
     if not axes:
         return None
     names = ", ".join(axis.replace("_", " ") for axis in axes)

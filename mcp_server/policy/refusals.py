@@ -46,7 +46,7 @@ def refuse_unknown_tool(name: str, policy: Policy) -> Decision:
     near = find_nearest_name(name, policy.tools)
     way_out = "`menu_list` shows what there is."
     if near:
-        modes = policy.menus.holding(near)
+        modes = policy.menus.find_modes_with(near)
         way_out = (
             f"Did you mean {quote_text(near)}{f' in mode {quote_text(modes[0].name)}' if modes else ''}? {way_out}"
         )
@@ -107,7 +107,7 @@ def describe_rule(rule: Rule) -> str:
 
 def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
     """The tool is not on the menu of this session's mode."""
-    modes = policy.menus.holding(tool.name)
+    modes = policy.menus.find_modes_with(tool.name)
     here = policy.menus.get(session.mode)
     if not modes:
         reason = f"`{tool.name}` is in no mode of this server."
@@ -125,7 +125,7 @@ def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
 
 def explain_mode_not_entered(tool: Tool, mode: Mode, decision: Decision, policy: Policy) -> Decision:
     """The mode that a carrier was to enter does not have the tool, so that the session stays where it is."""
-    modes = policy.menus.holding(tool.name)
+    modes = policy.menus.find_modes_with(tool.name)
     if decision.code is not Code.WRONG_MODE or not modes:
         return decision
     there = _format_mode_names(modes)

@@ -114,10 +114,10 @@ def build_condition(
 def _build_predicate_tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
     """Of any argument, and of one that names places."""
 
-    def of(one: Predicate) -> Test:
+    def build_test(one: Predicate) -> Test:
         return build_predicate_test(one, cautious, roots)
 
-    return of(predicate), build_place_test(predicate, cautious, roots, of)
+    return build_test(predicate), build_place_test(predicate, cautious, roots, build_test)
 
 
 def is_match_all(specifier: str) -> bool:
@@ -149,7 +149,7 @@ def get_subjects(tool: Tool, arguments: Arguments) -> list[Any]:
     argument, kind = tool.subject
     given = arguments.get(argument)
     if isinstance(given, str):
-        return [tool.joined(argument, given, arguments) if kind is RuleSubject.PATH else given]
+        return [tool.join_base_path(argument, given, arguments) if kind is RuleSubject.PATH else given]
     found = _list_leaves(find_values(arguments, (argument,), tool.arguments))
     return (
         [_locate_from_workspace(tool, argument, value, arguments) for value in found]
@@ -164,7 +164,7 @@ def _locate_from_workspace(tool: Tool, argument: str, value: Any, arguments: Arg
         return ""
     if isinstance(value, list | tuple):
         return [_locate_from_workspace(tool, argument, one, arguments) for one in cast(Sequence[Any], value)]
-    return tool.joined(argument, value, arguments) if isinstance(value, str) else value
+    return tool.join_base_path(argument, value, arguments) if isinstance(value, str) else value
 
 
 def find_call_words(tool: Tool, arguments: Arguments, read: ReadLine) -> frozenset[str] | None:

@@ -59,10 +59,10 @@ def _find_first_path(
 
 def _list_asked_rules(tool: Tool, policy: Policy, kind: RuleKind) -> Iterator[tuple[Rule, Tool, str]]:
     """Each rule that could, the tool that it is about, and the argument whose place it is asked about."""
-    yield from ((rule, tool, tool.tree) for rule in policy.rules.for_tool(tool.name, kind) if rule.reaches)
+    yield from ((rule, tool, tool.tree) for rule in policy.rules.find_for_tool(tool.name, kind) if rule.reaches)
     for place, names in tool.counts_as.items():
         for other in (policy.tools[name] for name in names if name in policy.tools):
-            yield from ((rule, other, place) for rule in policy.rules.for_tool(other.name, kind) if rule.reaches)
+            yield from ((rule, other, place) for rule in policy.rules.find_for_tool(other.name, kind) if rule.reaches)
 
 
 def _build_inner_call(tool: Tool, reading: Arguments, name: str) -> Arguments:
@@ -90,7 +90,7 @@ def build_hidden_test(tool: Tool, readings: Sequence[Arguments], policy: Policy)
     rules = [
         rule
         for kind in NARROWING
-        for rule in policy.rules.for_tool(tool.name, kind)
+        for rule in policy.rules.find_for_tool(tool.name, kind)
         if rule.reaches and not (kind is RuleKind.ASK and any(_is_rule_applicable(rule, tool, one) for one in readings))
     ]
     if not rules:

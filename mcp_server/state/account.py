@@ -43,7 +43,7 @@ class KeyFolders:
     """Gone with the next start of the machine."""
 
     @property
-    def every(self) -> tuple[Path, ...]:
+    def candidates(self) -> tuple[Path, ...]:
         found = (self.given, self.home and self.home / ABOVE / NAME, self.system, self.session / NAME)
         return tuple(one for one in found if one is not None)
 
@@ -60,7 +60,7 @@ class KeyFolder:
     """Places that come first and cannot be written."""
 
     @property
-    def lasting(self) -> str:
+    def lifetime(self) -> str:
         """In words for the person; empty where there is nothing to say."""
         if self.folder is None:
             return "for this process alone, because no folder can be written that could keep them"
@@ -81,7 +81,7 @@ def find_key_folders(given: Path | None) -> KeyFolders:
 def choose_key_folder(places: KeyFolders) -> KeyFolder:
     """The first that can be written. Nothing is made here: who only looks leaves nothing behind."""
     passed: list[Path] = []
-    for place in places.every:
+    for place in places.candidates:
         named = place == places.given
         # What is not named has to be this account's own: where others may write too, somebody else may have been first.
         if is_writable(place, places) and (named or is_own_folder(place)):

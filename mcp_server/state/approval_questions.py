@@ -18,14 +18,14 @@ STOPPED = "the run it was asked in was stopped"
 
 
 def find_approval(view: View, id: str) -> Approval | None:
-    row = view.one("SELECT * FROM approvals WHERE id = :id", id=escape_surrogates(id))
+    row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_surrogates(id))
     found = approval_from_row(view, row) if row else None
     return _void_after_posture_change(view, found) if found else None
 
 
 def load_approvals(view: View) -> Sequence[Approval]:
     """The one asked last comes first."""
-    rows = view.all("SELECT * FROM approvals ORDER BY asked DESC")
+    rows = view.fetch_all("SELECT * FROM approvals ORDER BY asked DESC")
     return [
         _void_after_posture_change(view, found) for row in rows if (found := approval_from_row(view, row)) is not None
     ]
@@ -58,14 +58,16 @@ def void_approvals(tx: Transaction, principal: str, session: str | None) -> None
 
 
 def _load_principal_approvals(view: View, principal: str) -> list[Approval]:
-    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(principal))
+    rows = view.fetch_all(
+        "SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(principal)
+    )
     return [found for row in rows if (found := approval_from_row(view, row)) is not None]
 
 
 def approval_from_row(view: View, row: Mapping[str, Any]) -> Approval | None:
     """A row that nobody with the key wrote is no approval."""
     try:
-        if view.key is None or not view.key.sealed(_format_seal_text(row["body"]), row["mac"]):
+        if view.key is None or not view.key.has_sealed(_format_seal_text(row["body"]), row["mac"]):
             return None
         found = parse_approval(json.loads(row["body"]))
     except (ValueError, TypeError, KeyError):
@@ -79,7 +81,7 @@ def _format_seal_text(body: str) -> str:
 
 def write_approval(tx: Transaction, one: Approval) -> None:
     # Not `canonical`, which clips: what the person was shown is shown again.
-    body = json.dumps(one.as_fields(), sort_keys=True, separators=(",", ":"))
+    body = json.dumps(one.to_fields(), sort_keys=True, separators=(",", ":"))
     tx.run(
         "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
         " VALUES (:id, :principal, :asked, :expires, :body, :mac)"
@@ -89,5 +91,5 @@ def write_approval(tx: Transaction, one: Approval) -> None:
         asked=one.asked,
         expires=one.expires,
         body=body,
-        mac=tx.seal.mac(_format_seal_text(body)),
+        mac=tx.seal.compute_mac(_format_seal_text(body)),
     )

@@ -64,7 +64,7 @@ def record_question(tx: Transaction, approval: Approval, judged: QuestionRow) ->
             long=LONG,
             most=MOST_LONG,
         )
-    tx.append(RowKind.QUESTION, replace(judged, question=known.id).fields())
+    tx.append(RowKind.QUESTION, replace(judged, question=known.id).to_fields())
     return known
 
 
@@ -77,9 +77,9 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     """
     now = tx.clock.now_ns()
     found = find_approval(tx, reply.id)
-    if found is None or found.lapsed(now) or found.spent:
+    if found is None or found.is_lapsed(now) or found.is_spent:
         return None
-    if found.unread and reply.answer is ApprovalAnswer.YES:
+    if found.is_unread and reply.answer is ApprovalAnswer.YES:
         return None
     if found.used and (reply.way is AnsweredBy.CLIENT or reply.answer is not ApprovalAnswer.NO):
         return None
@@ -99,7 +99,7 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
 def mark_shown(tx: Transaction, id: str) -> None:
     """The person has had all of the question before their eyes, and may say yes."""
     found = find_approval(tx, id)
-    if found is not None and found.unread:
+    if found is not None and found.is_unread:
         write_approval(tx, replace(found, shown=True))
 
 
@@ -107,7 +107,7 @@ def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | Non
     """The client came back with something that is nobody's answer: the question still waits, and for the person alone
     once there were too many such tries. What they said meanwhile stands."""
     found = find_approval(tx, id)
-    if found is None or found.lapsed(tx.clock.now_ns()) or found.used:
+    if found is None or found.is_lapsed(tx.clock.now_ns()) or found.used:
         return None
     if found.answer is not ApprovalAnswer.OPEN:
         return found
@@ -123,7 +123,7 @@ def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | Non
 
 def begin_call(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
     """Put on record what is about to run, and burn the yes it stands on, or neither."""
-    epoch = tx.epoch(intent.session.principal)
+    epoch = tx.get_epoch(intent.session.principal)
     if epoch != intent.posture.epoch:
         return PostureMoved(epoch)
     found = find_approval(tx, terms.approval) if terms.approval else None
@@ -134,7 +134,7 @@ def begin_call(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begu
     if terms.unit is not None and (held := take_unit(tx, intent.session, terms.unit)):
         return RunPaused(held)
     about = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
-    seq = tx.append(intent.kind, intent.fields() | about)
+    seq = tx.append(intent.kind, intent.to_fields() | about)
     if found is not None:
         write_approval(tx, replace(found, used=found.used + 1))
         tx.append(
@@ -147,9 +147,9 @@ def _describe_approval_fault(found: Approval | None, terms: QuestionTerms, now: 
     assert terms.call is not None, "asked only about calls that need a yes"
     if found is None:
         return "it is not known here"
-    if found.spent:
+    if found.is_spent:
         return "it was used already"
-    if found.lapsed(now):
+    if found.is_lapsed(now):
         return found.void or "it has expired"
     if found.answer is not ApprovalAnswer.YES:
         return "the person did not say yes"
@@ -162,9 +162,11 @@ def _describe_approval_fault(found: Approval | None, terms: QuestionTerms, now: 
 
 def find_standing_approval(view: View, call: ApprovedCall, now: int) -> Approval | None:
     """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
-    rows = view.all("SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(call.principal))
+    rows = view.fetch_all(
+        "SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(call.principal)
+    )
     every = [found for row in rows if (found := approval_from_row(view, row)) is not None]
-    fitting = [one for one in every if not one.lapsed(now) and not one.spent and one.covers(call)]
+    fitting = [one for one in every if not one.is_lapsed(now) and not one.is_spent and one.covers(call)]
     order = (ApprovalAnswer.YES, ApprovalAnswer.NO, ApprovalAnswer.OPEN)
     return next((one for wanted in order for one in fitting if one.answer is wanted), None)
 

@@ -36,7 +36,7 @@ def format_principal_owner(name: str) -> str:
 
 
 def find_document(view: View, owner: str, kind: str, id: str) -> Document | None:
-    row = view.one(
+    row = view.fetch_one(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
         owner=escape_surrogates(owner),
         kind=kind,
@@ -46,7 +46,7 @@ def find_document(view: View, owner: str, kind: str, id: str) -> Document | None
 
 
 def load_documents(view: View, owner: str, kind: str, mark: str | None, limit: int, offset: int) -> Sequence[Document]:
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND (:mark IS NULL OR mark = :mark)"
         " ORDER BY number LIMIT :limit OFFSET :offset",
         owner=escape_surrogates(owner),
@@ -59,7 +59,7 @@ def load_documents(view: View, owner: str, kind: str, mark: str | None, limit: i
 
 
 def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT mark, count(*) AS documents, sum(version) AS changes FROM records"
         " WHERE owner = :owner AND kind = :kind GROUP BY mark ORDER BY mark",
         owner=escape_surrogates(owner),
@@ -70,7 +70,7 @@ def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
 
 def load_all_documents(view: View, kind: str) -> Sequence[tuple[str, Document]]:
     """Everybody's, with whose each is: for the person whose machine this is."""
-    rows = view.all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
+    rows = view.fetch_all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
     return [(row["owner"], _document_from_row(row)) for row in rows]
 
 
@@ -104,7 +104,9 @@ def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtake
 
 
 def _count_documents(tx: Transaction, owner: str, kind: str) -> int:
-    found = tx.one("SELECT count(*) AS held FROM records WHERE owner = :owner AND kind = :kind", owner=owner, kind=kind)
+    found = tx.fetch_one(
+        "SELECT count(*) AS held FROM records WHERE owner = :owner AND kind = :kind", owner=owner, kind=kind
+    )
     return found["held"] if found else 0
 
 

@@ -88,13 +88,16 @@ def read_segment(path: Path, state: str, tampered: bool) -> Segment:
 
                 raise make_unfit_refusal(path, None)
             view = StatePeek(plain, None)
-            end = view.one("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1") or {"seq": 0, "hash": GENESIS}
-            people = view.one("SELECT count(*) AS number FROM posture") or {"number": 0}
+            end = view.fetch_one("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1") or {
+                "seq": 0,
+                "hash": GENESIS,
+            }
+            people = view.fetch_one("SELECT count(*) AS number FROM posture") or {"number": 0}
             if not isinstance(end["seq"], int) or people["number"] > MOST_PEOPLE:
                 raise ValueError
             claims = {principal: one for principal, one in load_choices(view).items() if isinstance(principal, str)}  # pyright: ignore[reportUnnecessaryIsInstance]  # whatever a stranger wrote
             # Where the choices of another account were lost, the least holds there, and so it does here.
-            lost = view.one("SELECT 1 FROM workspace WHERE lost <> ''") is not None
+            lost = view.fetch_one("SELECT 1 FROM workspace WHERE lost <> ''") is not None
             return Segment(state, tampered, end["seq"], str(end["hash"])[: len(GENESIS)], claims, unread=lost)
     except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError):
         return Segment(state, tampered, unread=True)
@@ -102,16 +105,18 @@ def read_segment(path: Path, state: str, tampered: bool) -> Segment:
 
 def is_state_sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
     """Did this account seal the state? Its anchor says so; or its newest checkpoint, where the anchor is damaged."""
-    if anchor and Anchor.read(anchor[:SLOT], key):
+    if anchor and Anchor.parse_line(anchor[:SLOT], key):
         return True
     if link.cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'checkpoints'").fetchone() == (0,):
         return False
     columns = "number, seq, hash, at, key, signature"
     rows = link.cursor.execute(f"SELECT {columns} FROM checkpoints ORDER BY number DESC LIMIT 2").fetchall()  # noqa: S608  # our own words
     found = [Checkpoint(*row) for row in rows]
-    if not found or found[0].key != key.public:
+    if not found or found[0].key != key.public_key:
         return False
-    return is_valid_signature(found[0].statement(found[1] if len(found) > 1 else None), found[0].signature, key.public)
+    return is_valid_signature(
+        found[0].format_statement(found[1] if len(found) > 1 else None), found[0].signature, key.public_key
+    )
 
 
 def find_segment_beside(path: Path) -> Segment | None:
@@ -144,7 +149,7 @@ def describe_lost_state(found: StateFile, anchor: bytes | None, key: LedgerKey, 
         return ""
     if suspicion == "gone":
         return "the state file was taken away while menugate ran"
-    known = Anchor.read(anchor, key) if anchor else None
+    known = Anchor.parse_line(anchor, key) if anchor else None
     if anchor and (known is None or known.seq > 0):
         return f"the state file is gone; its anchor says that it had {known.seq if known else 'some'} rows"
     return ""

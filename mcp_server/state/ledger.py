@@ -12,12 +12,12 @@ from mcp_server.state.messages import leave_message
 
 def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Put on record what is about to run, if the posture it was decided under still holds."""
-    epoch = tx.epoch(intent.session.principal)
-    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.fields())
+    epoch = tx.get_epoch(intent.session.principal)
+    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.to_fields())
 
 
 def record_decision(tx: Transaction, judged: Judged) -> int:
-    return tx.append(judged.kind, judged.fields())
+    return tx.append(judged.kind, judged.to_fields())
 
 
 def sign_checkpoint(tx: Transaction) -> bool:
@@ -26,7 +26,7 @@ def sign_checkpoint(tx: Transaction) -> bool:
     if tx.seq <= (before.seq if before else 0):
         return False
     draft = Checkpoint((before.number if before else 0) + 1, tx.seq, tx.hash, tx.clock.now_ns())
-    made = replace(draft, key=tx.seal.public, signature=tx.seal.sign(draft.statement(before)))
+    made = replace(draft, key=tx.seal.public_key, signature=tx.seal.sign(draft.format_statement(before)))
     tx.run(
         "INSERT INTO checkpoints (number, seq, hash, at, key, signature)"
         " VALUES (:number, :seq, :hash, :at, :key, :signature)",
@@ -63,7 +63,7 @@ def record_health(tx: Transaction, reason: str, policy: str) -> int:
 
 def read_change_count(view: View) -> int:
     """A number that moves whenever posture or sessions do."""
-    row = view.one("SELECT changes FROM workspace")
+    row = view.fetch_one("SELECT changes FROM workspace")
     return row["changes"] if row else 0
 
 

@@ -119,7 +119,7 @@ def find_foreign_state(folder: Path) -> Path | None:
 def is_sealed_by(key: LedgerKey, folder: Path) -> bool:
     """Did somebody with this key write the anchor there?"""
     text = read_anchor_bytes(folder / ANCHOR)
-    return text is not None and Anchor.read(text[:SLOT], key) is not None
+    return text is not None and Anchor.parse_line(text[:SLOT], key) is not None
 
 
 def read_anchor_bytes(path: Path) -> bytes | None:

@@ -26,7 +26,7 @@ class LifeLock:
     file: int
 
     @classmethod
-    def taken(cls, state: Path) -> "LifeLock":
+    def take(cls, state: Path) -> "LifeLock":
         """Its name is nobody else's: in two containers two servers may have the same number."""
         folder = state / FOLDER
         make_private_folder(folder)

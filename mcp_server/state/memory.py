@@ -40,7 +40,7 @@ def load_memory(view: View, principal: str) -> Sequence[MemoryEntry]:
 
 def load_all_memories(view: View) -> Sequence[MemoryEntry]:
     """Everybody's, for the person whose machine this is."""
-    rows = view.all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
+    rows = view.fetch_all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
     return [one for row in rows for one in load_memory(view, row["owner"].removeprefix("memory:"))]
 
 

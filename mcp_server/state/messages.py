@@ -17,7 +17,7 @@ def leave_message(tx: Transaction, message: Message) -> str:
 
 
 def load_messages(view: View) -> Sequence[Message]:
-    rows = view.all("SELECT id, read, body FROM messages ORDER BY number")
+    rows = view.fetch_all("SELECT id, read, body FROM messages ORDER BY number")
     found = ((row["id"], bool(row["read"]), json.loads(row["body"])) for row in rows)
     return [
         Message(

@@ -50,7 +50,7 @@ def drop_old_notes(tx: Transaction, before_ns: int) -> None:
 
 def load_notes(view: View, run: str) -> list[tuple[str, str]]:
     """What was kept of a run so far, in its order: kind and text."""
-    rows = view.all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
+    rows = view.fetch_all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 

@@ -141,7 +141,9 @@ def read_schema_version(link: Database) -> int | None:
 
 def migrate(link: Database, found: int) -> None:
     """Bring the file up to date. Runs inside the caller's transaction."""
-    columns = {name: link.field(name) for name in SEARCHED} | {"from_run": link.field("from.run")}
+    columns = {name: link.format_field_expression(name) for name in SEARCHED} | {
+        "from_run": link.format_field_expression("from.run")
+    }
     for step in STEPS[found:]:
         for statement in step:
             link.cursor.execute(statement.format(**columns) if "{" in statement else statement)
@@ -221,11 +223,11 @@ def _open_locked(
         if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
             old = None
-        link.durable()
+        link.make_durable()
         anchor = AnchorFile(anchor_path)
         if found.version == 0:
             anchor.write(Anchor(0, GENESIS, clock.now_ns(), 0), key)
-            old = anchor.text()
+            old = anchor.read()
         reserve = DiskReserve(path.with_suffix(".reserve"))
         workspace = StateWorkspace(link, lock, reserve, anchor, key, clock, process, Condition())
         workspace.condition = _record_start(workspace, replace(found, lost=lost), old)
@@ -241,7 +243,7 @@ def _open_or_set_aside(path: Path, clock: Clock, thorough: bool) -> tuple[Databa
     """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
     link = Database(path)
     try:
-        damage = link.damage(thorough)
+        damage = link.find_damage(thorough)
         found = None if damage else read_schema_version(link)
     except BaseException:
         link.close()

@@ -48,7 +48,7 @@ class StatePeek(View):
         self._plain = plain
         self.key = key
 
-    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+    def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
         return [dict(row) for row in self._plain.execute(sql, values)]
 
 
@@ -64,7 +64,7 @@ def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> Pos
     key = key if key and is_sealed_by(key, path.parent) else None
     if not path.exists():
         if path.with_name(ANCHOR).exists():
-            return PostureChoice.least(0)
+            return PostureChoice.build_most_restricted(0)
         # What another account chose here narrows until this one chooses.
         foreign = find_foreign_state(path.parent)
         if foreign is None or not foreign.exists():
@@ -74,7 +74,7 @@ def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> Pos
         with open_read_only(path) as plain:
             return posture.load_choice(StatePeek(plain, key), principal)
     except sqlite3.Error:
-        return PostureChoice.least(0)
+        return PostureChoice.build_most_restricted(0)
 
 
 def find_holds_beside(path: Path) -> Held:
@@ -97,9 +97,9 @@ def load_foreign_holds(path: Path) -> Held:
 
 
 def _read_claimed_holds(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
-    if not view.one("SELECT 1 FROM sqlite_master WHERE name = 'holds'"):
+    if not view.fetch_one("SELECT 1 FROM sqlite_master WHERE name = 'holds'"):
         return
-    for row in view.all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
+    for row in view.fetch_all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
         held, key = runs.hold_from_row(row), (row["principal"], row["session"])
         # A hold for one run's sake ends with that run, which does not go on here.
         if held is not None and not held.run and all(isinstance(one, str) for one in key):

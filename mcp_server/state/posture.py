@@ -22,15 +22,18 @@ from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, e
 
 def load_choice(view: View, principal: str) -> PostureChoice | None:
     """None where the person never chose; the most restricted one where what was chosen is lost."""
-    if row := view.one("SELECT * FROM posture WHERE principal = :principal", principal=escape_surrogates(principal)):
+    if row := view.fetch_one(
+        "SELECT * FROM posture WHERE principal = :principal", principal=escape_surrogates(principal)
+    ):
         return _choice_from_row(view, row)
-    workspace = view.one("SELECT lost FROM workspace")
-    return PostureChoice.least(LOST_EPOCH) if workspace and workspace["lost"] else None
+    workspace = view.fetch_one("SELECT lost FROM workspace")
+    return PostureChoice.build_most_restricted(LOST_EPOCH) if workspace and workspace["lost"] else None
 
 
 def load_choices(view: View) -> dict[str, PostureChoice]:
     return {
-        row["principal"]: _choice_from_row(view, row) for row in view.all("SELECT * FROM posture ORDER BY principal")
+        row["principal"]: _choice_from_row(view, row)
+        for row in view.fetch_all("SELECT * FROM posture ORDER BY principal")
     }
 
 
@@ -42,7 +45,7 @@ def keep_choice(tx: Transaction, principal: str, settled: PostureChoice) -> None
         principal=escape_surrogates(principal),
         axes=text,
         epoch=settled.epoch,
-        mac=tx.seal.mac(_format_seal_text(escape_surrogates(principal), text)),
+        mac=tx.seal.compute_mac(_format_seal_text(escape_surrogates(principal), text)),
     )
     tx.set_epoch(principal, settled.epoch)
     tx.unsettled = None
@@ -56,11 +59,14 @@ def _choice_from_row(view: View, row: Mapping[str, Any]) -> PostureChoice:
         found = json.loads(row["axes"])
         if view.key is None:
             return PostureChoice(claims=_parse_claims(found), epoch=epoch)
-        if not view.key.sealed(_format_seal_text(row["principal"], row["axes"]), row["mac"]) or found["epoch"] != epoch:
+        if (
+            not view.key.has_sealed(_format_seal_text(row["principal"], row["axes"]), row["mac"])
+            or found["epoch"] != epoch
+        ):
             raise ValueError
         return _parse_choice(found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return PostureChoice.least(epoch)
+        return PostureChoice.build_most_restricted(epoch)
 
 
 def _parse_claims(found: Mapping[str, Any]) -> dict[str, Value]:

@@ -29,14 +29,14 @@ def request_posture_change(
 ) -> PostureChoice | VersionMoved:
     """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
     current = load_choice(tx, principal)
-    if epoch is not None and tx.epoch(principal) != epoch:
+    if epoch is not None and tx.get_epoch(principal) != epoch:
         return VersionMoved(current)
     work = ProcessWork() if change.unconfirmed else _find_open_work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
     if change.door is ChangeSource.TERMINAL and not change.unconfirmed:
         record_adoption(tx)
     return _write_steps(
-        tx, principal, posture.request_change(make_choice_at_epoch(current, tx.epoch(principal)), made, work), ""
+        tx, principal, posture.request_change(make_choice_at_epoch(current, tx.get_epoch(principal)), made, work), ""
     )
 
 
@@ -72,14 +72,14 @@ def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = Fa
 def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
     """Put on record how a call went; whatever waited for its end waits no longer."""
     write_notes(tx, outcome.run, outcome.intent, outcome.notes)
-    seq = tx.append(RowKind.OUTCOME, outcome.fields())
+    seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
     if find_unsettled_principals(tx):
         _end_call(tx, outcome)
     return seq
 
 
 def _end_call(tx: Transaction, outcome: OutcomeRow) -> None:
-    row = tx.one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
+    row = tx.fetch_one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
     intent = read_body(row["body"]) if row else {}
     principal = str(intent.get("principal"))
     release_waiting_changes(tx, principal, outcome.intent)
@@ -213,5 +213,5 @@ def _is_unit_ongoing(intent: Mapping[str, Any], concluded: bool) -> bool:
 
 
 def _read_newest_rows(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
+    rows = view.fetch_each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :most", most=LOOKED_AT)
     yield from ((seq, read_body(body)) for seq, body in rows)

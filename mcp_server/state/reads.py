@@ -18,7 +18,7 @@ def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> 
 
 
 def recall_seen(view: View, session_id: str, path: str) -> Stamp | None:
-    row = view.one(
+    row = view.fetch_one(
         "SELECT size, mtime_ns, digest FROM seen WHERE session = :session AND path = :path",
         session=escape_surrogates(session_id),
         path=escape_surrogates(path),

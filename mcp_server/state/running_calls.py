@@ -46,11 +46,11 @@ class RunningWork:
     server: int = 0
 
     @property
-    def runs(self) -> bool:
-        return not self.over or bool(self.living)
+    def is_running(self) -> bool:
+        return not self.over or bool(self.living_processes)
 
     @property
-    def living(self) -> list[int]:
+    def living_processes(self) -> list[int]:
         return [pid for pid, since in self.processes if not is_process_gone(pid, since)]
 
 
@@ -84,7 +84,7 @@ def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], lis
     """Of every server of this account that is still there; what began first comes first."""
     paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if is_own_file(path))
     found = [one for path in paths if (one := _read_running_file(path)) is not None]
-    works = [work for _, every in found for work in every if work.runs]
+    works = [work for _, every in found for work in every if work.is_running]
     return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
 
 

@@ -24,7 +24,7 @@ MOST_THOUGHTS = 200
 
 def load_holds(view: View) -> dict[tuple[str, str], Hold]:
     """Who is paused, by principal and session; an empty session stands for all of them."""
-    rows = view.all("SELECT * FROM holds")
+    rows = view.fetch_all("SELECT * FROM holds")
     return {(row["principal"], row["session"]): held for row in rows if (held := hold_from_row(row)) is not None}
 
 
@@ -35,7 +35,7 @@ def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
 
 def _is_delivered(view: View, run: str) -> bool:
     sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
-    return view.one(sql, run=escape_surrogates(run), kind=RowKind.DELIVERY) is not None
+    return view.fetch_one(sql, run=escape_surrogates(run), kind=RowKind.DELIVERY) is not None
 
 
 def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
@@ -113,7 +113,7 @@ def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -
 
 def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
     """What this run's thoughts came to, in their order; the newest where they are many."""
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
         session=escape_surrogates(session),
         run=escape_surrogates(run),
@@ -130,7 +130,7 @@ def record_delivery(tx: Transaction, session: Session, fields: Mapping[str, Any]
 
 def load_run_rows(view: View, session: Session) -> Sequence[Row]:
     """The rows of a run, in their order: what ran, what came of it, and what did not run."""
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
         " WHERE session = :session ORDER BY seq",
         most=MOST_ROWS,
@@ -172,12 +172,12 @@ def find_report(view: View, run: str | None, principal: str | None = None) -> Ru
         conditions.append("principal = :principal")
         values["principal"] = escape_surrogates(principal)
     where = " AND ".join(conditions)
-    row = view.one(f"SELECT body FROM reports WHERE {where} ORDER BY number DESC LIMIT 1", **values)  # noqa: S608  # our own words
+    row = view.fetch_one(f"SELECT body FROM reports WHERE {where} ORDER BY number DESC LIMIT 1", **values)  # noqa: S608  # our own words
     return parse_report(json.loads(row["body"])) if row else None
 
 
 def _find_hold_row(view: View, principal: str, session: str) -> dict[str, Any] | None:
-    return view.one(
+    return view.fetch_one(
         "SELECT * FROM holds WHERE principal = :principal AND session = :session",
         principal=escape_surrogates(principal),
         session=escape_surrogates(session),

@@ -14,7 +14,7 @@ from mcp_server.state.verify import SEAL, find_taken_over_state, format_adoption
 
 def record_segment(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
     """The first row of a ledger, sealed because it excuses something, and what the earlier state narrows."""
-    tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.mac(format_segment_seal(fields))})
+    tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.compute_mac(format_segment_seal(fields))})
     for principal, choice in claims.items():
         keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
 
@@ -30,4 +30,4 @@ def record_adoption(tx: Transaction) -> None:
     found = find_taken_over_state(tx)
     if found and found.get("tampered") and not is_adopted(tx):
         reason = "the person chose a posture at a terminal"
-        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.mac(format_adoption_seal(tx))})
+        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})

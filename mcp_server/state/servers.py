@@ -52,7 +52,7 @@ class Server:
     """It understands `STOP`; any other process would die of that."""
 
     @property
-    def differs(self) -> list[str]:
+    def differences(self) -> list[str]:
         """What of the files does not hold in this server, in words for the person."""
         told: list[str] = []
         if self.fault:

@@ -45,13 +45,13 @@ def _session_from_row(row: Mapping[str, Any]) -> StoredSession:
 
 
 def find_session(view: View, key: str) -> StoredSession | None:
-    row = view.one("SELECT * FROM sessions WHERE id = :id", id=escape_surrogates(key))
+    row = view.fetch_one("SELECT * FROM sessions WHERE id = :id", id=escape_surrogates(key))
     return _session_from_row(row) if row else None
 
 
 def load_places(view: View, id: str) -> list[StoredSession]:
     """Every place of one session."""
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
         id=escape_surrogates(id),
         stem=(stem := f"{escape_surrogates(id)}{PLACE}"),
@@ -61,12 +61,12 @@ def load_places(view: View, id: str) -> list[StoredSession]:
 
 
 def find_session_by_handle(view: View, digest: str) -> StoredSession | None:
-    row = view.one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=escape_surrogates(digest))
+    row = view.fetch_one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=escape_surrogates(digest))
     return _session_from_row(row) if row else None
 
 
 def load_sessions(view: View) -> Sequence[StoredSession]:
-    return [_session_from_row(row) for row in view.all("SELECT * FROM sessions ORDER BY used DESC")]
+    return [_session_from_row(row) for row in view.fetch_all("SELECT * FROM sessions ORDER BY used DESC")]
 
 
 def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> StoredSession:

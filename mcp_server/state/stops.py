@@ -107,7 +107,7 @@ def _forget_old_orders(tx: Transaction) -> None:
 
 def _load_rows(view: View, owner: str, kind: str) -> list[dict[str, Any]]:
     sql = "SELECT id, body FROM records WHERE owner = :owner AND kind = :kind ORDER BY number"
-    return view.all(sql, owner=escape_surrogates(owner), kind=kind)
+    return view.fetch_all(sql, owner=escape_surrogates(owner), kind=kind)
 
 
 def _write_record(tx: Transaction, owner: str, kind: str, id: str, body: Mapping[str, Any]) -> None:

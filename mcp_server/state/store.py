@@ -76,7 +76,7 @@ class Store:
         """Bring the engine up now, before anybody waits for it."""
         self._writer.start()
 
-    async def ready(self) -> Condition:
+    async def wait_until_ready(self) -> Condition:
         return await self.read(lambda _view: self._writer.condition)
 
     async def close(self) -> None:
@@ -94,7 +94,7 @@ class Store:
 
     # The ledger.
 
-    async def intend(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
+    async def record_intent(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
         """The intent's number, once it is durable; `PostureMoved` where the posture is another one by now."""
         begin = ledger.record_intent if terms is None else partial(approvals.begin_call, terms=terms)
         found = await self.write(partial(begin, intent=intent))
@@ -102,16 +102,16 @@ class Store:
             self._choices.pop(intent.session.principal, None)
         return found
 
-    def conclude(self, outcome: OutcomeRow) -> None:
+    def record_outcome(self, outcome: OutcomeRow) -> None:
         """Does not wait. Any thread may call it."""
-        self._writer.later(partial(posture_changes.record_outcome, outcome=outcome))
+        self._writer.defer(partial(posture_changes.record_outcome, outcome=outcome))
 
-    async def record(self, judged: Judged) -> int:
+    async def record_decision(self, judged: Judged) -> int:
         return await self.write(partial(ledger.record_decision, judged=judged))
 
     # What the person chose. How that changes is asked at the doors of `calls/steering`.
 
-    async def choice(self, principal: str) -> PostureChoice | None:
+    async def load_choice(self, principal: str) -> PostureChoice | None:
         """None where the person never chose; the most restricted one where the choice is lost or cannot be read."""
         if principal in self._choices:
             return self._choices[principal]
@@ -128,26 +128,26 @@ class Store:
 
     # Sessions.
 
-    async def session(self, key: str) -> Session | None:
-        kept = self._sessions.get(key) or await self._remember(partial(sessions.find_session, key=key))
+    async def find_session(self, key: str) -> Session | None:
+        kept = self._sessions.get(key) or await self._read_session(partial(sessions.find_session, key=key))
         return kept.session if kept else None
 
-    async def session_by_handle(self, digest: str) -> Session | None:
+    async def find_session_by_handle(self, digest: str) -> Session | None:
         """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
         read = partial(sessions.find_session_by_handle, digest=digest)
-        kept = self._sessions.get(self._handles.get(digest, "")) or await self._remember(read)
-        if kept is not None and not self._lives(kept):
+        kept = self._sessions.get(self._handles.get(digest, "")) or await self._read_session(read)
+        if kept is not None and not self._is_unexpired(kept):
             # Another process may have used it since; that it did so was not worth telling everybody.
-            kept = await self._remember(read)
-        if kept is None or kept.handle_digest != digest or not self._lives(kept):
+            kept = await self._read_session(read)
+        if kept is None or kept.handle_digest != digest or not self._is_unexpired(kept):
             return None
         idle = self._clock.now_ns() - kept.used
         if idle >= TOUCH_NS:
-            self._keep(replace(kept, used=kept.used + idle))
-            self._writer.later(partial(sessions.touch_session, id=kept.session.key, used=kept.used + idle))
+            self._remember_session(replace(kept, used=kept.used + idle))
+            self._writer.defer(partial(sessions.touch_session, id=kept.session.key, used=kept.used + idle))
         return kept.session
 
-    def _lives(self, kept: StoredSession) -> bool:
+    def _is_unexpired(self, kept: StoredSession) -> bool:
         # A clock that was set back makes a session look used in the future; that counts as expired too.
         return -TOUCH_NS <= self._clock.now_ns() - kept.used < IDLE_NS
 
@@ -156,7 +156,9 @@ class Store:
         kept = await self.write(lambda tx: sessions.put_session(tx, session, handle_digest))
         return kept.session
 
-    async def move(self, before: Session, after: Session, reason: str, scope: str = "now") -> Session | VersionMoved:
+    async def move_session(
+        self, before: Session, after: Session, reason: str, scope: str = "now"
+    ) -> Session | VersionMoved:
         """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
         found = await self.write(
             lambda tx: sessions.move_session(tx, before, after, {"reason": reason, "scope": scope})
@@ -176,14 +178,14 @@ class Store:
         message = Message(id, now, session, text, tuple(attachments), principal=principal)
         return await self.write(partial(messages.leave_message, message=message))
 
-    async def read_messages(self, ids: Sequence[str]) -> None:
+    async def mark_messages_read(self, ids: Sequence[str]) -> None:
         """The person has seen them."""
         await self.write(partial(messages.mark_messages_read, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Known at once, written with the next batch. Any thread may call it."""
         _clear_when_full(self._seen)[session_id, path] = stamp
-        self._writer.later(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
+        self._writer.defer(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 
     def recall_seen(self, session_id: str, path: str) -> Stamp | None:
         """From memory, or from what another process wrote. May wait for the writer: not for the loop's own thread."""
@@ -221,14 +223,14 @@ class Store:
         for wish in asked:
             self._writer.ask(wish)
 
-    async def _remember(self, work: Callable[[View], StoredSession | None]) -> StoredSession | None:
+    async def _read_session(self, work: Callable[[View], StoredSession | None]) -> StoredSession | None:
         generation = self._generation
         kept = await self.read(work)
         if kept and generation == self._generation:
-            self._keep(kept)
+            self._remember_session(kept)
         return kept
 
-    def _keep(self, kept: StoredSession) -> None:
+    def _remember_session(self, kept: StoredSession) -> None:
         _clear_when_full(self._sessions)[kept.session.key] = kept
         if kept.handle_digest:
             _clear_when_full(self._handles)[kept.handle_digest] = kept.session.key
@@ -248,7 +250,7 @@ class Store:
             found: Any = wish.value
             for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
                 if isinstance(kept, StoredSession):
-                    self._keep(kept)
+                    self._remember_session(kept)
             if wish.future and not wish.future.done():
                 _settle_future(wish.future, wish)
         if delivery.changed:

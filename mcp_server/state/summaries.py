@@ -82,7 +82,7 @@ class _Told:
     moves: list[Row] = field(default_factory=list[Row])
     choices: list[Row] = field(default_factory=list[Row])
 
-    def take(self, row: Row) -> None:
+    def add_row(self, row: Row) -> None:
         match row.kind:
             case "intent":
                 self.intents[row.seq] = row
@@ -97,7 +97,7 @@ class _Told:
             case _:
                 pass
 
-    def ending(self, intent: int) -> str:
+    def get_ending(self, intent: int) -> str:
         return str(self.outcomes[intent].fields.get("ending")) if intent in self.outcomes else "unknown"
 
 
@@ -107,7 +107,7 @@ def build_summary(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: in
     for row in rows:
         of_call = int(row.fields.get("intent") or row.seq) if row.kind == "outcome" else row.seq
         if upto is None or of_call <= upto:
-            told.take(row)
+            told.add_row(row)
     said: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for note in notes:
         if (upto is None or note.seq <= upto) and note.kind in said:
@@ -150,7 +150,7 @@ def _build_facts(told: _Told) -> dict[str, Any]:
     rows = [*told.intents.values(), *told.outcomes.values(), *told.refusals, *told.moves]
     if not rows:
         return {"calls": 0}
-    endings = Counter(told.ending(seq) for seq in told.intents)
+    endings = Counter(told.get_ending(seq) for seq in told.intents)
     first = min(rows, key=lambda row: row.seq)
     return {
         "session": str(first.fields.get("session") or ""),
@@ -201,14 +201,14 @@ def _describe_standing(told: _Told) -> Iterator[str]:
         return
     last = told.intents[max(told.intents)]
     where = f"mode `{last.fields['mode']}`" if last.fields.get("mode") else "ROOT"
-    ended = {"unknown": "has not ended yet"}.get(told.ending(last.seq), f"ended as {told.ending(last.seq)}")
+    ended = {"unknown": "has not ended yet"}.get(told.get_ending(last.seq), f"ended as {told.get_ending(last.seq)}")
     yield f"Stands in {where}, stage {last.fields.get('stage')}; the last call, `{last.fields.get('tool')}`, {ended}."
 
 
 def _describe_issues(told: _Told) -> Iterator[str]:
     """What did not go, and did not go later either."""
     went = {
-        _get_call_key(row): row.seq for seq, row in told.intents.items() if told.ending(seq) == "done"
+        _get_call_key(row): row.seq for seq, row in told.intents.items() if told.get_ending(seq) == "done"
     }  # the last time that this very call was done
     counted: Counter[str] = Counter()
     for row in told.refusals:
@@ -219,7 +219,7 @@ def _describe_issues(told: _Told) -> Iterator[str]:
     for seq, row in told.intents.items():
         if went.get(_get_call_key(row), 0) >= seq:
             continue
-        ending = told.ending(seq)
+        ending = told.get_ending(seq)
         if ending == "unknown":
             counted[f"`{row.fields.get('tool')}` has no recorded end"] += 1
         elif ending != "done":
@@ -238,7 +238,7 @@ def _describe_outputs(told: _Told, said: Mapping[str, Sequence[str]]) -> Iterato
         yield f"Changed `{path}`."
     shown: dict[str, list[int]] = {}
     for seq, row in told.intents.items():
-        if told.ending(seq) == "done":
+        if told.get_ending(seq) == "done":
             size = int(told.outcomes[seq].fields.get("shown_bytes") or 0)
             shown.setdefault(str(row.fields.get("tool")), []).append(size)
     for tool in sorted(shown):
@@ -261,7 +261,7 @@ MOST_ROWS = 20_000
 
 def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary | None:
     """The summary of a run; None where there is no row of it."""
-    found = view.all(
+    found = view.fetch_all(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq DESC LIMIT :most",
         run=escape_surrogates(run),
         most=MOST_ROWS,
@@ -269,7 +269,7 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
     if not found:
         return None
     rows = [_row_from_record(one) for one in reversed(found)]
-    meanwhile = view.all(
+    meanwhile = view.fetch_all(
         "SELECT seq, body, hash FROM ledger WHERE seq BETWEEN :first AND :last AND kind = 'transition'",
         first=rows[0].seq,
         last=rows[-1].seq,
@@ -278,7 +278,9 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
     choices = [
         row for row in map(_row_from_record, meanwhile) if _is_choice(row) and row.fields.get("principal") in whose
     ]
-    notes = view.all("SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
+    notes = view.fetch_all(
+        "SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run)
+    )
     together = sorted([*rows, *choices], key=lambda row: row.seq)
     said = [Note(one["seq"], one["kind"], one["text"]) for one in notes]
     return build_summary(
@@ -288,7 +290,9 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
 
 def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
     """What a thought came to, which is all that was kept of it, as of the call that was going on then."""
-    for one in view.all("SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_surrogates(run)):
+    for one in view.fetch_all(
+        "SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_surrogates(run)
+    ):
         seq = max((row.seq for row in rows if row.at <= one["at"]), default=rows[0].seq)
         outcome = read_body(one["body"])
         for name, kind in OUTCOMES.items():
@@ -298,7 +302,7 @@ def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[
 
 def find_known_runs(view: View, principal: str | None = None) -> list[str]:
     """The runs used last, the newest first; of one principal, or of everybody."""
-    rows = view.all(
+    rows = view.fetch_all(
         "SELECT run, max(seq) AS last FROM ledger"
         " WHERE run IS NOT NULL AND seq > (SELECT max(seq) FROM ledger) - :among"
         " GROUP BY run ORDER BY last DESC LIMIT :most",
@@ -313,7 +317,7 @@ def find_known_runs(view: View, principal: str | None = None) -> list[str]:
 
 def find_run_owner(view: View, run: str) -> str | None:
     """Whose run it is, by its first row that says so."""
-    row = view.one(
+    row = view.fetch_one(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=escape_surrogates(run)
     )
     return None if row is None else str(_row_from_record(row).fields.get("principal") or "")

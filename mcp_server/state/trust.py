@@ -23,11 +23,11 @@ class Trusted:
     secrets: Path | None
     """Where the person's keys are kept; where they are nowhere, nobody is trusted for longer than a process lives."""
 
-    def holds(self, folder: Path, digest: str) -> bool:
+    def is_trusted(self, folder: Path, digest: str) -> bool:
         """Was trust given to exactly this content of this folder?"""
-        return self.given(folder) == digest
+        return self.find_trusted_digest(folder) == digest
 
-    def given(self, folder: Path) -> str | None:
+    def find_trusted_digest(self, folder: Path) -> str | None:
         """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
         if self.secrets is None:
             return None
@@ -42,12 +42,12 @@ class Trusted:
         digest, mac = said.get("sha256"), said.get("mac")
         if not isinstance(digest, str) or not isinstance(mac, str):
             return None
-        return digest if key.sealed(_format_seal_text(folder, digest), mac) else None
+        return digest if key.has_sealed(_format_seal_text(folder, digest), mac) else None
 
-    def give(self, folder: Path, digest: str) -> None:
+    def give_trust(self, folder: Path, digest: str) -> None:
         if self.secrets is None:
             raise Refusal(HOMELESS)
-        mac = LedgerKey.load_or_create(self.secrets).mac(_format_seal_text(folder, digest))
+        mac = LedgerKey.load_or_create(self.secrets).compute_mac(_format_seal_text(folder, digest))
         path = _get_trust_path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
@@ -61,14 +61,14 @@ class Trusted:
             os.close(file)
         draft.replace(path)
 
-    def take(self, folder: Path) -> bool:
+    def withdraw_trust(self, folder: Path) -> bool:
         """False where there was none to take."""
-        given = self.given(folder) is not None
+        given = self.find_trusted_digest(folder) is not None
         if self.secrets is not None:
             _get_trust_path(self.secrets, folder).unlink(missing_ok=True)
         return given
 
-    def place(self, folder: Path) -> Path | None:
+    def get_path(self, folder: Path) -> Path | None:
         """Where it is written down."""
         return None if self.secrets is None else _get_trust_path(self.secrets, folder)
 

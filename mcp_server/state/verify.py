@@ -56,7 +56,7 @@ class _Walk:
     rows: int = 0
     faults: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
-    def take(self, seq: int, body: str, hash: str) -> None:
+    def check_row(self, seq: int, body: str, hash: str) -> None:
         self.rows += 1
         if seq != self.seq + 1:
             self.faults.append((self.seq + 1, _describe_missing_rows(self.seq + 1, seq - 1)))
@@ -92,10 +92,10 @@ def verify_ledger(
     `told` hears now and then how many rows were read, and which is the last. Of a `foreign` ledger the chain and the
     signatures are checked, and not whose they are.
     """
-    last = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
+    last = (view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
     faults: list[tuple[int, str]] = []
     anchor = None if foreign else _read_anchor(anchor_path, view.key, faults)
-    checkpoints = [Checkpoint(**row) for row in view.all("SELECT * FROM checkpoints ORDER BY number")]
+    checkpoints = [Checkpoint(**row) for row in view.fetch_all("SELECT * FROM checkpoints ORDER BY number")]
     expected: dict[int, list[tuple[str, str]]] = {}
     if anchor and anchor.seq:
         expected.setdefault(anchor.seq, []).append((anchor.hash, "the anchor"))
@@ -104,7 +104,7 @@ def verify_ledger(
     walk = _Walk(expected)
     for seq, body, hash in _read_rows(view):
         if isinstance(body, str) and isinstance(hash, str):
-            walk.take(seq, body, hash)
+            walk.check_row(seq, body, hash)
         else:
             faults.append((seq, "the row is not text"))
             walk.seq, walk.hash = seq, str(hash)
@@ -168,19 +168,19 @@ def _check_referenced_rows(path: Path, found: Mapping[str, Any], faults: list[tu
 
 def find_taken_over_state(view: View) -> dict[str, Any] | None:
     """What the first row says of an earlier state; None where it says nothing, or nobody with our key wrote it."""
-    row = view.one("SELECT body FROM ledger WHERE seq = 1 AND kind = :kind", kind=RowKind.SEGMENT)
+    row = view.fetch_one("SELECT body FROM ledger WHERE seq = 1 AND kind = :kind", kind=RowKind.SEGMENT)
     if row is None or view.key is None:
         return None
     body = read_body(row["body"])
     fields = {name: body[name] for name in TAKEN_OVER if name in body}
-    return fields if view.key.sealed(format_segment_seal(fields), str(body.get(SEAL))) else None
+    return fields if view.key.has_sealed(format_segment_seal(fields), str(body.get(SEAL))) else None
 
 
 def is_adopted(view: View) -> bool:
     """Did the person choose a posture at a terminal since?"""
-    row = view.one("SELECT body FROM ledger WHERE kind = :kind ORDER BY seq LIMIT 1", kind=RowKind.ADOPTION)
+    row = view.fetch_one("SELECT body FROM ledger WHERE kind = :kind ORDER BY seq LIMIT 1", kind=RowKind.ADOPTION)
     seal = str(read_body(row["body"]).get(SEAL)) if row else ""
-    return view.key is not None and view.key.sealed(format_adoption_seal(view), seal)
+    return view.key is not None and view.key.has_sealed(format_adoption_seal(view), seal)
 
 
 def format_segment_seal(fields: Mapping[str, Any]) -> str:
@@ -188,7 +188,7 @@ def format_segment_seal(fields: Mapping[str, Any]) -> str:
 
 
 def format_adoption_seal(view: View) -> str:
-    row = view.one("SELECT hash FROM ledger WHERE seq = 1") or {}
+    row = view.fetch_one("SELECT hash FROM ledger WHERE seq = 1") or {}
     return format_canonical_json({"adopted": str(row.get("hash"))})
 
 
@@ -209,7 +209,7 @@ def _read_anchor(path: Path, key: LedgerKey | None, faults: list[tuple[int, str]
         except OSError:
             faults.append((0, "the anchor is missing"))
             return None
-        if (anchor := Anchor.read(text[:SLOT], key)) and len(text) == SLOT:
+        if (anchor := Anchor.parse_line(text[:SLOT], key)) and len(text) == SLOT:
             return anchor
     faults.append((0, "the anchor was not written with this machine's key, or was changed"))
     return None
@@ -223,9 +223,9 @@ def _find_checkpoint_faults(
         number = before.number + 1 if before else 1
         if one.number != number:
             yield one.seq, f"checkpoint {number} is missing before this row"
-        elif key and one.key != key.public:
+        elif key and one.key != key.public_key:
             yield one.seq, f"checkpoint {one.number} was signed with another key than this machine's"
-        elif not is_valid_signature(one.statement(before), one.signature, one.key):
+        elif not is_valid_signature(one.format_statement(before), one.signature, one.key):
             yield one.seq, f"the signature of checkpoint {one.number} is not right"
         before = one
     last = before.number if before else 0
@@ -237,23 +237,23 @@ def describe_anchor_misfit(view: View, anchor: bytes | None, key: LedgerKey) -> 
     """Does the ledger still have what its anchor says it had? Asked at a start, before the anchor is written anew."""
     if anchor is None:
         return "the ledger's anchor is missing"
-    known = Anchor.read(anchor[:SLOT], key)
+    known = Anchor.parse_line(anchor[:SLOT], key)
     if known is None:
         return "the ledger's anchor was not written with this machine's key"
-    last = view.one("SELECT max(seq) AS seq FROM ledger") or {}
+    last = view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}
     if known.seq > (last["seq"] or 0):
         return f"rows {(last['seq'] or 0) + 1} to {known.seq} of the ledger are missing from its end"
-    row = view.one("SELECT hash FROM ledger WHERE seq = :seq", seq=known.seq)
+    row = view.fetch_one("SELECT hash FROM ledger WHERE seq = :seq", seq=known.seq)
     if known.seq and (row is None or row["hash"] != known.hash):
         return f"row {known.seq} of the ledger is not the one its anchor names"
-    count = view.one("SELECT max(number) AS number FROM checkpoints") or {}
+    count = view.fetch_one("SELECT max(number) AS number FROM checkpoints") or {}
     return "signed checkpoints are missing" if known.checkpoints > (count["number"] or 0) else ""
 
 
 def count_unanchored_rows(view: View, anchor: bytes | None, key: LedgerKey) -> int:
     """How many rows the anchor does not name yet."""
-    known = Anchor.read(anchor[:SLOT], key) if anchor else None
-    last = view.one("SELECT max(seq) AS seq FROM ledger") or {}
+    known = Anchor.parse_line(anchor[:SLOT], key) if anchor else None
+    last = view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}
     return max(0, (last["seq"] or 0) - known.seq) if known else 0
 
 
@@ -263,8 +263,8 @@ def check_anchor(view: View, path: Path) -> tuple[int, str]:
     anchor = _read_anchor(path, view.key, faults)
     if anchor is None or view.key is None:
         return 0, faults[0][1]
-    head = (view.one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
-    return max(0, head - anchor.seq), describe_anchor_misfit(view, anchor.line(view.key), view.key)
+    head = (view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
+    return max(0, head - anchor.seq), describe_anchor_misfit(view, anchor.format_line(view.key), view.key)
 
 
 def find_unfinished_calls(view: View, among: int) -> list[int]:
@@ -273,7 +273,7 @@ def find_unfinished_calls(view: View, among: int) -> list[int]:
     over: set[object] = set()
     found: list[int] = []
     # From the newest on, and one at a time: what follows a call is known when its turn comes.
-    for seq, body in view.each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among):
+    for seq, body in view.fetch_each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among):
         one = read_body(body)
         process = one.get("process")
         match one.get("kind"):

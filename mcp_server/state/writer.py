@@ -63,7 +63,7 @@ class Writer:
         with self._starting:
             if not self.started:
                 self.started = True
-                threading.Thread(target=self._live, name="menugate-state", daemon=True).start()
+                threading.Thread(target=self._run_until_closed, name="menugate-state", daemon=True).start()
 
     def ask(self, wish: StoreJob) -> None:
         if self.closed:
@@ -74,9 +74,9 @@ class Writer:
         if not self.started:
             self.start()
 
-    def later(self, work: Callable[[Transaction], Any]) -> None:
+    def defer(self, work: Callable[[Transaction], Any]) -> None:
         """Without waking anybody: the next batch or tick takes it along."""
-        self._inbox.later(StoreJob(work))
+        self._inbox.defer(StoreJob(work))
 
     def stop(self) -> None:
         self._inbox.end()
@@ -85,21 +85,21 @@ class Writer:
     def condition(self) -> Condition:
         return self._workspace.condition if self._workspace else Condition()
 
-    def _live(self) -> None:
+    def _run_until_closed(self) -> None:
         try:
             # Whoever asks first hears what went wrong; the opening is then tried again.
             with contextlib.suppress(Exception):
                 self._open()
             while not self.closed:
-                self._round()
+                self._serve_round()
         except BaseException:
             log.exception("the state writer ended unexpectedly")
         finally:
             self.closed = True
-            self._answer(self._inbox.drained(), ENDED)
+            self._answer(self._inbox.drain(), ENDED)
             self._deliver(StoreReply(ended=True))
 
-    def _round(self) -> None:
+    def _serve_round(self) -> None:
         batch, last = self._inbox.gather()
         if batch:
             self._serve(batch)
@@ -121,7 +121,7 @@ class Writer:
             self._deliver(StoreReply(changed=True, foreign=True))
         return self._workspace
 
-    def _meaning(self, error: Exception) -> BaseException:
+    def _translate_error(self, error: Exception) -> BaseException:
         """What an error means to who asked."""
         if self._workspace is None or isinstance(error, Refusal):
             return error
@@ -129,25 +129,25 @@ class Writer:
 
         meaning = refusal_from_error(error, self._workspace.link.path) or error
         if is_damage_error(error):
-            self._let_go("damaged")
+            self._close_workspace("damaged")
         return meaning
 
-    def _let_go(self, suspicion: str) -> None:
+    def _close_workspace(self, suspicion: str) -> None:
         """Open the file anew at the next chance, and look closer."""
         workspace, self._workspace, self._suspicion = self._workspace, None, suspicion
         if workspace:
             with contextlib.suppress(Exception):
                 workspace.close()
 
-    def _locked(self, seconds: float) -> StateWorkspace:
+    def _lock_workspace(self, seconds: float) -> StateWorkspace:
         """The workspace, under its lock, and still the file that lies at its path."""
         for _ in range(3):
             workspace = self._open()
             workspace.lock.acquire(seconds)
-            if workspace.link.intact():
+            if workspace.link.is_intact():
                 return workspace
             workspace.lock.release()
-            self._let_go("gone")
+            self._close_workspace("gone")
         raise Refusal(Problem(Code.STORE_UNAVAILABLE, "the state file is taken away again and again; nothing ran."))
 
     def _serve(self, batch: list[StoreJob]) -> None:
@@ -158,12 +158,12 @@ class Writer:
                 workspace = self._open()
                 wish.value = wish.work(View(workspace.link, workspace.key))
             except Exception as error:
-                wish.error = self._meaning(error)
+                wish.error = self._translate_error(error)
         if reads:
             self._answer(reads)
         writes = [wish for wish in batch if wish.writes]
         if writes:
-            self._write(writes, self._inbox.taken_along())
+            self._write(writes, self._inbox.take_deferred())
             if self._head - self._signed >= CHECKPOINT_ROWS:
                 self._ticked = 0.0
 
@@ -173,7 +173,7 @@ class Writer:
                 self._open().refuse_when_full()
             self._commit([*lazy, *eager], eager, LOCK_SECONDS if eager else LAZY_LOCK_SECONDS)
         except Exception as error:
-            meaning = self._meaning(error)
+            meaning = self._translate_error(error)
             if isinstance(meaning, Refusal):
                 self._withhold(eager, lazy, meaning)
             elif len(eager) + len(lazy) > 1:
@@ -189,17 +189,17 @@ class Writer:
 
     def _withhold(self, eager: list[StoreJob], lazy: list[StoreJob], meaning: Refusal) -> None:
         # What has happened already is kept for a better moment; what was only about to happen does not.
-        self._inbox.back(lazy)
+        self._inbox.put_back(lazy)
         if meaning.problem.code is Code.BUSY:
             # Whoever came meanwhile has waited as long and would wait as long again.
-            eager = [*eager, *self._inbox.drained(writes_only=True)]
+            eager = [*eager, *self._inbox.drain(writes_only=True)]
         if meaning.problem.code is Code.STORE_FULL and self._workspace and not self._workspace.full:
             self._workspace.full = True
             self._workspace.reserve.spend()
         self._answer(eager, meaning)
 
     def _commit(self, wishes: list[StoreJob], eager: list[StoreJob], seconds: float) -> None:
-        workspace = self._locked(seconds)
+        workspace = self._lock_workspace(seconds)
         try:
             try:
                 tx = workspace.begin()
@@ -210,11 +210,11 @@ class Writer:
                 with contextlib.suppress(Exception):
                     workspace.link.rollback()
                 raise
-            self._committed(workspace, tx, eager)
+            self._finish_commit(workspace, tx, eager)
         finally:
             workspace.lock.release()
 
-    def _committed(self, workspace: StateWorkspace, tx: Transaction, eager: list[StoreJob]) -> None:
+    def _finish_commit(self, workspace: StateWorkspace, tx: Transaction, eager: list[StoreJob]) -> None:
         """The anchor before the answer: fifteen microseconds, for which whatever was acknowledged cannot be cut."""
         self.commits += 1
         try:
@@ -230,22 +230,22 @@ class Writer:
     def _tick(self) -> None:
         try:
             workspace = self._open()
-            if not workspace.link.intact():
-                self._let_go("gone")
+            if not workspace.link.is_intact():
+                self._close_workspace("gone")
                 return
-            self._look_round(workspace)
-            if lazy := self._inbox.taken_along():
+            self._notice_changes(workspace)
+            if lazy := self._inbox.take_deferred():
                 self._write([], lazy)
             self._sign_when_due()
             if self._growing and self.commits >= BUSY_COMMITS:
-                self._look_ahead()
+                self._lengthen_log()
         except Exception as error:
             # Nobody waits for a tick; who asks next is told.
-            log.debug("the state could not be looked after: %s", self._meaning(error))
+            log.debug("the state could not be looked after: %s", self._translate_error(error))
 
-    def _look_ahead(self) -> None:
+    def _lengthen_log(self) -> None:
         """Under both locks: what another process appends meanwhile must not be written over."""
-        workspace = self._locked(TICK_SECONDS)
+        workspace = self._lock_workspace(TICK_SECONDS)
         try:
             workspace.link.begin()
             self._growing = lengthen_log(workspace.link.path)
@@ -253,7 +253,7 @@ class Writer:
             workspace.link.rollback()
             workspace.lock.release()
 
-    def _look_round(self, workspace: StateWorkspace) -> None:
+    def _notice_changes(self, workspace: StateWorkspace) -> None:
         version = workspace.link.data_version()
         if version == self._version:
             return
@@ -269,7 +269,7 @@ class Writer:
         now = workspace.clock.now_ns()
         if at_once or self._head - self._signed >= CHECKPOINT_ROWS or now - self._signed_ns >= CHECKPOINT_NS:
             self._signed_ns = now
-            _ = workspace.key.public  # imports the library before the lock is taken
+            _ = workspace.key.public_key  # imports the library before the lock is taken
             self._commit([StoreJob(sign_checkpoint)], [], TICK_SECONDS)
 
     def _finish(self) -> None:
@@ -277,13 +277,13 @@ class Writer:
         if self._workspace is None:
             return
         try:
-            while lazy := self._inbox.taken_along():
+            while lazy := self._inbox.take_deferred():
                 self._commit(lazy, [], CLOSING_SECONDS)
             self._commit([StoreJob(record_process_end)], [], CLOSING_SECONDS)
             self._sign_when_due(at_once=True)
         except Exception as error:
-            log.warning("the state was closed without its last rows: %s", self._meaning(error))
-        self._let_go("")
+            log.warning("the state was closed without its last rows: %s", self._translate_error(error))
+        self._close_workspace("")
 
     def _answer(
         self, wishes: list[StoreJob], error: BaseException | None = None, changed: bool = False, foreign: bool = False

@@ -21,7 +21,7 @@ class PendingView:
     paused: "Sequence[PausedRun]" = ()
     asked: "Sequence[Approval]" = ()
 
-    def in_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "paused": [
                 {
@@ -48,11 +48,11 @@ class PendingView:
 def build_pending_view(settings: "Settings", found: "Configuration", state: "Reader | None", now: int) -> PendingView:
     from mcp_server.state.peek import find_holds_beside
 
-    held = state.holds() if state else find_holds_beside(settings.database)
+    held = state.load_holds() if state else find_holds_beside(settings.database)
     runs = list_paused_runs(
         held, lambda whose: build_posture_view(settings, found, state, False, whose).posture.run_control
     )
-    return PendingView(runs, list_unanswered_approvals(state.approvals() if state else (), now))
+    return PendingView(runs, list_unanswered_approvals(state.load_approvals() if state else (), now))
 
 
 def show_waiting(waits: PendingView, reader: str) -> None:

@@ -50,26 +50,27 @@ def build_posture_view(
 ) -> PostureView:
     from mcp_server.model.posture import AXES, PostureChoice
 
-    whose, lost = principal or settings.person, state.lost() if state else ""
-    choice = state.choices().get(whose) if state else load_claimed_choice(settings, whose)
+    whose, lost = principal or settings.person, state.describe_loss() if state else ""
+    choice = state.load_choices().get(whose) if state else load_claimed_choice(settings, whose)
     written = find_written_keys(settings.config)
     origins = {axis: written.get(axis, "default") for axis in AXES}
     if settings.profile is not None:
         origins["profile"] = "--profile" if by_flag else "MENUGATE_PROFILE"
     if choice is None and lost:
         return PostureView(
-            PostureChoice.least(0).over(found.posture),
+            PostureChoice.build_most_restricted(0).apply_to(found.posture),
             dict.fromkeys(AXES, LEAST),
-            narrowed=find_narrowing(PostureChoice.least(0), found, lost, whose),
+            narrowed=find_narrowing(PostureChoice.build_most_restricted(0), found, lost, whose),
         )
-    wished = choice.over(found.posture) if choice else found.posture
+    wished = choice.apply_to(found.posture) if choice else found.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
     origins |= dict.fromkeys(
-        choice.narrowed(found.posture) if choice else (), LEAST if lost and is_rest_at_narrowest(choice) else NARROWED
+        choice.find_narrowed_axes(found.posture) if choice else (),
+        LEAST if lost and is_rest_at_narrowest(choice) else NARROWED,
     )
-    posture = wished.capped(found.policy.ceiling).capped(get_ceiling(found, whose))
+    posture = wished.cap_profile(found.policy.ceiling).cap_profile(get_ceiling(found, whose))
     asked = settings.profile or found.library.config.posture.profile
-    said = choice is not None and "profile" in (*choice.axes, *choice.narrowing)
+    said = choice is not None and "profile" in (*choice.axes, *choice.narrowing_claims)
     if posture.profile is not (wished.profile if said else asked):
         origins["profile"] = "the ceiling"
     return PostureView(posture, origins, choice, find_narrowing(choice, found, lost, whose))
@@ -78,7 +79,7 @@ def build_posture_view(
 def find_narrowing(choice: "PostureChoice | None", found: "Configuration", lost: str, whose: str) -> "Narrowed | None":
     from mcp_server.policy.phrases import find_narrowed_posture
 
-    return find_narrowed_posture(choice, found.posture.capped(get_ceiling(found, whose)), lost)
+    return find_narrowed_posture(choice, found.posture.cap_profile(get_ceiling(found, whose)), lost)
 
 
 LEAST = "the least there is, because an earlier state was lost"
@@ -89,12 +90,12 @@ def load_claimed_choice(settings: "Settings", principal: str) -> "PostureChoice 
     """What another account's state says, where this account has not begun its own."""
     from mcp_server.state.peek import peek_posture_choice
 
-    return peek_posture_choice(settings.database, settings.secrets, principal) if settings.foreign else None
+    return peek_posture_choice(settings.database, settings.secrets, principal) if settings.foreign_state_file else None
 
 
 def warn_of_other_account(settings: "Settings") -> None:
     """Whoever steers should not think that somebody else's servers follow."""
-    if settings.foreign and settings.foreign.exists():
+    if settings.foreign_state_file and settings.foreign_state_file.exists():
         note("Another account works in this folder too, with a state of its own: this holds for your account alone.")
 
 
@@ -102,7 +103,7 @@ def is_rest_at_narrowest(choice: "PostureChoice | None") -> bool:
     """Is all that was not chosen since at its least? A state that can still be read claims what was chosen in it."""
     from mcp_server.model.posture import AXES, PostureChoice
 
-    least = PostureChoice.least(0).claims
+    least = PostureChoice.build_most_restricted(0).claims
     return choice is not None and all(axis in choice.axes or choice.claims.get(axis) == least[axis] for axis in AXES)
 
 
@@ -126,7 +127,7 @@ def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
     """The processes that began, did not say that they ended, and are still there."""
     return [
         {"pid": row.fields.get("pid"), "since": format_time(row.at), "version": row.fields.get("version")}
-        for row in state.alive()
+        for row in state.find_running_processes()
     ]
 
 
@@ -137,7 +138,7 @@ def find_principal(wish: str | None, settings: "Settings", found: "Configuration
     from mcp_server.model.text import find_nearest_name, quote_text
 
     with open_state_reader(settings) as state:
-        chosen = list(state.choices()) if state else []
+        chosen = list(state.load_choices()) if state else []
     known = dict.fromkeys([settings.person, *(one.principal for one in found.library.config.tokens), *chosen])
     if wish in known:
         return wish
@@ -151,8 +152,8 @@ def find_session(wish: str, settings: "Settings") -> str:
     from mcp_server.state.engine.rows import LedgerFilter
 
     with open_state_reader(settings) as state:
-        held = {session for _, session in state.holds()} if state else set[str]()
-        if wish in held or (state and any(state.rows(LedgerFilter(session=wish, tail=1)))):
+        held = {session for _, session in state.load_holds()} if state else set[str]()
+        if wish in held or (state and any(state.read_rows(LedgerFilter(session=wish, tail=1)))):
             return wish
     raise CliError(
         f"there is no session `{wish}` on record here; `menugate summary` names the one of the newest run, "

@@ -27,7 +27,7 @@ def collect_status(settings: "Settings", found: "Configuration", state: "Reader 
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
         "keys": {"folder": settings.secrets, "last": settings.keys_last or None},
-        "foreign": settings.foreign,
+        "foreign": settings.foreign_state_file,
         "unfit_keys": list(describe_unfit_keys(settings.secrets)),
         "config": settings.config,
         "ran": state is not None,
@@ -51,7 +51,7 @@ def collect_running_work(settings: "Settings") -> dict[str, Any]:
     """What runs for this account, also in a server that keeps its state with other keys."""
     from mcp_server.state.running_calls import read_running_calls
 
-    clients, works = read_running_calls(settings.every_state)
+    clients, works = read_running_calls(settings.all_state_folders)
     return {"clients": [asdict(one) for one in clients], "calls": [work_to_json(one) for one in works]}
 
 
@@ -71,7 +71,7 @@ def describe_guards(settings: "Settings", found: "Configuration") -> dict[str, s
 
     paths = "openat2" if choose_resolver() is open_by_kernel else "step by step, because this kernel has no openat2"
     shut_in = asyncio.run(
-        SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox).described()
+        SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox).describe_sandbox()
     )
     return {"paths": paths, "search": describe_search_engine(settings), "sandbox": shut_in}
 
@@ -99,9 +99,9 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.state.servers import describe_unreadable_folder
 
-    refusals = state.rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
-    loose, misfit = state.anchoring()
-    lost = state.lost()
+    refusals = state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
+    loose, misfit = state.check_anchor()
+    lost = state.describe_loss()
     clients, _ = read_running_calls([settings.state])
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
@@ -113,14 +113,14 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
         },
         "running": list_running_servers(state),
         "unreadable": describe_unreadable_folder(settings.state) or None,
-        "sessions": len({kept.session.id for kept in state.sessions()} | {one.session for one in clients}),
+        "sessions": len({kept.session.id for kept in state.load_sessions()} | {one.session for one in clients}),
         "ledger": {
-            "rows": state.head(),
+            "rows": state.get_head(),
             "not_anchored": loose,
             "fault": misfit or None,
-            "unfinished": state.unfinished(),
+            "unfinished": state.find_unfinished_calls(),
         },
-        "unread": len([one for one in state.messages() if not one.read]),
+        "unread": len([one for one in state.load_messages() if not one.read]),
         "refusals": [refusal_to_json(row) for row in refusals],
     }
 
@@ -134,7 +134,7 @@ def work_to_json(one: "RunningWork") -> dict[str, Any]:
         "session": one.session,
         "client": one.client or None,
         "server": one.server,
-        "processes": one.living,
+        "processes": one.living_processes,
         "in_background": one.over,
     }
 

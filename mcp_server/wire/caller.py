@@ -38,7 +38,7 @@ class Caller:
     """Past the handshake, or in the era that has none."""
 
     @property
-    def remembered(self) -> bool:
+    def is_remembered(self) -> bool:
         """Is there a connection that comes back? HTTP without sessions has none."""
         return not self.modern or self.transport == "stdio"
 

@@ -62,7 +62,7 @@ class ClientChannel:
         self._caller = caller
         self._notices = notices
         self._patience = patience
-        self._answered, asked, self._notes = self._earlier()
+        self._answered, asked, self._notes = self._read_earlier_rounds()
         self.carried = asked | self._answered.keys()
         """The questions this call is sent back with; sealed, so that nobody answers what was never asked."""
 
@@ -83,7 +83,7 @@ class ClientChannel:
             "roots": have.roots is not None,
         }.get(what, False)
 
-    def noted(self, key: str) -> str:
+    def get_note(self, key: str) -> str:
         return self._notes.get(key, "") if self._has_answer(key) else ""
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
@@ -108,18 +108,18 @@ class ClientChannel:
             raise InputRequired(open_questions, json.dumps(state))
         return {key: self._answered[key] for key in questions}
 
-    async def changed(self, what: str, uri: str = "") -> None:
-        await self._notices.changed(self._caller.principal, what, uri)
+    async def announce_change(self, what: str, uri: str = "") -> None:
+        await self._notices.announce_change(self._caller.principal, what, uri)
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
-        least = self._least_level()
+        least = self._get_least_level()
         if least not in LEVELS or LEVELS.index(level) < LEVELS.index(least):
             return
         params = {"level": level, "data": data} | ({"logger": logger} if logger else {})
         note = types.LoggingMessageNotification.model_validate({"method": "notifications/message", "params": params})
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
-    def _least_level(self) -> str | None:
+    def _get_least_level(self) -> str | None:
         """The SDK sends everything in the legacy era; in the modern one a request without a level wants nothing."""
         if self._caller.modern:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
@@ -142,7 +142,7 @@ class ClientChannel:
         request, answer = ASKABLE[method]
         question = request.model_validate({"method": method, "params": dict(params)})
         try:
-            with self._notices.dialog() as dialog:
+            with self._notices.open_dialog() as dialog:
                 reply = await self._ctx.session.send_request(
                     question,
                     answer,
@@ -161,7 +161,7 @@ class ClientChannel:
             raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    def _earlier(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
+    def _read_earlier_rounds(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
         """What was answered in earlier rounds, asked in the last, and noted with it. The state was sealed by us and is
         bound to this very request."""
         state = (self._ctx.params or {}).get("requestState")

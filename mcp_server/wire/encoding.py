@@ -45,11 +45,11 @@ def make_replacing_send(scope: Scope, send: Send) -> Send:
     """Send what was left in the slot in place of what the SDK made of the short answer."""
     slot = scope[SLOT] = Slot()
 
-    async def sending(message: Message) -> None:
+    async def send_prepared(message: Message) -> None:
         slot.begun = True
         await send(message if slot.body is None else _replace_message(message, slot.body))
 
-    return sending
+    return send_prepared
 
 
 def _replace_message(message: Message, body: bytes) -> Message:

@@ -62,7 +62,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
     sse = SseServerTransport("/messages/", security_settings=CLOSED_BY_DOOR, max_request_body_size=LONGEST_BODY)
     endpoint = StreamableHTTPASGIApp(manager)
 
-    async def pinned(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_mode(scope: Scope, receive: Receive, send: Send) -> None:
         if menus.get(scope["path_params"]["mode"]) is None:
             names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
             await PlainTextResponse(f"there is no such mode; there are {names}", 404)(scope, receive, send)
@@ -83,7 +83,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
     return Starlette(
         routes=[
             Route("/mcp", endpoint),
-            Route("/mcp/{mode}", Asgi(pinned)),
+            Route("/mcp/{mode}", Asgi(serve_mode)),
             Route("/sse", SseEndpoint(server, sse, limits.sse), methods=["GET"]),
             Mount("/messages/", app=sse.handle_post_message),
             Route("/healthz", health, methods=["GET"]),

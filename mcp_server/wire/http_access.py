@@ -52,11 +52,11 @@ def allow_origin(origin: str | None, send: Send) -> Send:
         return send
     told = [(b"access-control-allow-origin", origin.encode("latin-1")), *ABOUT]
 
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         begins = message["type"] == "http.response.start"
         await send({**message, "headers": [*message["headers"], *told]} if begins else message)
 
-    return sending
+    return send_with_headers
 
 
 LONGEST_BODY = 4 * 1024 * 1024
@@ -141,7 +141,7 @@ class HttpAccess:
             await self.app(scope, receive, send)
             return
         try:
-            headers = self._checked(scope)
+            headers = self._check_headers(scope)
             send = allow_origin(headers.get("origin"), send)
             if is_preflight(scope, headers):
                 await answer_preflight(headers, send)
@@ -149,13 +149,13 @@ class HttpAccess:
             if scope["path"] in OPEN or scope["path"].startswith(METADATA):
                 await self.app(scope, receive, send)
                 return
-            self._known(scope, headers)
+            self._check_token(scope, headers)
             # Before the body, because half a body holds memory too.
-            with self._places(scope, headers):
+            with self._get_slots(scope, headers):
                 if scope["method"] == "GET":
-                    await self._keep(scope, receive, send)
+                    await self._keep_stream(scope, receive, send)
                 else:
-                    received = await self._body(scope, headers, receive) if scope["method"] == "POST" else receive
+                    received = await self._check_body(scope, headers, receive) if scope["method"] == "POST" else receive
                     await self.app(scope, received, make_replacing_send(scope, send))
         except HttpRefused as refused:
             await _send_refusal(send, refused)
@@ -164,7 +164,7 @@ class HttpAccess:
                 raise
             await _end_request(scope, send)
 
-    async def _keep(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _keep_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         task = asyncio.current_task()
         self._kept.add(task)
         try:
@@ -172,7 +172,7 @@ class HttpAccess:
         finally:
             self._kept.discard(task)
 
-    def _checked(self, scope: Scope) -> dict[str, str]:
+    def _check_headers(self, scope: Scope) -> dict[str, str]:
         raw: list[tuple[bytes, bytes]] = scope["headers"]
         headers: dict[str, str] = {}
         size = 0
@@ -193,12 +193,12 @@ class HttpAccess:
             raise HttpRefused(403, "this Origin may not call this server")
         return headers
 
-    def _places(self, scope: Scope, headers: Mapping[str, str]) -> RequestSlots:
+    def _get_slots(self, scope: Scope, headers: Mapping[str, str]) -> RequestSlots:
         """Streams stay for hours; they are counted apart and cannot use up the places of those who only ask."""
         lasting = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
         return self._streams if lasting else self._requests
 
-    def _known(self, scope: Scope, headers: Mapping[str, str]) -> None:
+    def _check_token(self, scope: Scope, headers: Mapping[str, str]) -> None:
         keys = self.admission.keys
         if not keys:
             return
@@ -209,7 +209,7 @@ class HttpAccess:
             raise HttpRefused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
-    async def _body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+    async def _check_body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")
         if kind.strip().lower() != "application/json":
             raise HttpRefused(400, "the content type has to be application/json")
@@ -226,18 +226,18 @@ class HttpAccess:
             parse_message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
         except NotStrict as wrong:
             if wrong.answers is not None:
-                await self._unanswered(scope, receive, wrong.answers)
+                await self._end_unanswered_question(scope, receive, wrong.answers)
             raise HttpRefused(400, wrong.reason, wrong.code, wrong.request_id) from None
         return _replay_body(body, receive)
 
-    async def _unanswered(self, scope: Scope, receive: Receive, question: str | int) -> None:
+    async def _end_unanswered_question(self, scope: Scope, receive: Receive, question: str | int) -> None:
         """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
         refused."""
 
-        async def unheard(_message: Message) -> None:
+        async def drop_message(_message: Message) -> None:
             return None
 
-        await self.app(scope, _replay_body(encode_message(make_no_answer(question)), receive), unheard)
+        await self.app(scope, _replay_body(encode_message(make_no_answer(question)), receive), drop_message)
 
 
 async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:

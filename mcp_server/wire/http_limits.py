@@ -25,11 +25,11 @@ class BoundedRequests(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
+        self._deadline = self.loop.call_later(self.limits.head_seconds, self._refuse_late_head)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._settle()
-        self._taken()
+        self._cancel_head_timer()
+        self._cancel_reader_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -38,13 +38,13 @@ class BoundedRequests(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head and self._length and self._deadline is None:
             # Nearly every head comes whole, and needs no clock.
-            self._deadline = self.loop.call_later(self.limits.head_seconds, self._late)
+            self._deadline = self.loop.call_later(self.limits.head_seconds, self._refuse_late_head)
         if self._length > MOST_UNREAD:
             self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
 
     def on_headers_complete(self) -> None:
         self._in_head, self._length = False, 0
-        self._settle()
+        self._cancel_head_timer()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -57,36 +57,36 @@ class BoundedRequests(HttpToolsProtocol):
         self._wait_for_reader()
 
     def resume_writing(self) -> None:
-        self._taken()
+        self._cancel_reader_timer()
         super().resume_writing()
 
     def _wait_for_reader(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._patience = self.loop.call_later(self.limits.unread_seconds, self._unread)
+        self._patience = self.loop.call_later(self.limits.unread_seconds, self._check_unread)
 
-    def _unread(self) -> None:
+    def _check_unread(self) -> None:
         if self.transport.get_write_buffer_size() < self._unsent:
             # Slow, but it reads.
             self._wait_for_reader()
         else:
             self.transport.abort()
 
-    def _taken(self) -> None:
+    def _cancel_reader_timer(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
 
-    def _late(self) -> None:
+    def _refuse_late_head(self) -> None:
         self._deadline = None
         self._refuse(b"408 Request Timeout", f"the request did not arrive within {self.limits.head_seconds:g} s")
 
-    def _settle(self) -> None:
+    def _cancel_head_timer(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     def _refuse(self, status: bytes, reason: str) -> None:
-        self._settle()
+        self._cancel_head_timer()
         if self.transport.is_closing():
             return
         # There is no cycle before the first request.

@@ -40,14 +40,14 @@ class Listings:
     _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
     _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
 
-    def face(self, caller: Caller) -> Listing:
+    def choose_listing(self, caller: Caller) -> Listing:
         """What was asked for by name, else what the era, the transport and the table of hosts say."""
-        if not caller.remembered and self.chosen is not Listing.FLAT:
+        if not caller.is_remembered and self.chosen is not Listing.FLAT:
             # A list that changes with the mode would stand at ROOT for ever, and nothing behind it could be reached.
             return Listing.STABLE
         if self.chosen is not None:
             return self.chosen
-        host = self.hosts.named(caller.client)
+        host = self.hosts.find_host(caller.client)
         return host.listing if host else Listing.CARRIED
 
     def judge_by(self, policy: Policy) -> None:
@@ -57,19 +57,19 @@ class Listings:
 
     def keeps_prompts(self, caller: Caller) -> bool:
         """Is this host known to show prompts to its user alone?"""
-        host = self.hosts.named(caller.client)
+        host = self.hosts.find_host(caller.client)
         return host is not None and host.commands is Commands.PERSON
 
-    def fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
+    def is_fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
         """Does this client go on seeing what it sees, with the carriers in it, whatever mode is entered?"""
         return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
 
-    def carries(self, face: Listing, session: Session) -> bool:
+    def has_carriers(self, face: Listing, session: Session) -> bool:
         """Are the carriers in this client's list?"""
         return not session.pinned and face not in (Listing.MASKED, Listing.FLAT)
 
-    def names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
-        if not self.carries(face, session):
+    def get_tool_names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
+        if not self.has_carriers(face, session):
             return list_visible_tools(session, posture, self.policy)
         here = list_visible_tools(
             session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy
@@ -77,26 +77,26 @@ class Listings:
         meta = tuple(name for name in here if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *here[len(meta) :])
 
-    def tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
+    def get_tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
         """The whole answer to `tools/list`, the same object for the same question."""
-        face = self.face(caller)
+        face = self.choose_listing(caller)
         posture = replace(chosen, epoch=0)
         at = (get_listing_key(session), session.held, session.pinned, session.flat)
         key = (face, at, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:
-            tools = self._of(caller.version)
-            ready = {"tools": EncodedTools(tools[name] for name in self.names(face, session, posture))}
+            tools = self._get_prepared_tools(caller.version)
+            ready = {"tools": EncodedTools(tools[name] for name in self.get_tool_names(face, session, posture))}
             if caller.version in MODERN:
                 ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
             self._ready[key] = ready
         return ready
 
-    def shown(self, version: str, name: str) -> Mapping[str, Any]:
+    def get_prepared_tool(self, version: str, name: str) -> Mapping[str, Any]:
         """One tool as a client of that revision sees it."""
-        return self._of(version)[name]
+        return self._get_prepared_tools(version)[name]
 
-    def _of(self, version: str) -> Mapping[str, dict[str, Any]]:
+    def _get_prepared_tools(self, version: str) -> Mapping[str, dict[str, Any]]:
         known = self._prepared.get(version)
         if known is None:
             known = self._prepared[version] = {

@@ -53,7 +53,7 @@ class ClientList:
 
     client: str
     principal: str
-    seat: LiveSession
+    live: LiveSession
     face: Listing
     tell: Callable[[str, str], Awaitable[None]] | None = None
     """How a legacy connection is told; None where only listen streams are."""
@@ -67,24 +67,24 @@ class ClientList:
     """One for each call that waits for the list to be fetched."""
 
     @property
-    def ear(self) -> Ear:
+    def audience(self) -> Ear:
         """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
-        return self.principal, self.seat.session.mode if self.seat.session.pinned else None
+        return self.principal, self.live.session.mode if self.live.session.pinned else None
 
-    def listed(self, shows: tuple[str, ...]) -> None:
+    def mark_listed(self, shows: tuple[str, ...]) -> None:
         self.shows = shows
         for event in self.awaited:
             event.set()
 
-    def turn(self, sessions: Sessions, seat: LiveSession) -> Session | None:
+    def move_to(self, sessions: Sessions, live: LiveSession) -> Session | None:
         """The connection stands at that place of its session from now on; where it stood, None where it stays."""
-        here = self.seat
-        if seat is here or seat.session.id != here.session.id:
+        here = self.live
+        if live is here or live.session.id != here.session.id:
             return None
-        self.seat = sessions.turn(here, seat)
+        self.live = sessions.switch(here, live)
         return here.session
 
-    def follow(self, uri: str) -> None:
+    def follow_resource(self, uri: str) -> None:
         check_followable({*self.uris, uri})
         self.uris.add(uri)
 
@@ -112,7 +112,7 @@ class Notifier:
         self._closed = False
 
     def watch(self, watch: ClientList) -> ClientList:
-        host = self._listings.hosts.named(watch.client)
+        host = self._listings.hosts.find_host(watch.client)
         watch.relists = host.relists if host else self._learned.get(watch.client)
         watch.quiet = host is not None and not host.notices
         self._watches.add(watch)
@@ -121,12 +121,12 @@ class Notifier:
     def unwatch(self, watch: ClientList) -> None:
         self._watches.discard(watch)
 
-    async def moved(
-        self, seat: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
+    async def announce_move(
+        self, live: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
         """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
         on the stream of its own answer, where nothing else may reach it."""
-        seeing = [one for one in self._watches if one.seat is seat and self._is_other(one, before)]
+        seeing = [one for one in self._watches if one.live is live and self._has_list_changed(one, before)]
         if watch not in seeing:
             await self._tell(seeing)
             return
@@ -137,16 +137,18 @@ class Notifier:
             await self._tell(seeing)
             if aside is not None and not watch.quiet:
                 await aside()
-            await self._settle(watch, fetched)
+            await self._wait_for_fetch(watch, fetched)
         finally:
             watch.awaited.discard(fetched)
 
-    async def elsewhere(self, seats: Collection[LiveSession], principals: Collection[str]) -> None:
+    async def announce_outside_changes(
+        self, live_sessions: Collection[LiveSession], principals: Collection[str]
+    ) -> None:
         """These seats were moved, and these people's posture changed, behind everybody's back."""
-        affected = [one for one in self._watches if one.seat in seats or one.principal in principals]
-        await self._tell([one for one in affected if self._is_other(one)])
+        affected = [one for one in self._watches if one.live in live_sessions or one.principal in principals]
+        await self._tell([one for one in affected if self._has_list_changed(one)])
 
-    async def changed(self, principal: str, what: str, uri: str) -> None:
+    async def announce_change(self, principal: str, what: str, uri: str) -> None:
         connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
         await self._tell(connected, what, uri)
         event = ResourceUpdated(uri) if what == "resource" else EVENTS[what]()
@@ -156,14 +158,14 @@ class Notifier:
     def listen(self, watch: ClientList) -> ListenHandler:
         """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
         for all who listen to that list without a connection that would be remembered."""
-        if watch not in self._watches and watch.ear not in self._standing:
-            watch.shows = self._listings.names(watch.face, watch.seat.session, self._posture(watch.principal))
+        if watch not in self._watches and watch.audience not in self._standing:
+            watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, self._posture(watch.principal))
             self._watches.add(watch)
-            self._standing[watch.ear] = watch
-        handler = self._listens.get(watch.ear)
+            self._standing[watch.audience] = watch
+        handler = self._listens.get(watch.audience)
         if handler is None:
-            bus = self._buses[watch.ear] = InMemorySubscriptionBus()
-            handler = self._listens[watch.ear] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
+            bus = self._buses[watch.audience] = InMemorySubscriptionBus()
+            handler = self._listens[watch.audience] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
         return handler
 
     def close(self) -> None:
@@ -175,7 +177,7 @@ class Notifier:
             dialog.cancel()
 
     @contextmanager
-    def dialog(self) -> Generator[anyio.CancelScope, None, None]:
+    def open_dialog(self) -> Generator[anyio.CancelScope, None, None]:
         """A legacy client is asked. It is taken back while its stream is open, for who reads that would be waited for
         later, by the SDK and for seconds."""
         with anyio.CancelScope() as scope:
@@ -187,13 +189,13 @@ class Notifier:
             finally:
                 self._dialogs.discard(scope)
 
-    def _is_other(self, watch: ClientList, before: Session | None = None) -> bool:
+    def _has_list_changed(self, watch: ClientList, before: Session | None = None) -> bool:
         """Does the list show anything else than before? From here on it counts as shown, because now it is told."""
         posture = self._posture(watch.principal)
         was = watch.shows
         if was is None and before is not None:
-            was = self._listings.names(watch.face, before, posture)
-        watch.shows = self._listings.names(watch.face, watch.seat.session, posture)
+            was = self._listings.get_tool_names(watch.face, before, posture)
+        watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, posture)
         return watch.shows != was
 
     async def _tell(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
@@ -202,16 +204,16 @@ class Notifier:
                 wanted = uri in watch.uris if what == "resource" else not watch.quiet
                 if watch.tell is not None and wanted:
                     group.start_soon(_tell_client, watch.tell, what, uri)
-        for ear in {watch.ear for watch in watches if watch.tell is None} & self._buses.keys():
+        for ear in {watch.audience for watch in watches if watch.tell is None} & self._buses.keys():
             await self._buses[ear].publish(EVENTS[what]())
 
-    async def _settle(self, watch: ClientList, fetched: anyio.Event) -> None:
+    async def _wait_for_fetch(self, watch: ClientList, fetched: anyio.Event) -> None:
         if watch.relists is False or watch.quiet:
             return
         with anyio.move_on_after(self._patience) as patience:
             await fetched.wait()
         watch.relists = not patience.cancelled_caught
-        if watch.client and not self._listings.hosts.named(watch.client):
+        if watch.client and not self._listings.hosts.find_host(watch.client):
             if len(self._learned) >= MOST_LEARNED:
                 self._learned.clear()
             self._learned[watch.client] = watch.relists
@@ -249,7 +251,7 @@ def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]
     if who.modern or who.transport != "http":
         return None
 
-    async def told() -> None:
+    async def send_list_changed() -> None:
         await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
 
-    return told
+    return send_list_changed

@@ -45,15 +45,15 @@ class OwnPrompts:
     root: str
     posture: Callable[[str], Awaitable[Posture]]
 
-    def pack(self) -> Pack:
-        return Pack("menugate", prompts=self.prompts())
+    def build_pack(self) -> Pack:
+        return Pack("menugate", prompts=self.build_prompts())
 
-    def prompts(self) -> tuple[Prompt, ...]:
+    def build_prompts(self) -> tuple[Prompt, ...]:
         given = tuple(PromptArgument(name, says) for name, says in SAYS.items())
         stage = PromptArgument(
             "stage", f"a stage of a run: {', '.join(Stage)} (act where left out)", values=_make_completer(tuple(Stage))
         )
-        key = PromptArgument("key", "which one", required=True, values=self._keys)
+        key = PromptArgument("key", "which one", required=True, values=self._find_keys)
         return (
             Prompt(
                 name="system",
@@ -61,7 +61,7 @@ class OwnPrompts:
                 description="The words for a model that works here, as your posture and the stage of a run make them.",
                 render=_render_nothing,
                 arguments=(stage, *given),
-                render_for=self._system,
+                render_for=self._render_system,
             ),
             Prompt(
                 name="words",
@@ -69,24 +69,24 @@ class OwnPrompts:
                 description="One of the prompts menugate is made of, with your values put in.",
                 render=_render_nothing,
                 arguments=(key, *given),
-                render_for=self._one,
+                render_for=self._render_one,
             ),
         )
 
-    def _keys(self, typed: str) -> Sequence[str]:
-        return [key for key in self.words.known() if key.startswith(typed)]
+    def _find_keys(self, typed: str) -> Sequence[str]:
+        return [key for key in self.words.list_keys() if key.startswith(typed)]
 
-    async def _system(self, principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+    async def _render_system(self, principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         name = given.get("stage") or str(Stage.ACT)
         if name not in list(Stage):
             raise MCPError(INVALID_PARAMS, f"there is no stage `{name[:40]}`; there are {', '.join(Stage)}")
         posture = await self.posture(principal)
-        return _render_message(lambda: compose_prompts(self.words, posture, Stage(name), self._values(given)))
+        return _render_message(lambda: compose_prompts(self.words, posture, Stage(name), self._build_values(given)))
 
-    async def _one(self, _principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        return _render_message(lambda: self.words.say(given["key"], self._values(given)))
+    async def _render_one(self, _principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        return _render_message(lambda: self.words.render_prompt(given["key"], self._build_values(given)))
 
-    def _values(self, given: Mapping[str, str]) -> dict[str, str]:
+    def _build_values(self, given: Mapping[str, str]) -> dict[str, str]:
         return {name: given[name] for name in VARIABLES if name in given} | {"project_root": self.root}
 
 
@@ -127,7 +127,7 @@ class OfferHandlers:
         taken = {command.name for command in self.commands}
         return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
 
-    def spoken(self, person: bool) -> Iterator[SlashCommand | Prompt]:
+    def get_offered_prompts(self, person: bool) -> Iterator[SlashCommand | Prompt]:
         """Whatever `prompts/list` shows. `person`: the host is known to keep prompts for its user; others get every
         prompt by themselves or hand them to their model, so that a command that acts is not for them."""
         return chain((one for one in self.commands if person or not one.acts), self.prompts)
@@ -141,13 +141,13 @@ class OfferHandlers:
         return (template for pack in self.packs for template in pack.templates)
 
     @property
-    def names(self) -> frozenset[str]:
+    def prompt_names(self) -> frozenset[str]:
         """Those of the prompts."""
-        return frozenset(prompt.name for prompt in self.spoken(person=True))
+        return frozenset(prompt.name for prompt in self.get_offered_prompts(person=True))
 
     def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
         refuse_cursor(params)
-        return NOT_CACHED | {"prompts": [_build_prompt_entry(one, person) for one in self.spoken(person)]}
+        return NOT_CACHED | {"prompts": [_build_prompt_entry(one, person) for one in self.get_offered_prompts(person)]}
 
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         refuse_cursor(params)
@@ -163,7 +163,7 @@ class OfferHandlers:
         found = [{"uriTemplate": one.uri_template, **_build_entry(one)} for one in holed]
         return NOT_CACHED | {"resourceTemplates": found}
 
-    async def read(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
+    async def read_resource(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
         for artifact in self.artifacts:
             holes = match_template(artifact.uri_template, uri)
@@ -184,8 +184,8 @@ class OfferHandlers:
                 )
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
-    async def prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
-        found = next((one for one in self.spoken(person=True) if one.name == params.name), None)
+    async def get_prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
+        found = next((one for one in self.get_offered_prompts(person=True) if one.name == params.name), None)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
         given = dict(params.arguments or {})
@@ -206,13 +206,17 @@ class OfferHandlers:
 
     async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
         ref, argument = params.ref.model_dump(by_alias=True), params.argument
-        values = [str(value) for value in await self._values(ref, argument.name, argument.value, principal, person)]
+        values = [
+            str(value) for value in await self._find_values(ref, argument.name, argument.value, principal, person)
+        ]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, "resultType": "complete"}
 
-    async def _values(self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool) -> list[str]:
-        for prompt in self.spoken(person):
+    async def _find_values(
+        self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool
+    ) -> list[str]:
+        for prompt in self.get_offered_prompts(person):
             if prompt.name == ref.get("name"):
                 named = [one for one in get_shown_arguments(prompt, person) if one.name == name]
                 return [value for one in named if one.values for value in one.values(typed)]

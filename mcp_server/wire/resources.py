@@ -23,7 +23,7 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
         found = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
         if found is None:
             return None if "run" in holes else NO_REPORT
-        return redact(found.as_text())
+        return redact(found.format_text())
 
     return (
         PrincipalResource(ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
@@ -41,13 +41,13 @@ ABOUT_SUMMARIES = (
 
 
 def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
-    async def known(principal: str) -> Sequence[str]:
+    async def list_known_runs(principal: str) -> Sequence[str]:
         # What ended a moment ago is on its way into the ledger; whoever reads now wants it to be there.
         await store.write(lambda _tx: None)
         return await store.read(partial(find_known_runs, principal=principal))
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
-        runs = await known(principal)
+        runs = await list_known_runs(principal)
         run = holes.get("run", LATEST)
         chosen = next(iter(runs), None) if run == LATEST else run
         found = await store.read(partial(build_run_summary, run=chosen)) if chosen is not None else None
@@ -55,8 +55,8 @@ def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
             return found.text
         return NO_SUMMARY if run == LATEST else None
 
-    async def values(principal: str, _hole: str, typed: str) -> Sequence[str]:
-        return [run for run in (LATEST, *await known(principal)) if run.startswith(typed)]
+    async def complete_run(principal: str, _hole: str, typed: str) -> Sequence[str]:
+        return [run for run in (LATEST, *await list_known_runs(principal)) if run.startswith(typed)]
 
     return (
         PrincipalResource(
@@ -72,6 +72,6 @@ def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
             f"What a run came to. {ABOUT_SUMMARIES}",
             MARKDOWN,
             read,
-            values,
+            complete_run,
         ),
     )

@@ -40,16 +40,17 @@ async def serve_net(
     """`announce` is called when whoever hears of us may come in, and may end us."""
     from mcp_server.wire.http import build_application, serve_http
 
-    def started(end: Callable[[], None]) -> None:
-        def ending() -> None:
+    def close_streams_at_end(end: Callable[[], None]) -> None:
+        def close_and_end() -> None:
             # A listen stream that nobody ends keeps the server alive for ever.
             notices.close()
             end()
 
-        set_signal_handler(ending)
+        set_signal_handler(close_and_end)
         announce()
 
-    await serve_http(build_application(server, menus, admission.limits, lambda: True), admission, bound, started)
+    application = build_application(server, menus, admission.limits, lambda: True)
+    await serve_http(application, admission, bound, close_streams_at_end)
     set_signal_handler(ignore_signal)
 
 

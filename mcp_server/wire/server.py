@@ -79,48 +79,49 @@ class Handlers:
     _process: ClientList | None = field(default=None)
     """The one client of a stdio process in the modern era, whose connection is made anew for every request."""
 
-    def watch(self, ctx: Context, who: Caller) -> ClientList:
+    def get_client_list(self, ctx: Context, who: Caller) -> ClientList:
         """The client's list and the seat behind it, as long as there is something that remembers them."""
         if not who.modern:
             return cast(
-                ClientList, keep_for_connection(ctx, "menugate watch", lambda: self._watch(ctx, who), self._forget)
+                ClientList,
+                keep_for_connection(ctx, "menugate watch", lambda: self._watch_client(ctx, who), self._forget_client),
             )
         if who.transport == "stdio":
-            self._process = self._process or self._watch(ctx, who)
+            self._process = self._process or self._watch_client(ctx, who)
             return self._process
-        return self._seen(who, passing=True)
+        return self._make_client_list(who, passing=True)
 
-    def _watch(self, ctx: Context, who: Caller) -> ClientList:
-        watch = self._seen(who)
+    def _watch_client(self, ctx: Context, who: Caller) -> ClientList:
+        watch = self._make_client_list(who)
         watch.tell = None if who.modern else make_teller(ctx)
         return self.notices.watch(watch)
 
-    def _seen(self, who: Caller, passing: bool = False) -> ClientList:
-        face = self.listings.face(who)
-        seat = self.sessions.sit(who.principal, self._pin(who), face is Listing.FLAT, passing)
-        return ClientList(who.client, who.principal, seat, face)
+    def _make_client_list(self, who: Caller, passing: bool = False) -> ClientList:
+        face = self.listings.choose_listing(who)
+        live = self.sessions.open(who.principal, self._get_pinned_mode(who), face is Listing.FLAT, passing)
+        return ClientList(who.client, who.principal, live, face)
 
-    def _forget(self, watch: ClientList) -> None:
+    def _forget_client(self, watch: ClientList) -> None:
         self.notices.unwatch(watch)
-        self.sessions.stand_up(watch.seat)
+        self.sessions.close(watch.live)
 
-    def _pin(self, who: Caller) -> str | None:
+    def _get_pinned_mode(self, who: Caller) -> str | None:
         return self.pinned or who.pinned
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         refuse_cursor(params)
         who = identify_caller(ctx, self.owner)
-        watch = self.watch(ctx, who)
-        posture = await self.postures.seen(who.principal)
-        ready = self.listings.tools_list(who, watch.seat.session, posture)
-        watch.listed(ready["tools"].names)
+        watch = self.get_client_list(ctx, who)
+        posture = await self.postures.get_for_display(who.principal)
+        ready = self.listings.get_tools_list(who, watch.live.session, posture)
+        watch.mark_listed(ready["tools"].names)
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        ending = await self._call(ctx, identify_caller(ctx, self.owner), params.name, params.arguments or {})
+        ending = await self._run_call(ctx, identify_caller(ctx, self.owner), params.name, params.arguments or {})
         return ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
 
-    async def plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def answer_plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """A call that only names a tool and its arguments, answered without the SDK's three passes over both.
 
         Stands behind the boundary that seals questions; whatever has more to it takes the SDK's way.
@@ -133,7 +134,7 @@ class Handlers:
         fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))
         if not (fits and who.ready and who.version in STRUCTURED):
             return await call_next(ctx)
-        ending = await self._call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
+        ending = await self._run_call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
         answer = ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
         if who.modern:
             meta = cast(dict[str, Any], answer.get("_meta", {}))
@@ -141,34 +142,36 @@ class Handlers:
         answer.pop("resultType")
         return answer
 
-    def _outright(self, ctx: Context, ready: dict[str, Any]) -> dict[str, Any]:
+    def _leave_for_door(self, ctx: Context, ready: dict[str, Any]) -> dict[str, Any]:
         who = identify_caller(ctx, self.owner)
         if not who.modern or ctx.request_id is None:
             return ready
         return leave_answer(ctx.request, ctx.request_id, ready)
 
-    async def _call(self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]) -> Ending | InputRequired:
-        watch = self.watch(ctx, who)
+    async def _run_call(
+        self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]
+    ) -> Ending | InputRequired:
+        watch = self.get_client_list(ctx, who)
 
-        async def moved(seat: LiveSession, before: Session) -> None:
+        async def announce_move(live: LiveSession, before: Session) -> None:
             # What the list shows depends on the posture, which nobody may have asked for yet.
-            await self.postures.seen(who.principal)
-            await self.notices.moved(seat, before, watch, make_aside_teller(ctx, who))
+            await self.postures.get_for_display(who.principal)
+            await self.notices.announce_move(live, before, watch, make_aside_teller(ctx, who))
 
-        client = self._client(ctx, who)
+        client = self._make_client_channel(ctx, who)
         asked = CallRequest(
             tool=name,
             arguments=arguments,
-            seat=watch.seat,
+            live=watch.live,
             principal=who.principal,
             client=client,
             progress=ctx.session.report_progress,
             transport=who.transport,
             surface=observe_surface(who.transport, page=who.page, asks=client.can("elicitation")),
-            moved=moved,
-            turn=partial(watch.turn, self.sessions),
-            fixed=self.listings.fixed(watch.face, watch.seat.session, watch.relists),
-            carriers=self.listings.carries(watch.face, watch.seat.session),
+            moved=announce_move,
+            turn=partial(watch.move_to, self.sessions),
+            fixed=self.listings.is_fixed(watch.face, watch.live.session, watch.relists),
+            carriers=self.listings.has_carriers(watch.face, watch.live.session),
         )
         try:
             return await self.run(asked)
@@ -177,7 +180,7 @@ class Handlers:
         except ClientUnsupported as unsupported:
             raise unsupported.error from None
 
-    def _client(self, ctx: Context, who: Caller) -> ClientChannel:
+    def _make_client_channel(self, ctx: Context, who: Caller) -> ClientChannel:
         return ClientChannel(ctx, who, self.notices, self.patience)
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
@@ -185,17 +188,19 @@ class Handlers:
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = identify_caller(ctx, self.owner)
-        seat = self.watch(ctx, who).seat
-        speaker = PromptCaller(who.principal, "" if seat.passing else seat.session.id, self._client(ctx, who))
+        live = self.get_client_list(ctx, who).live
+        speaker = PromptCaller(
+            who.principal, "" if live.passing else live.session.id, self._make_client_channel(ctx, who)
+        )
         try:
-            return await self.offers.prompt(params, speaker, self.listings.keeps_prompts(who))
+            return await self.offers.get_prompt(params, speaker, self.listings.keeps_prompts(who))
         except InputRequired as waiting:
             return waiting.answer
         except ClientUnsupported as unsupported:
             raise unsupported.error from None
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
-        return await self.offers.read(params, identify_caller(ctx, self.owner).principal)
+        return await self.offers.read_resource(params, identify_caller(ctx, self.owner).principal)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         who = identify_caller(ctx, self.owner)
@@ -204,31 +209,33 @@ class Handlers:
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         check_followable(params.notifications.resource_subscriptions or ())
         who = identify_caller(ctx, self.owner)
-        watch = self.watch(ctx, who)
-        await self.postures.seen(who.principal)
+        watch = self.get_client_list(ctx, who)
+        await self.postures.get_for_display(who.principal)
         return await self.notices.listen(watch)(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        self.watch(ctx, identify_caller(ctx, self.owner)).follow(str(params.uri))
+        self.get_client_list(ctx, identify_caller(ctx, self.owner)).follow_resource(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        self.watch(ctx, identify_caller(ctx, self.owner)).uris.discard(str(params.uri))
+        self.get_client_list(ctx, identify_caller(ctx, self.owner)).uris.discard(str(params.uri))
         return types.EmptyResult()
 
     async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
         get_connection(ctx).state[LOG_LEVEL] = params.level
         return types.EmptyResult()
 
-    async def prepared(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def answer_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Outermost of our own: lists from what is prepared, instructions per endpoint, and nothing leaks out."""
         try:
             if ctx.method == "tools/list" and ctx.request_id is not None and identify_caller(ctx, self.owner).ready:
                 page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
-                return self._outright(ctx, await self.list_tools(ctx, page))
+                return self._leave_for_door(ctx, await self.list_tools(ctx, page))
             answer = await call_next(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(answer, dict):
-                return answer | {"instructions": self.instructions(self._pin(identify_caller(ctx, self.owner)))}
+                return answer | {
+                    "instructions": self.instructions(self._get_pinned_mode(identify_caller(ctx, self.owner)))
+                }
             return answer
         except MCPError as told:
             # Some repeat what was asked for.
@@ -272,7 +279,7 @@ def build_server(
 ) -> MenuServer:
     """`watched` is telemetry, which stands outside of everything else; the SDK's own is left out."""
 
-    async def offered(answer: Any) -> Any:
+    async def pass_through(answer: Any) -> Any:
         return answer
 
     offers = front.offers
@@ -286,8 +293,8 @@ def build_server(
         on_call_tool=front.call_tool,
         on_list_prompts=front.list_prompts,
         on_get_prompt=front.get_prompt,
-        on_list_resources=lambda _ctx, params: offered(offers.list_resources(params)),
-        on_list_resource_templates=lambda _ctx, params: offered(offers.list_templates(params)),
+        on_list_resources=lambda _ctx, params: pass_through(offers.list_resources(params)),
+        on_list_resource_templates=lambda _ctx, params: pass_through(offers.list_templates(params)),
         on_read_resource=front.read_resource,
         on_completion=front.complete,
         on_subscriptions_listen=front.listen,
@@ -298,9 +305,9 @@ def build_server(
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, front.set_level)
     server.middleware[:] = [
         *([watched] if watched else []),
-        front.prepared,
+        front.answer_request,
         Sealed(server.name, secret),
-        front.plain_call,
+        front.answer_plain_call,
     ]
     return server
 

@@ -55,19 +55,19 @@ class Telemetry:
     session: Histogram = field(init=False)
 
     def __post_init__(self) -> None:
-        self.operation = self._seconds("mcp.server.operation.duration", "How long a request took.")
-        self.session = self._seconds("mcp.server.session.duration", "How long a connection lasted.")
+        self.operation = self._make_histogram("mcp.server.operation.duration", "How long a request took.")
+        self.session = self._make_histogram("mcp.server.session.duration", "How long a connection lasted.")
 
-    def _seconds(self, name: str, says: str) -> Histogram:
+    def _make_histogram(self, name: str, says: str) -> Histogram:
         return self.meter.create_histogram(name, "s", says, explicit_bucket_boundaries_advisory=BUCKETS)
 
-    async def watched(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def watch_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Stands outside of everything else, so that what it sees is what the client got."""
         who = identify_caller(ctx, self.known.owner)
         if not who.modern:
-            self._connected(ctx, who)
-        attributes = self._attributes(ctx, who)
-        around, links = self._traced(ctx, who)
+            self._measure_connection(ctx, who)
+        attributes = self._build_attributes(ctx, who)
+        around, links = self._read_trace(ctx, who)
         name = " ".join(str(attributes[key]) for key in NAMING if key in attributes)
         began = time.perf_counter()
         with self.tracer.start_as_current_span(
@@ -85,15 +85,15 @@ class Telemetry:
             except MCPError as told:
                 wrong = str(told.error.code)
                 span.set_attribute("rpc.response.status_code", wrong)
-                self._ended(span, attributes, wrong, began)
+                self._end_span(span, attributes, wrong, began)
                 raise
             except BaseException:
-                self._ended(span, attributes, OTHER, began)
+                self._end_span(span, attributes, OTHER, began)
                 raise
-            self._ended(span, attributes, wrong, began)
+            self._end_span(span, attributes, wrong, began)
             return answer
 
-    def noticed(self, judged: Judged) -> None:
+    def note_decision(self, judged: Judged) -> None:
         """What was decided, on the span of the request it was decided for."""
         decision = judged.decision
         trace.get_current_span().set_attributes(
@@ -110,14 +110,14 @@ class Telemetry:
             }
         )
 
-    def _ended(self, span: Span, attributes: Mapping[str, Any], wrong: str, began: float) -> None:
+    def _end_span(self, span: Span, attributes: Mapping[str, Any], wrong: str, began: float) -> None:
         if wrong:
             span.set_attribute("error.type", wrong)
             span.set_status(StatusCode.ERROR)
         said = dict(attributes) | ({"error.type": wrong} if wrong else {})
         self.operation.record(time.perf_counter() - began, {key: said[key] for key in MEASURED if key in said})
 
-    def _attributes(self, ctx: Context, who: Caller) -> dict[str, Any]:
+    def _build_attributes(self, ctx: Context, who: Caller) -> dict[str, Any]:
         params = cast(Mapping[str, Any], ctx.params or {})
         name, method = params.get("name"), ctx.method if ctx.method in METHODS else OTHER
         found: dict[str, Any] = {
@@ -138,7 +138,7 @@ class Telemetry:
             found["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
         return found
 
-    def _traced(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
+    def _read_trace(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
         """A trace that a client brings is its own word: it goes on in ours for the person's own process, and is
         merely linked for everybody else."""
         meta = dict(ctx.meta or {})
@@ -153,13 +153,13 @@ class Telemetry:
             return around, []
         return None, [Link(theirs)]
 
-    def _connected(self, ctx: Context, who: Caller) -> None:
+    def _measure_connection(self, ctx: Context, who: Caller) -> None:
         transport = {"network.transport": "pipe" if who.transport == "stdio" else "tcp"}
 
-        def over(began: float) -> None:
+        def record_length(began: float) -> None:
             self.session.record(time.perf_counter() - began, transport)
 
-        keep_for_connection(ctx, "menugate connected", time.perf_counter, over)
+        keep_for_connection(ctx, "menugate connected", time.perf_counter, record_length)
 
 
 NAMING = ("mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name")

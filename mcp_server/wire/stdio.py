@@ -59,12 +59,12 @@ class LineBuffer:
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             self._rest += line
-            yield from self._bounded()
-            yield from self._ended()
+            yield from self._drop_overlong()
+            yield from self._end_line()
         self._rest += rest
-        yield from self._bounded()
+        yield from self._drop_overlong()
 
-    def _bounded(self) -> Iterator[LineTooLong]:
+    def _drop_overlong(self) -> Iterator[LineTooLong]:
         if not self._overlong and len(self._rest) > LONGEST_LINE:
             self._overlong = True
             self._known = _find_members(FIRST.match(self._rest, 0, TIP))
@@ -73,7 +73,7 @@ class LineBuffer:
         if self._overlong:
             del self._rest[:-TIP]
 
-    def _ended(self) -> Iterator[bytes | LineTooLong]:
+    def _end_line(self) -> Iterator[bytes | LineTooLong]:
         whole, overlong = bytes(self._rest), self._overlong
         self._rest, self._overlong = bytearray(), False
         if not overlong:

@@ -30,7 +30,7 @@ def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandl
             " menugate[otel], or unset the variable."
         ) from None
 
-    def last_words() -> None:
+    def flush_and_shut_down() -> None:
         tracing.force_flush(FLUSH_MS)
         metering.force_flush(FLUSH_MS)
         tracing.shutdown()
@@ -38,7 +38,7 @@ def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandl
 
     def stop() -> None:
         # The exporters try again for as long as they like; a thread that nobody waits for ends with the process.
-        thread = threading.Thread(target=last_words, name="menugate-telemetry", daemon=True)
+        thread = threading.Thread(target=flush_and_shut_down, name="menugate-telemetry", daemon=True)
         thread.start()
         thread.join(FLUSH_MS / 1000)
 

@@ -186,7 +186,7 @@ def test_a_pause_is_not_escaped_by_entering_again(by: str, workspace: Path, home
         fine(one.call("menu_read", **READ, menu=first))
         second = enter(one, "swe")
         with reader(workspace, home) as state:
-            (session,) = {kept.session.id for kept in state.sessions()}
+            (session,) = {kept.session.id for kept in state.load_sessions()}
         named = ("--session", session) if by == "session" else ()
         assert typed(workspace, home, "pause", *named).code == 0
         until_paused(one, first)

@@ -86,7 +86,7 @@ def begin(one: Pipe, line: str, number: int, count: int = 1, **more: Any) -> int
 def rows(workspace: Path, home: Path, kind: str) -> list[dict[str, Any]]:
     secrets = home / ".local" / "state" / "menugate"
     with Reader.open(f"sqlite:///{workspace / '.menugate' / 'state.db'}", secrets=secrets) as state:
-        return [dict(row.fields) for row in state.rows(LedgerFilter(kinds=(kind,)))]
+        return [dict(row.fields) for row in state.read_rows(LedgerFilter(kinds=(kind,)))]
 
 
 def outcomes(workspace: Path, home: Path) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def reviewer(store: Store, one: Oracle, **changed: Any) -> ModelAdviser:
         network=build_single_place_network(wish.place, parse_destinations(())),
         store=store,
         redactor=Redactor((KEY, SECRET)),
-        say=Prompts((Folder("shipped", DATA / "prompts"),)).say,
+        say=Prompts((Folder("shipped", DATA / "prompts"),)).render_prompt,
     )
     return replace(asks, **changed)
 
@@ -69,7 +69,7 @@ async def test_what_becomes_of_an_answer(case: dict[str, Any], store: Store) -> 
             one.says(case["said"])
         else:
             one.body = case.get("body", "").encode()
-        seen = await reviewer(store, one).look(run())
+        seen = await reviewer(store, one).review_run(run())
         assert len(one.heard) == 1
     assert (seen.issues, seen.missing, seen.suggested) == ((), (), ()), "its words never stand among what was checked"
     assert seen.opinion is not None and seen.opinion.sent == len(one.heard[0].body)
@@ -85,22 +85,22 @@ async def test_what_becomes_of_an_answer(case: dict[str, Any], store: Store) -> 
 async def test_it_is_bounded_whatever_comes(store: Store) -> None:
     with oracle() as one:
         one.says(EMPTY | {"issues": ["x" * 10_000, *(f"issue {number}" for number in range(50))]})
-        opinion = (await reviewer(store, one).look(run())).opinion
+        opinion = (await reviewer(store, one).review_run(run())).opinion
         assert opinion is not None and len(opinion.issues) == MOST_NAMED + 1
         assert len(opinion.issues[0]) <= MOST_LINE
         assert opinion.issues[-1] == "and 41 more"
         one.body = b'{"choices": "' + b"x" * MOST_REPLY + b'"}'
-        assert "longer than 256 KB" in (await reviewer(store, one).look(run())).unchecked[0]
+        assert "longer than 256 KB" in (await reviewer(store, one).review_run(run())).unchecked[0]
         one.body = b"[" * 200_000
-        assert "is not JSON" in (await reviewer(store, one).look(run())).unchecked[0]
+        assert "is not JSON" in (await reviewer(store, one).review_run(run())).unchecked[0]
         one.says("[" * 60_000)
-        assert "is not JSON" in (await reviewer(store, one).look(run())).unchecked[0]
+        assert "is not JSON" in (await reviewer(store, one).review_run(run())).unchecked[0]
 
 
 async def test_a_secret_that_comes_back_is_not_shown(store: Store) -> None:
     with oracle() as one:
         one.says(EMPTY | {"summary": f"they use {KEY}", "missing_steps": [f"rotate {SECRET}"]})
-        opinion = (await reviewer(store, one).look(run())).opinion
+        opinion = (await reviewer(store, one).review_run(run())).opinion
     assert opinion is not None
     assert (opinion.summary, opinion.missing_steps) == ("they use [redacted]", ("rotate [redacted]",))
 
@@ -117,13 +117,15 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
     ]
     with oracle() as one:
         one.says(EMPTY)
-        await reviewer(store, one).look(run(*rows, answer=f"done with {SECRET} and {KEY}"))
+        await reviewer(store, one).review_run(run(*rows, answer=f"done with {SECRET} and {KEY}"))
         (heard,) = one.heard
         body = json.loads(heard.body)
         assert body.keys() == {"model", "messages", "stream"}
         assert (body["model"], body["stream"]) == ("some-model", False)
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
-        assert body["messages"][0]["content"] == Prompts((Folder("shipped", DATA / "prompts"),)).say("qa/reviewer")
+        assert body["messages"][0]["content"] == Prompts((Folder("shipped", DATA / "prompts"),)).render_prompt(
+            "qa/reviewer"
+        )
         assert heard.said.startswith("\u27e6untrusted text from the record of a run")
         for line in (
             "- Read (read-local): done",
@@ -137,7 +139,7 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
         assert KEY.encode() not in heard.body and SECRET.encode() not in heard.body
         assert heard.headers["authorization"] == f"Bearer {KEY}"
         many = [{"kind": "intent", "tool": f"tool_{number}", "effect": "read-local"} for number in range(10_000)]
-        await reviewer(store, one).look(run(*many, answer="long " * 100_000))
+        await reviewer(store, one).review_run(run(*many, answer="long " * 100_000))
         said = one.heard[1].said
         assert len(said) < MOST_RECORD + 500
         assert f"({10_000 - MOST_CALLS} earlier ones are left out)" in said
@@ -163,7 +165,7 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
 )
 async def test_where_nobody_is_asked_nothing_is_sent(profile: Profile, key: str, why: str, store: Store) -> None:
     with oracle() as one:
-        seen = await reviewer(store, one, key=key).look(run(profile=profile))
+        seen = await reviewer(store, one, key=key).review_run(run(profile=profile))
         assert one.heard == []
     assert seen == CheckResult(unchecked=(f"a model's review: {why}",))
 
@@ -172,7 +174,7 @@ async def test_where_nobody_is_asked_nothing_is_sent(profile: Profile, key: str,
 async def test_above_restricted_it_is_asked(profile: Profile, store: Store) -> None:
     with oracle() as one:
         one.says(EMPTY)
-        seen = await reviewer(store, one).look(run(profile=profile))
+        seen = await reviewer(store, one).review_run(run(profile=profile))
     assert seen.opinion is not None and seen.opinion.answered
 
 
@@ -180,9 +182,9 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
     with oracle() as one:
         one.silent = True
         asks = reviewer(store, one)
-        late = await replace(asks, wish=replace(asks.wish, patience=0.2)).look(run())
+        late = await replace(asks, wish=replace(asks.wish, patience=0.2)).review_run(run())
     assert late.unchecked == ("a model's review: No whole answer came within 0.2 s.",)
-    gone = await reviewer(store, one).look(run())
+    gone = await reviewer(store, one).review_run(run())
     assert gone.unchecked[0].startswith(f"a model's review: `127.0.0.1:{one.port}` cannot be reached: ")
     assert gone.opinion is not None and not gone.opinion.answered
 
@@ -190,7 +192,7 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
 async def test_the_door_leads_to_the_endpoint_alone(store: Store) -> None:
     with oracle() as one, oracle() as other:
         asks = reviewer(store, one)
-        seen = await replace(asks, wish=replace(asks.wish, endpoint=other.url)).look(run())
+        seen = await replace(asks, wish=replace(asks.wish, endpoint=other.url)).review_run(run())
         assert (one.heard, other.heard) == ([], [])
     assert "is not among the places of the network" in seen.unchecked[0]
 
@@ -236,7 +238,9 @@ def test_a_report_comes_back_as_it_was_written_down() -> None:
         assert parse_report(json.loads(json.dumps(asdict(report)))) == report
     older = {"run": "r", "principal": "me", "session": "s", "status": "success", "summary": "so"}
     assert parse_report(older).opinion is None
-    text = RunReport("r", "me", "s", "success", "so", opinion=opinion).as_text()
+    text = RunReport("r", "me", "s", "success", "so", opinion=opinion).format_text()
     assert text.index("## Suggested next actions") < text.index("## A model's words, checked by nobody (m)")
     assert "- issue: i\n- missing step: m\n- suggested next action: n" in text
-    assert "words" not in RunReport("r", "me", "s", "success", "so", opinion=AdviserOpinion("m", "h:1", 9)).as_text()
+    assert (
+        "words" not in RunReport("r", "me", "s", "success", "so", opinion=AdviserOpinion("m", "h:1", 9)).format_text()
+    )

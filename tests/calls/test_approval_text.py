@@ -95,7 +95,7 @@ def test_what_is_too_long_is_not_cut_and_the_short_form_shows_no_part_of_it() ->
     ],
 )
 def test_a_yes_for_longer_is_offered_only_where_it_is_harmless(demand: Demand, lasting: bool) -> None:
-    wanted = ApprovedCall.by(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
+    wanted = ApprovedCall.build_from_demand(Session("s", "p"), Posture(), "tool", demand, "0" * 64)
     assert wanted.lasting is lasting
     assert ("scope" in build_scope_field(Approval("id", wanted, "message", 0, 1))) is lasting
 

@@ -20,16 +20,16 @@ def test_only_the_same_call_failing_again_is_counted_as_such() -> None:
         ("Read b", Done("text"), 0),
         ("Read b", FAILED, 1),
     ]:
-        spending.add(ending, call)
-        assert spending.so_far().repeated_failures == failures
-    assert spending.so_far().result_bytes == 4 * len(FAILED.text) + len("text")
+        spending.add_result(ending, call)
+        assert spending.get_budget_use().repeated_failures == failures
+    assert spending.get_budget_use().result_bytes == 4 * len(FAILED.text) + len("text")
 
 
 def test_minutes_run_from_the_first_call() -> None:
     spending = BudgetMeter()
-    assert spending.so_far().minutes == 0
+    assert spending.get_budget_use().minutes == 0
     spending.begun_ns = 0
-    assert spending.so_far().minutes > 0
+    assert spending.get_budget_use().minutes > 0
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ async def memory(anyio_backend: str, tmp_path: Path, ids: Iterator[int]) -> Asyn
 
 
 async def found(memory: ProjectMemory, query: str = "", tier: Tier | None = None) -> Sequence[MemoryEntry]:
-    return (await memory.of(RUN).search(query, tier, 1000)).shown
+    return (await memory.build_lookup(RUN).search(query, tier, 1000)).shown
 
 
 async def test_each_tier_keeps_so_many_and_the_oldest_goes_first(memory: ProjectMemory) -> None:
@@ -114,7 +114,7 @@ async def test_no_secret_is_written_down(memory: ProjectMemory) -> None:
 
 async def test_nobody_finds_what_another_ones_runs_left(memory: ProjectMemory) -> None:
     await memory.learn(RUN, "ada's")
-    other = memory.of(Session("t", "bob"))
+    other = memory.build_lookup(Session("t", "bob"))
     assert (await other.search("")).total == 0
     await memory.learn(Session("t", "bob"), "bob's")
     assert [one.text for one in (await other.search("")).shown] == ["bob's"]

@@ -17,10 +17,10 @@ async def test_a_call_does_not_run_under_what_was_only_a_glimpse(tmp_path: Path)
     hands = Hands()
     try:
         postures = CurrentPostures(await hands.open(Place(tmp_path)), Posture(), Profile.UNRESTRICTED)
-        postures.assume(ME, PostureChoice.least(0))
-        assert postures.known(ME) == Posture.most_restricted()
-        assert await postures.of(ME) == Posture()
-        assert postures.known(ME) == Posture()
-        assert postures.moved() == {ME}
+        postures.assume(ME, PostureChoice.build_most_restricted(0))
+        assert postures.get_known(ME) == Posture.most_restricted()
+        assert await postures.get_current(ME) == Posture()
+        assert postures.get_known(ME) == Posture()
+        assert postures.pop_changed_principals() == {ME}
     finally:
         await hands.close()

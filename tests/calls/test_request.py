@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def _errand(ctx: Context, args: Any) -> Ending:
-    ending = await ctx.through(args["tool"], args["arguments"])
+    ending = await ctx.call_tool(args["tool"], args["arguments"])
     return ending if isinstance(ending, Problem) else Done(f"got: {ending.text}", {"inner": type(ending).__name__})
 
 
@@ -70,14 +70,14 @@ async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[t
     (menus / "errands.yaml").write_text(MENU)
     pack = Pack("errands", (ERRAND,), menus=(str(menus),))
     async with house(workspace, home, pack, **flags) as built:
-        seat = built.sessions.sit(built.settings.person)
-        await built.sessions.move(seat, "errands", "a test")
-        yield built, seat
+        live = built.sessions.open(built.settings.person)
+        await built.sessions.move(live, "errands", "a test")
+        yield built, live
 
 
-async def errand(built: App, seat: LiveSession, tool: str, /, **arguments: Any) -> Ending:
+async def errand(built: App, live: LiveSession, tool: str, /, **arguments: Any) -> Ending:
     call = build_call_request(
-        built, seat, "errand", {"tool": tool, "arguments": arguments}, lambda _done, _total=0: None
+        built, live, "errand", {"tool": tool, "arguments": arguments}, lambda _done, _total=0: None
     )
     return await built.pipeline.run(call)
 
@@ -90,19 +90,19 @@ def problem(ending: Ending) -> Problem:
 def rows(workspace: Path, home: Path, **wanted: Any) -> list[Row]:
     settings = read_settings({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
-        return list(state.rows(LedgerFilter(**wanted)))
+        return list(state.read_rows(LedgerFilter(**wanted)))
 
 
 async def test_it_runs_although_its_mode_is_another_and_both_are_on_record(workspace: Path, home: Path) -> None:
-    async with running(workspace, home) as (built, seat):
-        got = await errand(built, seat, "grep", pattern="def main")
+    async with running(workspace, home) as (built, live):
+        got = await errand(built, live, "grep", pattern="def main")
         assert isinstance(got, Done)
         assert "src/main.py" in got.text
         direct = await built.pipeline.run(
-            build_call_request(built, seat, "grep", {"pattern": "x"}, lambda _done, _total=0: None)
+            build_call_request(built, live, "grep", {"pattern": "x"}, lambda _done, _total=0: None)
         )
         assert problem(direct).code is Code.WRONG_MODE, "only on the way to an answer"
-        assert seat.spending.calls == 2, "both count"
+        assert live.spending.calls == 2, "both count"
     outer, inner = rows(workspace, home, kinds=("intent",))
     assert (outer.fields["tool"], inner.fields["tool"]) == ("errand", "grep")
     assert inner.fields["within"] == outer.seq
@@ -130,9 +130,9 @@ async def test_what_is_refused_comes_back_as_a_value_and_nothing_ran(
 ) -> None:
     (workspace / ".env").write_text("KEY=1\n")
     before = sorted(path.name for path in workspace.iterdir())
-    async with running(workspace, home) as (built, seat):
-        seat.session = replace(seat.session, stage=stage)
-        got = problem(await errand(built, seat, tool, **arguments))
+    async with running(workspace, home) as (built, live):
+        live.session = replace(live.session, stage=stage)
+        got = problem(await errand(built, live, tool, **arguments))
         assert (got.code, (got.data or {}).get("layer")) == (code, layer)
     assert sorted(path.name for path in workspace.iterdir() if path.name != ".menugate") == before
     assert not (workspace.parent / "made.txt").exists()
@@ -143,44 +143,44 @@ async def test_what_is_refused_comes_back_as_a_value_and_nothing_ran(
 async def test_rules_speak_about_it_too(workspace: Path, home: Path) -> None:
     config = home / "menugate.yaml"
     config.write_text("rules:\n  block: [glob]\n  deny: [grep(src/**)]\n")
-    async with running(workspace, home, config=str(config)) as (built, seat):
-        assert problem(await errand(built, seat, "glob", pattern="*")).code is Code.BLOCKED
-        assert problem(await errand(built, seat, "grep", pattern="x", path="src/main.py")).code is Code.RULE_DENIED
-        assert isinstance(await errand(built, seat, "grep", pattern="x", path="notes.md"), Done)
+    async with running(workspace, home, config=str(config)) as (built, live):
+        assert problem(await errand(built, live, "glob", pattern="*")).code is Code.BLOCKED
+        assert problem(await errand(built, live, "grep", pattern="x", path="src/main.py")).code is Code.RULE_DENIED
+        assert isinstance(await errand(built, live, "grep", pattern="x", path="notes.md"), Done)
 
 
 async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home: Path) -> None:
-    async with running(workspace, home) as (built, seat):
-        assert isinstance(await errand(built, seat, "Write", file_path="one.txt", content="x"), Done)
+    async with running(workspace, home) as (built, live):
+        assert isinstance(await errand(built, live, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
         change = PostureChange("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
         await built.store.write(partial(posture_changes.request_posture_change, principal=person, change=change))
-        got = problem(await errand(built, seat, "Write", file_path="two.txt", content="x"))
+        got = problem(await errand(built, live, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK
     assert not (workspace / "two.txt").exists()
 
 
 @pytest.mark.parametrize("tool", ["menu_enter", "complete", "think", "message_user", "menu_call", "menu_read"])
 async def test_nothing_moves_or_speaks_on_a_tools_behalf(workspace: Path, home: Path, tool: str) -> None:
-    async with running(workspace, home) as (built, seat):
-        got = problem(await errand(built, seat, tool, mode="swe", tool="Read"))
+    async with running(workspace, home) as (built, live):
+        got = problem(await errand(built, live, tool, mode="swe", tool="Read"))
         assert got.code is Code.NOT_CARRIED
-        assert seat.session.mode == "errands"
+        assert live.session.mode == "errands"
 
 
 async def test_calls_within_calls_come_to_an_end(workspace: Path, home: Path) -> None:
     deep: dict[str, Any] = {"tool": "grep", "arguments": {"pattern": "first"}}
-    async with running(workspace, home) as (built, seat):
-        assert isinstance(await errand(built, seat, "errand", **deep), Done), "one errand may send another"
+    async with running(workspace, home) as (built, live):
+        assert isinstance(await errand(built, live, "errand", **deep), Done), "one errand may send another"
         deeper = {"tool": "errand", "arguments": deep}
-        got = problem(await errand(built, seat, "errand", **deeper))
+        got = problem(await errand(built, live, "errand", **deeper))
         assert got.code is Code.NOT_GRANTED
-        assert seat.spending.calls == 3 + 3
+        assert live.spending.calls == 3 + 3
 
 
 async def test_a_spent_budget_holds_for_it(workspace: Path, home: Path) -> None:
     config = home / "menugate.yaml"
     config.write_text("budget:\n  calls: 2\n")
-    async with running(workspace, home, config=str(config)) as (built, seat):
-        assert isinstance(await errand(built, seat, "grep", pattern="x"), Done)
-        assert problem(await errand(built, seat, "grep", pattern="x")).code is Code.BUDGET_SPENT
+    async with running(workspace, home, config=str(config)) as (built, live):
+        assert isinstance(await errand(built, live, "grep", pattern="x"), Done)
+        assert problem(await errand(built, live, "grep", pattern="x")).code is Code.BUDGET_SPENT

@@ -105,7 +105,7 @@ class Here:
     profile: Profile = Profile.NORMAL
     fixed: tuple[str, ...] = ()
 
-    def find(self, program: str) -> str | None:
+    def find_program(self, program: str) -> str | None:
         return self.program
 
     async def run(self, command: Command) -> CommandResult:
@@ -120,7 +120,7 @@ class Here:
     def output(self) -> AsyncIterator[bytes]:
         raise AssertionError
 
-    def overflow(self) -> OutputOverflow:
+    def open_overflow(self) -> OutputOverflow:
         raise AssertionError
 
 

@@ -130,7 +130,7 @@ def test_an_export_that_breaks_off_leaves_no_half_file(
         yield Row(1, "", "{}", {})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Reader, "rows", some)
+    monkeypatch.setattr(Reader, "read_rows", some)
     assert lived("audit export --output half.jsonl").code == 130
     assert not (place / "half.jsonl").exists()
 

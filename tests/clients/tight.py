@@ -13,7 +13,7 @@ TIGHT = HttpLimits(head_seconds=0.3, body_seconds=0.3, unread_seconds=0.3, reque
 
 async def serve(workspace: str, address: str) -> None:
     house = build_app(read_settings({"workspace": workspace, "http": address}))
-    async with house.running():
+    async with house.open_for_use():
         await serve_over_http(house, TIGHT)
 
 

@@ -28,7 +28,7 @@ from tests.clients.served import PATIENCE, Served, environment
 async def house(workspace: Path, home: Path, *packs: Pack, **flags: str) -> AsyncGenerator[App]:
     given = {"workspace": str(workspace), "http": "127.0.0.1:0", **flags}
     built = build_app(read_settings(given, environment(home)), packs)
-    async with built.running():
+    async with built.open_for_use():
         yield built
 
 

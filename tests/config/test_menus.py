@@ -31,7 +31,7 @@ def test_a_mode_is_added_by_one_file(tmp_path: Path) -> None:
     assert mine.tools == ("glob", "grep")
     assert mine.triggers == ("tinkering",)
     assert mine.description == ("You do one thing. It is done. One tool. Use it to try things out. Remember: Be brief.")
-    assert [mode.name for mode in menus.holding("grep")] == ["swe", "data", "mine"]
+    assert [mode.name for mode in menus.find_modes_with("grep")] == ["swe", "data", "mine"]
 
 
 def test_a_tool_taken_off_its_only_menu_is_missed(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_without_a_list_the_usual_places_are_on_it(text: str, tmp_path: Path) ->
 def test_a_list_takes_their_place(tmp_path: Path) -> None:
     found = listed(tmp_path, 'network:\n  allow: ["*.example.org", "git.example:22", 10.1.0.0/16]\n')
     assert found == parse_destinations(["*.example.org", "git.example:22", "10.1.0.0/16"])
-    assert not found.allow("github.com", 443)
+    assert not found.is_host_allowed("github.com", 443)
 
 
 def test_an_empty_list_leaves_nothing(tmp_path: Path) -> None:

@@ -110,8 +110,10 @@ def test_the_operators_hosts_win_over_ours(tmp_path: Path) -> None:
     file = tmp_path / "menugate.yaml"
     file.write_text(WHOLE)
     hosts = opened(config=file).hosts
-    assert hosts.named("My-Host 2") == Host("my-host*", Listing.FLAT, relists=False)
-    assert hosts.named("opencode") == Host("opencode", Listing.CARRIED, relists=False, evidence="Ours is an old one.")
+    assert hosts.find_host("My-Host 2") == Host("my-host*", Listing.FLAT, relists=False)
+    assert hosts.find_host("opencode") == Host(
+        "opencode", Listing.CARRIED, relists=False, evidence="Ours is an old one."
+    )
 
 
 def test_every_kind_of_rule_has_its_list() -> None:

@@ -20,14 +20,14 @@ def test_the_table(row: dict[str, Any]) -> None:
     assert bool(list(find_objections(row["says"]))) is row["bad"]
 
 
-@pytest.mark.parametrize("key", SHIPPED.known())
+@pytest.mark.parametrize("key", SHIPPED.list_keys())
 def test_no_shipped_prompt_suggests_it(key: str) -> None:
-    assert list(find_objections(SHIPPED.text(key))) == []
+    assert list(find_objections(SHIPPED.get_prompt_text(key))) == []
 
 
-@pytest.mark.parametrize("key", SHIPPED.known())
+@pytest.mark.parametrize("key", SHIPPED.list_keys())
 def test_a_bad_sentence_planted_in_any_shipped_prompt_is_found(key: str) -> None:
-    text = SHIPPED.text(key)
+    text = SHIPPED.get_prompt_text(key)
     for sentence in PLANTED:
         for planted in (f"{text}\n\n{sentence}\n", f"{sentence}\n\n{text}"):
             assert list(find_objections(planted)), f"{sentence} in {key}"

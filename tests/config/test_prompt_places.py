@@ -23,35 +23,35 @@ def words(folder: Path, **texts: str) -> Prompts:
 
 
 def test_the_inventory_is_what_lies_there() -> None:
-    assert set(Prompts((SHIPPED,)).known()) == set(INVENTORY)
+    assert set(Prompts((SHIPPED,)).list_keys()) == set(INVENTORY)
     assert len(set(INVENTORY)) == len(INVENTORY)
 
 
 def test_the_first_place_counts_and_the_others_stand_in(tmp_path: Path) -> None:
     mine = words(tmp_path, agent__warmup="mine: {{user_input}}\n\n")
-    assert mine.say("agent/warmup", {"user_input": "x"}) == "mine: x"
-    assert mine.say("base/system") == Prompts((SHIPPED,)).say("base/system")
+    assert mine.render_prompt("agent/warmup", {"user_input": "x"}) == "mine: x"
+    assert mine.render_prompt("base/system") == Prompts((SHIPPED,)).render_prompt("base/system")
 
 
 @pytest.mark.parametrize("empty", ["", " \n\t\n"])
 def test_an_empty_file_is_an_error_and_not_a_reason_to_look_further(empty: str, tmp_path: Path) -> None:
     with pytest.raises(PromptError, match=f"is empty in {tmp_path}.*Searched for"):
-        words(tmp_path, base__system=empty).say("base/system")
+        words(tmp_path, base__system=empty).render_prompt("base/system")
 
 
 def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "system.md").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(PromptError, match="cannot be read"):
-        words(tmp_path).say("base/system")
+        words(tmp_path).render_prompt("base/system")
     (tmp_path / "base" / "system.md").write_text("x" * (LARGEST + 1))
     with pytest.raises(PromptError, match="cannot be read"):
-        words(tmp_path).say("base/system")
+        words(tmp_path).render_prompt("base/system")
 
 
 def test_what_is_missing_names_every_place(tmp_path: Path) -> None:
     with pytest.raises(PromptError) as told:
-        words(tmp_path).say("agent/nothing")
+        words(tmp_path).render_prompt("agent/nothing")
     assert str(tmp_path) in str(told.value) and str(SHIPPED.folder) in str(told.value)
 
 
@@ -65,7 +65,7 @@ def test_what_is_missing_names_every_place(tmp_path: Path) -> None:
 def test_a_key_cannot_leave_the_folder(key: str, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("canary")
     with pytest.raises(PromptError, match="is no key of a prompt"):
-        words(tmp_path / "inner").say(key)
+        words(tmp_path / "inner").render_prompt(key)
 
 
 @given(st.text(max_size=30))
@@ -74,7 +74,7 @@ def test_whatever_is_asked_for_is_words_of_ours_or_refused(key: str) -> None:
     if key in INVENTORY:
         return
     with pytest.raises(PromptError):
-        shipped.say(key)
+        shipped.render_prompt(key)
 
 
 def test_links_are_passed_over(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_links_are_passed_over(tmp_path: Path) -> None:
     (place / "agent" / "warmup.md").symlink_to(outside / "system.md")
     os.mkfifo(place / "agent" / "micro_step.md")
     found = Prompts((PromptFolder("mine", place), SHIPPED))
-    assert "canary" not in found.say("base/system") + found.say("agent/warmup", {"user_input": "x"})
+    assert "canary" not in found.render_prompt("base/system") + found.render_prompt("agent/warmup", {"user_input": "x"})
     with pytest.raises(PromptError, match="cannot be read"):
-        found.say("agent/micro_step", {"last_step_outcome": "x"})
+        found.render_prompt("agent/micro_step", {"last_step_outcome": "x"})
 
 
 def test_exactly_four_variables() -> None:
@@ -101,13 +101,13 @@ def test_exactly_four_variables() -> None:
 def test_an_unknown_variable_is_an_error(hole: str, tmp_path: Path) -> None:
     values: dict[str, str] = dict.fromkeys(VARIABLES, "x")
     with pytest.raises(PromptError, match=r"and there are only project_root, .*Searched for"):
-        words(tmp_path, base__system=f"a {hole} b").say("base/system", values)
+        words(tmp_path, base__system=f"a {hole} b").render_prompt("base/system", values)
 
 
 @pytest.mark.parametrize("values", [{}, {"user_input": ""}, {"user_input": "  \n"}, {"tool_summary": "x"}])
 def test_a_missing_or_empty_value_is_an_error(values: dict[str, str]) -> None:
     with pytest.raises(PromptError, match=r"needs a value for `user_input`.*Searched for"):
-        Prompts((SHIPPED,)).say("agent/warmup", values)
+        Prompts((SHIPPED,)).render_prompt("agent/warmup", values)
 
 
 @given(
@@ -116,6 +116,6 @@ def test_a_missing_or_empty_value_is_an_error(values: dict[str, str]) -> None:
 def test_a_value_is_never_read_as_a_variable(pieces: list[str]) -> None:
     """One pass: whatever a value says comes out as it went in."""
     value = "x" + "".join(pieces)
-    said = Prompts((SHIPPED,)).say("agent/warmup", {"user_input": value, "tool_summary": "never"})
+    said = Prompts((SHIPPED,)).render_prompt("agent/warmup", {"user_input": value, "tool_summary": "never"})
     assert value in said
     assert "never" not in said

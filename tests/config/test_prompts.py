@@ -35,7 +35,7 @@ def test_the_order_is_base_root_mode_stage_reasoning(posture: Posture, stage: St
     assert [key for key in keys[4:] if "reasoning" in key] == list(keys[4:])
     assert len(keys) == 4 + reasoned
     said = compose_prompts(SHIPPED, posture, stage, VALUES)
-    places = [said.index(SHIPPED.say(key, VALUES)) for key in keys]
+    places = [said.index(SHIPPED.render_prompt(key, VALUES)) for key in keys]
     assert places == sorted(places) and places[0] == 0
 
 

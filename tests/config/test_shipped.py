@@ -127,7 +127,7 @@ def test_every_host_row_has_its_evidence() -> None:
     ],
 )
 def test_a_host_is_known_by_the_name_it_gives(client: str | None, listing: Listing | None) -> None:
-    row = opened().hosts.named(client)
+    row = opened().hosts.find_host(client)
     assert (row.listing if row else None) == listing
 
 
@@ -137,4 +137,4 @@ def test_the_whole_name_wins_and_then_the_longer_beginning() -> None:
         type(first)(client, Listing.FLAT, relists=False, evidence=client) for client in ("ab*", "abc*", "abcd", "abc*")
     ]
     hosts = Hosts(tuple(rows))
-    assert [hosts.named(name) for name in ("abx", "abcx", "ABCD", "a")] == [rows[0], rows[1], rows[2], None]
+    assert [hosts.find_host(name) for name in ("abx", "abcx", "ABCD", "a")] == [rows[0], rows[1], rows[2], None]

@@ -71,12 +71,12 @@ async def with_progress(ctx: Context, _args: Any) -> Done:
 
 
 async def trigger_tool_change(ctx: Context, _args: Any) -> Done:
-    await ctx.client.changed("tools")
+    await ctx.client.announce_change("tools")
     return Done("Everyone who listens was told that the tools changed.")
 
 
 async def trigger_prompt_change(ctx: Context, _args: Any) -> Done:
-    await ctx.client.changed("prompts")
+    await ctx.client.announce_change("prompts")
     return Done("Everyone who listens was told that the prompts changed.")
 
 

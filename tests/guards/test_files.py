@@ -95,7 +95,7 @@ def test_what_is_read_comes_with_its_stamp_and_its_real_path(files: WorkspaceFil
     snapshot = files.read("alias", EVERYTHING)
     assert (snapshot.path, snapshot.data, snapshot.whole) == ("src/a.txt", b"one\n", True)
     assert snapshot.stamp.size == 4
-    assert snapshot.stamp.fits(files.read(str(root / "src" / "a.txt"), EVERYTHING).stamp)
+    assert snapshot.stamp.is_same_as(files.read(str(root / "src" / "a.txt"), EVERYTHING).stamp)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_entries_are_sorted_and_neither_follow_links_nor_show_our_state(files: W
     (root / "src" / "deep" / "b").write_text("")
     (root / "link").symlink_to("..")
     os.mkfifo(root / "fifo")
-    found = [(entry.path, entry.kind) for entry in files.entries(".", depth=9)]
+    found = [(entry.path, entry.kind) for entry in files.list_folder(".", depth=9)]
     assert found == [
         ("fifo", "other"),
         ("link", "link"),
@@ -140,9 +140,9 @@ def test_entries_are_sorted_and_neither_follow_links_nor_show_our_state(files: W
         ("src/deep", "directory"),
         ("src/deep/b", "file"),
     ]
-    assert [entry.path for entry in files.entries("src")] == ["src/a.txt", "src/deep"]
-    assert problem(lambda: files.entries("link")).code is Code.PATH_REFUSED
-    assert problem(lambda: files.entries("src/a.txt")).code is Code.NOT_FOUND
+    assert [entry.path for entry in files.list_folder("src")] == ["src/a.txt", "src/deep"]
+    assert problem(lambda: files.list_folder("link")).code is Code.PATH_REFUSED
+    assert problem(lambda: files.list_folder("src/a.txt")).code is Code.NOT_FOUND
 
 
 def test_a_folder_beyond_counting_is_refused(
@@ -151,16 +151,16 @@ def test_a_folder_beyond_counting_is_refused(
     monkeypatch.setattr("mcp_server.guards.files.MOST_ENTRIES", 3)
     for number in range(4):
         (root / "src" / str(number)).write_text("")
-    assert problem(lambda: files.entries("src")).code is Code.TOO_LARGE
+    assert problem(lambda: files.list_folder("src")).code is Code.TOO_LARGE
     assert MOST_ENTRIES > 3
 
 
 def test_info_speaks_of_the_link_itself(files: WorkspaceFiles, root: Path) -> None:
     (root / "out").symlink_to("/etc/passwd")
-    assert files.info("out").kind == "link"
-    assert files.info("src").kind == "directory"
-    assert files.info("src/a.txt").size == 4
-    assert problem(lambda: files.info("nothing")).code is Code.NOT_FOUND
+    assert files.get_info("out").kind == "link"
+    assert files.get_info("src").kind == "directory"
+    assert files.get_info("src/a.txt").size == 4
+    assert problem(lambda: files.get_info("nothing")).code is Code.NOT_FOUND
 
 
 # Writing
@@ -169,12 +169,12 @@ def test_info_speaks_of_the_link_itself(files: WorkspaceFiles, root: Path) -> No
 def test_a_new_file_gets_its_folders_and_the_usual_mode(files: WorkspaceFiles, root: Path, renaming: None) -> None:
     mask = os.umask(0o027)
     try:
-        entry = files.granted(WRITE).write("new/deep/b.txt", b"two", None)
-        files.granted(WRITE).write("script", b"#!", None, mode=0o755)
+        entry = files.limit_to_grant(WRITE).write("new/deep/b.txt", b"two", None)
+        files.limit_to_grant(WRITE).write("script", b"#!", None, mode=0o755)
     finally:
         os.umask(mask)
     assert (entry.path, entry.size, entry.mode) == ("new/deep/b.txt", 3, 0o640)
-    assert files.info("script").mode == 0o755
+    assert files.get_info("script").mode == 0o755
     assert tree(root) == {"new": "", "new/deep": "", "new/deep/b.txt": "two", "script": "#!", "src": ""} | {
         "src/a.txt": "one\n"
     }
@@ -183,10 +183,10 @@ def test_a_new_file_gets_its_folders_and_the_usual_mode(files: WorkspaceFiles, r
 def test_nobody_is_overwritten_by_a_new_file(files: WorkspaceFiles, root: Path, renaming: None) -> None:
     (root / "dangling").symlink_to("nowhere")
     before = tree(root)
-    assert problem(lambda: files.granted(WRITE).write("src/a.txt", b"x", None)).code is Code.ALREADY_EXISTS
-    assert problem(lambda: files.granted(WRITE).write("src", b"x", None)).code is Code.ALREADY_EXISTS
-    assert problem(lambda: files.granted(WRITE).write("dangling", b"x", None)).code is Code.PATH_REFUSED
-    assert problem(lambda: files.granted(WRITE).write("src/a.txt/b", b"x", None)).code is Code.ALREADY_EXISTS
+    assert problem(lambda: files.limit_to_grant(WRITE).write("src/a.txt", b"x", None)).code is Code.ALREADY_EXISTS
+    assert problem(lambda: files.limit_to_grant(WRITE).write("src", b"x", None)).code is Code.ALREADY_EXISTS
+    assert problem(lambda: files.limit_to_grant(WRITE).write("dangling", b"x", None)).code is Code.PATH_REFUSED
+    assert problem(lambda: files.limit_to_grant(WRITE).write("src/a.txt/b", b"x", None)).code is Code.ALREADY_EXISTS
     assert tree(root) == before
 
 
@@ -199,7 +199,7 @@ def test_whoever_comes_first_keeps_the_name(
         return name
 
     monkeypatch.setattr("mcp_server.guards.files.write_draft", slow)
-    assert problem(lambda: files.granted(WRITE).write("src/new", b"mine", None)).code is Code.ALREADY_EXISTS
+    assert problem(lambda: files.limit_to_grant(WRITE).write("src/new", b"mine", None)).code is Code.ALREADY_EXISTS
     assert tree(root)["src/new"] == "somebody else's"
     assert len(tree(root)) == 3
 
@@ -218,7 +218,7 @@ def test_replacing_keeps_what_belongs_to_the_file(files: WorkspaceFiles, root: P
     path.chmod(0o6750)
     tagged = tag(path)
     (root / "alias").symlink_to("src/a.txt")
-    files.granted(WRITE).write("alias", b"new", files.read("alias", EVERYTHING).stamp)
+    files.limit_to_grant(WRITE).write("alias", b"new", files.read("alias", EVERYTHING).stamp)
     assert path.read_text() == "new"
     assert (root / "alias").is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o750, "the old content's setuid is not the new one's"
@@ -229,7 +229,7 @@ def test_replacing_keeps_what_belongs_to_the_file(files: WorkspaceFiles, root: P
 def test_what_changed_meanwhile_is_not_replaced(
     files: WorkspaceFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer, stamp = files.granted(WRITE), files.read("src/a.txt", EVERYTHING).stamp
+    writer, stamp = files.limit_to_grant(WRITE), files.read("src/a.txt", EVERYTHING).stamp
 
     def slow(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
         name = atomic.write_draft(folder, data, replaced, mode)
@@ -248,18 +248,18 @@ def test_what_changed_meanwhile_is_not_replaced(
 def test_a_file_that_was_only_touched_is_the_same_file(files: WorkspaceFiles, root: Path) -> None:
     stamp = files.read("src/a.txt", EVERYTHING).stamp
     os.utime(root / "src" / "a.txt", ns=(1, 1))
-    files.granted(WRITE).write("src/a.txt", b"new", stamp)
+    files.limit_to_grant(WRITE).write("src/a.txt", b"new", stamp)
     assert (root / "src" / "a.txt").read_text() == "new"
 
 
 def test_folders_are_made_once(files: WorkspaceFiles, root: Path) -> None:
     for _ in range(2):
-        assert files.granted(WRITE).make_folder("x/y/z").path == "x/y/z"
-    assert problem(lambda: files.granted(WRITE).make_folder("src/a.txt")).code is Code.ALREADY_EXISTS
+        assert files.limit_to_grant(WRITE).make_folder("x/y/z").path == "x/y/z"
+    assert problem(lambda: files.limit_to_grant(WRITE).make_folder("src/a.txt")).code is Code.ALREADY_EXISTS
     (root / "out").symlink_to("../outside")
     (root / "dangling").symlink_to("../outside/new")
-    assert problem(lambda: files.granted(WRITE).make_folder("out/new")).code is Code.PATH_REFUSED
-    assert problem(lambda: files.granted(WRITE).make_folder("dangling/new")).code is Code.PATH_REFUSED
+    assert problem(lambda: files.limit_to_grant(WRITE).make_folder("out/new")).code is Code.PATH_REFUSED
+    assert problem(lambda: files.limit_to_grant(WRITE).make_folder("dangling/new")).code is Code.PATH_REFUSED
     assert list((root.parent / "outside").iterdir()) == []
 
 
@@ -267,7 +267,7 @@ def test_folders_are_made_once(files: WorkspaceFiles, root: Path) -> None:
 
 
 def test_things_move_and_nothing_gives_way(files: WorkspaceFiles, root: Path, renaming: None) -> None:
-    mover = files.granted(WRITE)
+    mover = files.limit_to_grant(WRITE)
     (root / "b.txt").write_text("two")
     (root / "link").symlink_to("../outside")
     assert problem(lambda: mover.move("b.txt", "src/a.txt")).code is Code.ALREADY_EXISTS
@@ -287,17 +287,17 @@ def test_things_move_and_nothing_gives_way(files: WorkspaceFiles, root: Path, re
 def test_nothing_is_put_unasked_where_no_secret_is_hidden(files: WorkspaceFiles, root: Path) -> None:
     (root / "node_modules" / "here").mkdir(parents=True)
     (root / "other").symlink_to("node_modules")
-    mover = files.granted(WRITE)
+    mover = files.limit_to_grant(WRITE)
     for new in ("node_modules/src", "other/src", "venv"):
         assert problem(lambda new=new: mover.move("src", new)).code is Code.PATH_REFUSED
     assert mover.move("node_modules/here", "node_modules/there").path == "node_modules/there"
     assert mover.move("node_modules/there", "there").path == "there"
-    asked = files.granted(replace(WRITE, confirm="why"))
+    asked = files.limit_to_grant(replace(WRITE, confirm="why"))
     assert asked.move("src", "node_modules/src").path == "node_modules/src"
 
 
 def test_nothing_moves_over_the_edge(files: WorkspaceFiles, root: Path) -> None:
-    mover = files.granted(WRITE)
+    mover = files.limit_to_grant(WRITE)
     (root / "out").symlink_to("../outside")
     for old, new in (("src/a.txt", "../a.txt"), ("src/a.txt", "out/a.txt"), ("../outside", "in"), (".", "x")):
         assert problem(lambda old=old, new=new: mover.move(old, new)).code is Code.PATH_REFUSED
@@ -310,7 +310,7 @@ def test_nothing_moves_over_the_edge(files: WorkspaceFiles, root: Path) -> None:
 def test_the_folder_our_state_lies_in_stays(root: Path) -> None:
     state = root / "a" / "b" / "state"
     state.mkdir(parents=True)
-    files = WorkspaceFiles(Jail(root, (state,)), Trash(state / "trash"), Memory(), Echo()).granted(WRITE)
+    files = WorkspaceFiles(Jail(root, (state,)), Trash(state / "trash"), Memory(), Echo()).limit_to_grant(WRITE)
     for folder in ("a", "a/b", "a/b/state"):
         assert "own state" in problem(lambda folder=folder: files.move(folder, "c")).message
 
@@ -319,7 +319,7 @@ def test_what_is_trashed_can_be_had_back(files: WorkspaceFiles, root: Path) -> N
     (root / "empty").mkdir()
     (root / "link").symlink_to("src")
     for path in ("src/a.txt", "empty", "link"):
-        place = Path(files.granted(DESTROY).trash(path))
+        place = Path(files.limit_to_grant(DESTROY).trash(path))
         assert place.is_relative_to(root / ".menugate" / "trash")
         assert str(place).endswith("/" + path)
         assert place.is_symlink() if path == "link" else place.exists()
@@ -334,7 +334,7 @@ def test_the_trash_may_lie_on_another_disk(files: WorkspaceFiles, root: Path) ->
     (root / "empty").mkdir()
     (root / "link").symlink_to("nowhere")
     with TemporaryDirectory(dir="/dev/shm") as elsewhere:
-        far = WorkspaceFiles(files.jail, Trash(Path(elsewhere) / "trash"), Memory(), Echo()).granted(DESTROY)
+        far = WorkspaceFiles(files.jail, Trash(Path(elsewhere) / "trash"), Memory(), Echo()).limit_to_grant(DESTROY)
         assert Path(far.trash("src/a.txt")).read_text() == "one\n"
         assert Path(far.trash("empty")).is_dir()
         assert Path(far.trash("link")).readlink() == Path("nowhere")
@@ -345,7 +345,7 @@ def test_only_files_and_empty_folders_are_taken_away(files: WorkspaceFiles, root
     os.mkfifo(root / "fifo")
     (root / "out").symlink_to("../outside")
     (root.parent / "outside" / "x").write_text("")
-    destroyer = files.granted(DESTROY)
+    destroyer = files.limit_to_grant(DESTROY)
     for take in (destroyer.trash, destroyer.remove):
         assert "not empty" in problem(lambda take=take: take("src")).message
         assert "FIFO" in problem(lambda take=take: take("fifo")).message
@@ -380,7 +380,7 @@ def test_a_call_does_no_more_than_it_was_granted(
 ) -> None:
     reading = {Effect.NONE, Effect.SESSION, Effect.READ_LOCAL, Effect.READ_REMOTE, Effect.SPEND}
     allowed = effect is Effect.DESTROY_LOCAL if change in ("trash", "remove") else effect not in reading
-    before, held = tree(root), files.granted(Demand(effect, Profile.UNRESTRICTED))
+    before, held = tree(root), files.limit_to_grant(Demand(effect, Profile.UNRESTRICTED))
     if allowed:
         CHANGES[change](held)
         assert tree(root) != before
@@ -408,11 +408,11 @@ def guarded(files: WorkspaceFiles, root: Path) -> WorkspaceFiles:
 @pytest.mark.parametrize("path", [".git/config", "src/../.git/config", "innocent", "folder/config", ".git/./config"])
 def test_protected_places_need_a_yes_however_they_are_reached(guarded: WorkspaceFiles, root: Path, path: str) -> None:
     stamp = guarded.read(path, EVERYTHING).stamp
-    refused = problem(lambda: guarded.granted(WRITE).write(path, b"[evil]", stamp))
+    refused = problem(lambda: guarded.limit_to_grant(WRITE).write(path, b"[evil]", stamp))
     assert refused.code is Code.PATH_REFUSED
     assert "yes" in refused.message
     assert (root / ".git" / "config").read_text() == "[core]\n"
-    guarded.granted(SURE).write(path, b"[fine]", stamp)
+    guarded.limit_to_grant(SURE).write(path, b"[fine]", stamp)
     assert (root / ".git" / "config").read_text() == "[fine]"
 
 
@@ -429,15 +429,15 @@ def test_every_way_of_changing_a_protected_place_needs_the_yes(guarded: Workspac
     ]
     before = tree(root)
     for way in ways:
-        assert "yes" in problem(lambda way=way: way(guarded.granted(DESTROY))).message
+        assert "yes" in problem(lambda way=way: way(guarded.limit_to_grant(DESTROY))).message
         assert tree(root) == before
 
 
 def test_secrets_need_a_yes_however_they_are_reached(guarded: WorkspaceFiles) -> None:
     for path in (".env", "notes.txt", "src/../.env"):
-        assert "secrets" in problem(lambda path=path: guarded.granted(READ).read(path, 9)).message
-        assert guarded.granted(SURE).read(path, 9).data == b"KEY=1\n"
-        assert "secrets" in problem(lambda path=path: guarded.granted(READ).grep(Search("x", path))).message
+        assert "secrets" in problem(lambda path=path: guarded.limit_to_grant(READ).read(path, 9)).message
+        assert guarded.limit_to_grant(SURE).read(path, 9).data == b"KEY=1\n"
+        assert "secrets" in problem(lambda path=path: guarded.limit_to_grant(READ).grep(Search("x", path))).message
     assert "`.env`" in problem(lambda: guarded.read("notes.txt", 9)).way_out
 
 
@@ -446,7 +446,7 @@ def test_what_a_session_saw_is_kept_under_the_real_path(files: WorkspaceFiles, r
     stamp = files.read("alias", EVERYTHING).stamp
     files.remember("alias", stamp)
     assert files.recall(str(root / "src" / "a.txt")) == stamp
-    assert files.granted(WRITE, seen=Memory()).recall("src/a.txt") is None
+    assert files.limit_to_grant(WRITE, seen=Memory()).recall("src/a.txt") is None
 
 
 def test_searches_stay_inside(files: WorkspaceFiles, root: Path) -> None:

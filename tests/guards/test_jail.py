@@ -79,7 +79,7 @@ def refusal(act: Callable[[], object]) -> Refusal:
     ],
 )
 def test_a_path_is_read_relative_to_the_workspace(jail: Jail, root: Path, asked: str, clean: str) -> None:
-    assert jail.relative(asked.format(root=root)) == clean
+    assert jail.to_relative(asked.format(root=root)) == clean
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_path_is_read_relative_to_the_workspace(jail: Jail, root: Path, asked:
     ],
 )
 def test_words_that_lead_out_are_refused(jail: Jail, root: Path, asked: str) -> None:
-    problem = refusal(lambda: jail.relative(asked.format(root=root))).problem
+    problem = refusal(lambda: jail.to_relative(asked.format(root=root))).problem
     assert problem.code is Code.PATH_REFUSED
     assert problem.way_out
     problem.text.encode()
@@ -167,13 +167,13 @@ def test_a_link_that_stays_is_followed(
 def test_a_place_names_what_is_really_there(jail: Jail, root: Path) -> None:
     (root / "alias").symlink_to("src/deep")
     (root / "file").symlink_to("alias/b.txt")
-    with jail.place("file") as place:
+    with jail.open_place("file") as place:
         assert (place.path, place.name, place.linked) == ("src/deep/b.txt", "b.txt", True)
-    with jail.place("file", follow=False) as place:
+    with jail.open_place("file", follow=False) as place:
         assert (place.path, place.linked) == ("file", False)
-    with jail.place("alias") as place:
+    with jail.open_place("alias") as place:
         assert place.path == "src/deep"
-    with jail.place(".") as place:
+    with jail.open_place(".") as place:
         assert (place.path, place.name) == (".", ".")
 
 
@@ -235,7 +235,7 @@ def test_our_own_state_is_closed_by_every_spelling(jail: Jail, root: Path, resol
 
 def test_our_own_state_is_closed_before_it_exists(root: Path, resolve: Resolve) -> None:
     jail = Jail(root, (root / "later",), resolve=resolve)
-    with pytest.raises(Refusal), jail.place("later/state.db"):
+    with pytest.raises(Refusal), jail.open_place("later/state.db"):
         pass
     with pytest.raises(Refusal):
         jail.open("later", CREATE, 0o600)
@@ -276,14 +276,14 @@ def test_the_kernel_is_asked_to_stay_beneath(root: Path) -> None:
 def test_a_file_swapped_for_a_link_after_the_last_look_is_not_opened(
     jail: Jail, root: Path, flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = Jail._plain  # pyright: ignore[reportPrivateUsage]  # the moment between looking and opening has no public name
+    look = Jail._require_plain_file  # pyright: ignore[reportPrivateUsage]  # the moment between looking and opening has no public name
 
     def swap(self: Jail, place: JailPath, found: os.stat_result) -> None:
         look(self, place, found)
         (root / "src" / "a.txt").unlink(missing_ok=True)
         (root / "src" / "a.txt").symlink_to("../../secret")
 
-    monkeypatch.setattr(Jail, "_plain", swap)
+    monkeypatch.setattr(Jail, "_require_plain_file", swap)
     assert refusal(lambda: jail.open("src/a.txt", flags)).problem.code is Code.PATH_REFUSED
 
 

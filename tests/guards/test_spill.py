@@ -45,19 +45,19 @@ def test_never_more_than_asked_for(tmp_path_factory: pytest.TempPathFactory, tex
 
 
 def test_equal_names_stand_beside_each_other(spill: Spill) -> None:
-    first, second = spill.keep("one", "bash"), spill.keep("two", "bash")
+    first, second = spill.keep_text("one", "bash"), spill.keep_text("two", "bash")
     assert (first.read_text(), second.read_text()) == ("one", "two")
     assert first != second
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "", "a\0b", "x" * 500, ".", "-rf", "ü"])
 def test_no_name_leads_out_of_the_folder(spill: Spill, name: str) -> None:
-    path = spill.keep("text", name)
+    path = spill.keep_text("text", name)
     assert path.parent == spill.folder and path.resolve().parent == spill.folder.resolve()
 
 
 def test_half_characters_are_written_out(spill: Spill) -> None:
-    assert spill.keep("half \ud83d", "t").read_text() == "half \\ud83d"
+    assert spill.keep_text("half \ud83d", "t").read_text() == "half \\ud83d"
 
 
 def test_a_planted_link_is_neither_followed_nor_written_over(spill: Spill, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_planted_link_is_neither_followed_nor_written_over(spill: Spill, tmp_p
     spill.folder.mkdir(mode=0o700)
     (spill.folder / "bash.txt").symlink_to(victim)
     (spill.folder / "bash-2.txt").symlink_to(tmp_path / "not-there")
-    path = spill.keep("text", "bash")
+    path = spill.keep_text("text", "bash")
     assert path.name == "bash-3.txt" and victim.read_text() == "mine"
     assert not (tmp_path / "not-there").exists()
 
@@ -86,16 +86,16 @@ def test_a_folder_others_can_write_to_is_not_used(spill: Spill) -> None:
 
 
 def test_sweeping_takes_what_is_old_and_ours(spill: Spill, tmp_path: Path) -> None:
-    old, young = spill.keep("old", "old"), spill.keep("young", "young")
+    old, young = spill.keep_text("old", "old"), spill.keep_text("young", "young")
     other = spill.folder / "other.db"
     other.write_text("")
     (spill.folder / "link.txt").symlink_to(tmp_path)
     now = 10 * ONE_DAY_NS
     for path, age in ((old, ONE_DAY_NS + 1), (young, ONE_DAY_NS), (other, 5 * ONE_DAY_NS)):
         os.utime(path, ns=(now - age, now - age))
-    assert spill.sweep(ONE_DAY_NS, now) == 1
+    assert spill.remove_old_files(ONE_DAY_NS, now) == 1
     assert not old.exists() and young.exists() and other.exists()
 
 
 def test_sweeping_where_nothing_was_ever_kept(spill: Spill) -> None:
-    assert spill.sweep(ONE_DAY_NS, 0) == 0
+    assert spill.remove_old_files(ONE_DAY_NS, 0) == 0

@@ -192,7 +192,7 @@ class Ledger:
 
     def follow(self) -> None:
         with self.place.reader() as state:
-            for row in state.rows(after=self.head):
+            for row in state.read_rows(after=self.head):
                 self.head = row.seq
                 self._take(row)
 
@@ -223,7 +223,7 @@ class Ledger:
         with self.place.reader() as state:
             report = state.verify()
             assert report.ok, report.faults
-            for kept in state.sessions():
+            for kept in state.load_sessions():
                 place = kept.session
                 if self.process_of.get(place.id) in living or place.id not in self.stands:
                     continue

@@ -107,16 +107,16 @@ class Walk:
     seed: int
     chance: random.Random
     group: anyio.abc.TaskGroup
-    seats: list[tuple[int, LiveSession]] = field(default_factory=list[tuple[int, LiveSession]])
+    live_sessions: list[tuple[int, LiveSession]] = field(default_factory=list[tuple[int, LiveSession]])
     number: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*WEIGHTS, "turned away"), 0))
 
     async def sit(self) -> None:
         for index, one in enumerate(self.houses):
             for who in PEOPLE:
-                seat = one.sessions.sit(who)
-                await one.sessions.move(seat, "walk", "the walk begins")
-                self.seats.append((index, seat))
+                live = one.sessions.open(who)
+                await one.sessions.move(live, "walk", "the walk begins")
+                self.live_sessions.append((index, live))
 
     async def step(self) -> None:
         what = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
@@ -135,15 +135,15 @@ class Walk:
         self.number += 1
         name = str(self.number)
         self.gates.open[name] = anyio.Event()
-        index, seat = self.chance.choice(self.seats)
+        index, live = self.chance.choice(self.live_sessions)
         tool = self.chance.choice(list(TOOLS))
-        self.group.start_soon(self._called, index, seat, tool, {"call": name})
+        self.group.start_soon(self._called, index, live, tool, {"call": name})
         # Sometimes it is looked at before it has got far, sometimes after.
         for _ in range(self.chance.randrange(4)):
             await anyio.lowlevel.checkpoint()
 
-    async def _called(self, index: int, seat: LiveSession, tool: str, arguments: dict[str, Any]) -> None:
-        await self.houses[index].pipeline.run(asked(seat, tool, arguments))
+    async def _called(self, index: int, live: LiveSession, tool: str, arguments: dict[str, Any]) -> None:
+        await self.houses[index].pipeline.run(asked(live, tool, arguments))
         self.gates.open.pop(arguments.get("call", ""), None)
 
     async def ends(self) -> None:
@@ -179,16 +179,16 @@ class Walk:
         await one.store.write(partial(deed, principal=self.chance.choice(PEOPLE), **about))
 
     async def moves(self) -> None:
-        index, seat = self.chance.choice(self.seats)
+        index, live = self.chance.choice(self.live_sessions)
         arguments = {"mode": self.chance.choice(MODES if self.chance.random() < 0.3 else ("walk",))}
-        await self.houses[index].pipeline.run(asked(seat, "menu_enter", arguments))
+        await self.houses[index].pipeline.run(asked(live, "menu_enter", arguments))
 
     async def completes(self) -> None:
-        index, seat = self.chance.choice(self.seats)
-        await self.houses[index].pipeline.run(asked(seat, "complete", {"final_answer": "so far"}))
+        index, live = self.chance.choice(self.live_sessions)
+        await self.houses[index].pipeline.run(asked(live, "complete", {"final_answer": "so far"}))
 
 
-def asked(seat: LiveSession, tool: str, arguments: Mapping[str, Any]) -> CallRequest:
+def asked(live: LiveSession, tool: str, arguments: Mapping[str, Any]) -> CallRequest:
     async def nobody(_seat: LiveSession, _before: Session) -> None:
         """Nobody looks at a list here."""
 
@@ -198,8 +198,8 @@ def asked(seat: LiveSession, tool: str, arguments: Mapping[str, Any]) -> CallReq
     return CallRequest(
         tool=tool,
         arguments=arguments,
-        seat=seat,
-        principal=seat.session.principal,
+        live=live,
+        principal=live.session.principal,
         client=CommandLine(),
         progress=silent,
         transport="walk",
@@ -293,7 +293,7 @@ class Judge:
 def judged(one: App) -> Judge:
     judge = Judge(one.law.policy, one.law.posture)
     with Reader.open(one.settings.url, secrets=one.settings.secrets) as state:
-        for row in state.rows():
+        for row in state.read_rows():
             judge.take(row)
         report = state.verify()
     if not report.ok:

@@ -109,9 +109,9 @@ def end(workspace: Path, home: Path) -> EndState:
     settings = read_settings({"workspace": str(workspace)}, environment(home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         assert state.verify().ok
-        todos = tuple((todo.mark, todo.body["content"], todo.body["by"]) for _, todo in state.records("todo"))
-        records = [row.fields for row in state.rows(LedgerFilter(kinds=("record",)))]
-        rows = state.rows(LedgerFilter(kinds=("intent", "refusal", "question")))
+        todos = tuple((todo.mark, todo.body["content"], todo.body["by"]) for _, todo in state.load_records("todo"))
+        records = [row.fields for row in state.read_rows(LedgerFilter(kinds=("record",)))]
+        rows = state.read_rows(LedgerFilter(kinds=("intent", "refusal", "question")))
         calls = tuple((row.kind, str(row.fields["tool"])) for row in rows)
     return EndState(
         tree=git(workspace, "rev-parse", "HEAD^{tree}"),

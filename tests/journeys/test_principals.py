@@ -150,10 +150,10 @@ def test_the_record_and_the_messages_say_whose_they_are(both: Both) -> None:
             left[who] = one.call("message_user", message=f"from {who}")["structuredContent"]["id"]
     settings = read_settings({"workspace": str(both.work)}, environment(both.home))
     with Reader.open(settings.url, secrets=settings.secrets) as state:
-        messages = {one.id: one for one in state.messages()}
+        messages = {one.id: one for one in state.load_messages()}
         callers = {
             row.fields["session"]: row.fields["principal"]
-            for row in state.rows()
+            for row in state.read_rows()
             if row.kind == "intent" and row.fields["tool"] == "message_user"
         }
     for who, id in left.items():

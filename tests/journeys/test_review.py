@@ -145,7 +145,7 @@ from mcp_server.compose import build_app
 from mcp_server.settings import read_settings
 
 async def started():
-    async with build_app(read_settings({"workspace": sys.argv[1], "config": sys.argv[2]})).running():
+    async with build_app(read_settings({"workspace": sys.argv[1], "config": sys.argv[2]})).open_for_use():
         pass
 
 asyncio.run(started())

@@ -152,12 +152,12 @@ def test_stop_clears_the_run_and_waits(workspace: Path, home: Path) -> None:
         handle = one.call("menu_enter", mode="data")["structuredContent"]["menu"]
         one.call("fs_list_directory", path=".")
         with reader(workspace, home) as state:
-            (before,) = state.sessions()
+            (before,) = state.load_sessions()
         assert typed(workspace, home, "stop", "--session", before.session.id).code == 0
         refused = within(one, wanted=True)
         assert "the person stopped it" in said(refused)
         with reader(workspace, home) as state:
-            (after,) = state.sessions()
+            (after,) = state.load_sessions()
         assert after.session.run != before.session.run
         assert after.session.mode == "data"
         assert handle
@@ -203,7 +203,7 @@ async def test_with_reasoning_a_run_thinks_before_and_between_its_units(workspac
 
 def ledger(workspace: Path, home: Path, *kinds: str) -> list[dict[str, Any]]:
     with reader(workspace, home) as state:
-        return [dict(row.fields) for row in state.rows(LedgerFilter(kinds=kinds))]
+        return [dict(row.fields) for row in state.read_rows(LedgerFilter(kinds=kinds))]
 
 
 def test_a_finished_run_is_on_record_and_looked_over(workspace: Path, home: Path) -> None:
@@ -266,7 +266,7 @@ def test_whatever_is_offered_can_be_read_from_the_beginning(era: str, workspace:
 
 
 def test_a_report_says_all_four_things() -> None:
-    text = RunReport("r", "p", "s", "success", "Ended.", issues=("one",), unchecked=("git",)).as_text()
+    text = RunReport("r", "p", "s", "success", "Ended.", issues=("one",), unchecked=("git",)).format_text()
     assert [line for line in text.splitlines() if line.startswith("##")] == [
         *("## Summary", "## Issues", "## Missing steps", "## Suggested next actions", "## Not checked"),
     ]

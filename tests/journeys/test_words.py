@@ -48,9 +48,9 @@ def test_the_words_are_there_by_name(era: str, workspace: Path, home: Path) -> N
         assert said(line, "system") == compose_prompts(SHIPPED, Posture(), Stage.ACT, root)
         warm = said(line, "system", stage="warmup", user_input="{{project_root}} is mine")
         assert "{{project_root}} is mine" in warm and f"`{workspace}`" in warm
-        for key in SHIPPED.known():
+        for key in SHIPPED.list_keys():
             given = dict.fromkeys(("user_input", "tool_summary", "last_step_outcome"), "given")
-            assert said(line, "words", key=key, **given) == SHIPPED.say(key, given | root)
+            assert said(line, "words", key=key, **given) == SHIPPED.render_prompt(key, given | root)
         assert "needs a value for `user_input`" in wrong(line, "system", stage="warmup")
         assert "Searched for" in wrong(line, "words", key="agent/nothing")
         assert "is no key" in wrong(line, "words", key="../../etc/passwd")

@@ -43,7 +43,7 @@ def test_a_claim_narrows_and_never_widens() -> None:
     for work, profile in product(WorkMode, Profile):
         claimed = PostureChoice(claims={"work_mode": work, "profile": profile})
         for usual in (Posture(), Posture(work_mode=WorkMode.PLAN, profile=Profile.TRUSTED)):
-            held = claimed.over(usual)
+            held = claimed.apply_to(usual)
             assert held.work_mode == get_narrower_value("work_mode", work, usual.work_mode)
             assert held.profile == get_narrower_value("profile", profile, usual.profile)
 
@@ -54,4 +54,4 @@ def test_only_a_terminal_tries_something_beyond_a_claim() -> None:
         trial = TemporaryChange(change, {"profile": None})
         choice = PostureChoice(axes=change.axes, trials=(trial,), claims={"profile": Profile.RESTRICTED})
         held = Profile.TRUSTED if door is ChangeSource.TERMINAL else Profile.RESTRICTED
-        assert choice.over(Posture()).profile is held
+        assert choice.apply_to(Posture()).profile is held

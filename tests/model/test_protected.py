@@ -43,8 +43,8 @@ def test_any_path_has_an_answer(path: str) -> None:
 
 def test_a_stamp_fits_by_content_where_the_content_is_known() -> None:
     seen = Stamp(3, 1, "abc")
-    assert seen.fits(Stamp(3, 2, "abc"))
-    assert not seen.fits(Stamp(3, 1, "abd"))
-    assert seen.fits(Stamp(3, 1, ""))
-    assert not seen.fits(Stamp(3, 2, ""))
-    assert not seen.fits(Stamp(4, 1, ""))
+    assert seen.is_same_as(Stamp(3, 2, "abc"))
+    assert not seen.is_same_as(Stamp(3, 1, "abd"))
+    assert seen.is_same_as(Stamp(3, 1, ""))
+    assert not seen.is_same_as(Stamp(3, 2, ""))
+    assert not seen.is_same_as(Stamp(4, 1, ""))

@@ -79,7 +79,7 @@ def test_the_reviewed_steps(case: Mapping[str, str]) -> None:
         assert after.way_out
     else:
         assert done(after).state == case["to"]
-        assert Todo.of(done(after).body) == after, "kept and read again it is the same"
+        assert Todo.from_body(done(after).body) == after, "kept and read again it is the same"
 
 
 def test_the_table_speaks_about_every_state_and_every_deed() -> None:
@@ -101,7 +101,7 @@ class Work(RuleBasedStateMachine):
     def take(self, after: Todo | Problem, deed: str) -> bool:
         if isinstance(after, Problem):
             return False
-        self.todo = Todo.of(after.body)
+        self.todo = Todo.from_body(after.body)
         self.why.append(deed)
         self.path.append(after.state)
         return True
@@ -116,7 +116,7 @@ class Work(RuleBasedStateMachine):
         if self.take(claim(self.todo, words, [Evidence("note", piece) for piece in pieces]), "claim"):
             assert len("".join(words.split())) >= 20
             assert not self.claims or set(pieces) - self.brought, "claimed again with nothing new"
-            assert before.state is TodoState.IN_PROGRESS or before.checked
+            assert before.state is TodoState.IN_PROGRESS or before.is_checked
             self.brought |= set(pieces)
             self.claims += 1
 

@@ -173,7 +173,7 @@ def test_what_a_lower_profile_may_a_higher_one_may() -> None:
             posture = Posture(profile=profile, work_mode=work)
             session = Session("s", "p", mode.name, stage)
             seen.append(
-                {name for name in tools() if decide(tools()[name], Call(name), session, posture, house).allowed}
+                {name for name in tools() if decide(tools()[name], Call(name), session, posture, house).is_allowed}
             )
         assert seen[0] <= seen[1] <= seen[2] <= seen[3]
     build = [{name for name, tool in tools().items() if profile.covers(tool.profile)} for profile in Profile]
@@ -183,7 +183,7 @@ def test_what_a_lower_profile_may_a_higher_one_may() -> None:
 def test_the_policy_table_keeps_its_promises() -> None:
     rows = table("tools")["tools"]
     for name, tool in tools().items():
-        at = [mode.name for mode in menus().holding(name)]
+        at = [mode.name for mode in menus().find_modes_with(name)]
         assert sorted(at) == sorted(rows[name]["modes"])
         assert tool.meta == (name in META_TOOLS)
         assert tool.meta or Stage.DELIVERY_CHECK not in tool.stages
@@ -258,7 +258,7 @@ def test_a_lower_profile_or_ceiling_never_widens(
         return
     tool = tools()[call.tool]
     wide = decide(tool, call, session, posture, with_rules)
-    narrow = decide(tool, call, session, posture.capped(lower), replace(with_rules, ceiling=ceiling))
+    narrow = decide(tool, call, session, posture.cap_profile(lower), replace(with_rules, ceiling=ceiling))
     assert WIDTH[narrow.verdict] <= WIDTH[wide.verdict]
 
 
@@ -295,8 +295,8 @@ def test_any_call_gets_one_and_the_same_answer(
     call = Call(name or text, arguments)
     answers = [decide(tools().get(call.tool), call, session, posture, with_rules) for _ in range(2)]
     assert answers[0] == answers[1]
-    assert answers[0].allowed or (answers[0].layer and answers[0].code and answers[0].reason and answers[0].way_out)
-    assert not answers[0].allowed or answers[0].demand
+    assert answers[0].is_allowed or (answers[0].layer and answers[0].code and answers[0].reason and answers[0].way_out)
+    assert not answers[0].is_allowed or answers[0].demand
 
 
 def test_a_refusal_never_tells_the_model_to_raise_its_rights() -> None:
@@ -355,4 +355,4 @@ def test_the_order_of_rules_never_matters() -> None:
 def test_the_demand_is_granted_with_the_answer() -> None:
     tool: Tool = tools()["bash"]
     got = decide(tool, Call("bash", {"command": "ls"}), Session("s", "p", "swe"), Posture(), policy())
-    assert got.demand == Demand(tool.demands({"command": "ls"}).effect, Profile.NORMAL)
+    assert got.demand == Demand(tool.get_demand({"command": "ls"}).effect, Profile.NORMAL)

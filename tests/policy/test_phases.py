@@ -65,20 +65,20 @@ def test_only_a_run_that_passed_with_nothing_changed_since_is_proof(calls: list[
         log = record_call_start(log, None, may_change_workspace(tools()[tool], effect, within))
         if "tests" in name and "past" not in name:
             # A run that was taken back or cut off proves nothing, not even what was proved before.
-            assert not log.proof.holds
+            assert not log.proof.is_valid
             holds = code == 0
         elif name in ("edit", "build", "write elsewhere"):
             holds = False
         if is_test_call(tools()[tool], arguments, within, READ_LINE):
             log = record_test_end(log, code)
-        assert log.proof.holds == holds, (name, code)
-        assert Log.of(log.body) == log
+        assert log.proof.is_valid == holds, (name, code)
+        assert Log.from_body(log.body) == log
 
 
 def test_back_at_the_fix_begins_anew_from_the_fix_on() -> None:
     spent = {step.phase: step.budget for step in STEPS}
     log = Log(dict.fromkeys(OUTPUTS, "x"), {str(phase): count for phase, count in spent.items()}, Proof(3, True))
-    again = log.back_at_fix("two fail")
-    assert [again.left(step) for step in STEPS] == [0, 0, 15, 10, 5]
+    again = log.return_to_fix("two fail")
+    assert [again.count_calls_left(step) for step in STEPS] == [0, 0, 15, 10, 5]
     assert set(again.outputs) == {"suspect_files", "hypothesis", "root_cause", "modified_files"}
     assert again.returns == ("two fail",)

@@ -56,9 +56,11 @@ def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
     tool = known()[name]
     arguments: Any = {tool.subject[0]: call} if isinstance(call, str) and tool.subject else call
     every = [
-        rule for rule in rules.for_tool(name, RuleKind(kind)) if rule.applies is None or rule.applies(tool, arguments)
+        rule
+        for rule in rules.find_for_tool(name, RuleKind(kind))
+        if rule.applies is None or rule.applies(tool, arguments)
     ]
-    found = rules.for_call(name, RuleKind(kind), find_call_words(tool, arguments, READ_LINE))
+    found = rules.find_for_call(name, RuleKind(kind), find_call_words(tool, arguments, READ_LINE))
     assert set(every) <= set(found), "a rule that applies is not found by its word"
     return bool(every)
 

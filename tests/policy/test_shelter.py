@@ -65,7 +65,7 @@ def test_a_profile_may_answer_what_is_asked_below_it(profile: Profile, verdict: 
     bash = made.tools["bash"]
 
     def demand(arguments: Arguments) -> Demand:
-        return replace(bash.demands(arguments), asked_below=Profile.TRUSTED)
+        return replace(bash.get_demand(arguments), asked_below=Profile.TRUSTED)
 
     asking = replace(bash, demand=demand)
     made = replace(made, tools={**made.tools, "bash": asking})

@@ -13,7 +13,7 @@ from tests.state.parts import Place, intended, intent
 async def main(folder: Path) -> None:
     place = Place(folder)
     store = place.store()
-    await store.ready()
+    await store.wait_until_ready()
     session = await store.put_session(Session("s1", "me"))
     ballast = folder / "ballast"
     ballast.write_bytes(bytes(600_000))
@@ -29,7 +29,7 @@ async def main(folder: Path) -> None:
             acknowledged.append(await intended(store, intent()))
         except Refusal as refusal:
             assert refusal.problem.code is Code.STORE_FULL, refusal.problem
-    assert await store.session("s1") == session
+    assert await store.find_session("s1") == session
     ballast.unlink()
     acknowledged.append(await intended(store, intent()))
     await store.close()
@@ -40,7 +40,7 @@ async def main(folder: Path) -> None:
             file.write(bytes(4096))
     store = place.store()
     try:
-        await store.ready()
+        await store.wait_until_ready()
         await intended(store, intent())
     except Refusal as refusal:
         assert refusal.problem.code is Code.STORE_FULL, refusal.problem
@@ -48,7 +48,7 @@ async def main(folder: Path) -> None:
     acknowledged.append(await intended(store, intent()))
     await store.close()
     with place.reader() as state:
-        kept = {row.seq for row in state.rows() if row.kind == "intent"}
+        kept = {row.seq for row in state.read_rows() if row.kind == "intent"}
         assert kept >= set(acknowledged), set(acknowledged) - kept
         report = state.verify()
         assert report.ok, report.faults

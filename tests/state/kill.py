@@ -50,17 +50,17 @@ def acknowledged(place: Place, enough: int) -> list[dict[str, Any]]:
 def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
     report = state.verify()
     assert report.ok, report.faults
-    anchored = state.head() - report.unanchored
+    anchored = state.get_head() - report.unanchored
     assert all(one["intent"] <= anchored for one in said if "intent" in one), "what was acknowledged cannot be cut"
-    rows = {row.seq: row for row in state.rows(after=before)}
+    rows = {row.seq: row for row in state.read_rows(after=before)}
     for one in said:
         if "intent" in one:
             row = rows[one["intent"]]
             assert row.fields["arguments_sha256"] == intent(about=one["about"]).arguments_sha256, (one, row)
-    sessions = {kept.session.id: kept.session for kept in state.sessions()}
+    sessions = {kept.session.id: kept.session for kept in state.load_sessions()}
     for id in {one["moved"] for one in said if "moved" in one}:
         assert sessions[id].version >= max(one["version"] for one in said if one.get("moved") == id)
-        last = next(iter(state.rows(LedgerFilter(session=id, kinds=("transition",), tail=1))), None)
+        last = next(iter(state.read_rows(LedgerFilter(session=id, kinds=("transition",), tail=1))), None)
         place = sessions[id]
         # A move to where one already stands is none, so a session that only did that has no transition.
         stands = {name: getattr(place, name) for name in ("mode", "stage", "run", "pinned", "phase")}
@@ -68,12 +68,12 @@ def check(state: Reader, said: list[dict[str, Any]], before: int) -> int:
         assert stands == (last.fields["to"] if last else start)
     chosen = [row for row in rows.values() if row.kind == "transition" and "work_mode" in row.fields["to"]]
     if chosen:
-        choice = state.choices()["me"]
+        choice = state.load_choices()["me"]
         assert {**choice.axes, "epoch": choice.epoch} == chosen[-1].fields["to"]
         assert choice.epoch >= max((one["chose"] for one in said if "chose" in one), default=0)
     # Outcomes are written behind: some calls have none, and every one of those is told.
     concluded = {row.fields["intent"] for row in rows.values() if row.kind == "outcome"}
-    assert {seq for seq, row in rows.items() if row.kind == "intent"} - concluded <= set(state.unfinished())
+    assert {seq for seq, row in rows.items() if row.kind == "intent"} - concluded <= set(state.find_unfinished_calls())
     return report.unanchored
 
 
@@ -84,7 +84,7 @@ def kills(folder: Path, count: int, seed: int) -> dict[str, int]:
         said = acknowledged(place, chance.randrange(1, 250))
         with place.reader() as state:
             seen["unanchored"] += check(state, said, before) > 0
-            before = seen["rows"] = state.head()
+            before = seen["rows"] = state.get_head()
         seen["kills"] += 1
         seen["acknowledged"] += len(said)
     return seen

@@ -35,15 +35,17 @@ async def opened(folder: Path) -> Store:
     place = Place(folder)
     numbers = itertools.count()
     store = Store.open(place.url, secrets=place.secrets, clock=Real(), new_id=lambda: f"{os.getpid()}.{next(numbers)}")
-    await store.ready()
+    await store.wait_until_ready()
     return store
 
 
 async def move(store: Store, id: str, turn: int) -> int:
     """How often it lost before it won."""
     for lost in itertools.count():
-        before = await store.session(id) or Session(id, "me")
-        found = await store.move(before, replace(before, mode=MODES[turn % 4], steps=before.steps + 1), f"turn {turn}")
+        before = await store.find_session(id) or Session(id, "me")
+        found = await store.move_session(
+            before, replace(before, mode=MODES[turn % 4], steps=before.steps + 1), f"turn {turn}"
+        )
         if isinstance(found, Session):
             say(moved=id, version=found.version)
             return lost
@@ -75,11 +77,11 @@ async def load(folder: Path, name: str) -> None:
     async def call(number: int) -> None:
         for turn in itertools.count():
             posture = await posture_of(store, "me") or Posture()
-            found = await store.intend(intent(about=(about := f"{name} {number} {turn}"), posture=posture))
+            found = await store.record_intent(intent(about=(about := f"{name} {number} {turn}"), posture=posture))
             if not isinstance(found, int):
                 continue
             say(intent=found, about=about)
-            store.conclude(outcome(found))
+            store.record_outcome(outcome(found))
 
     async def wander() -> None:
         for turn in itertools.count(int(time.time_ns()) % 1000):

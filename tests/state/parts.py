@@ -85,7 +85,7 @@ class Hands:
     async def open(self, place: Place) -> Store:
         store = place.store()
         self.held.append(store)
-        await store.ready()
+        await store.wait_until_ready()
         return store
 
     async def close(self) -> None:
@@ -114,24 +114,24 @@ def outcome(seq: int, tool: str = "Read", code: Code | None = None, session: str
 
 
 async def intended(store: Store, one: IntentRow) -> int:
-    seq = await store.intend(one)
+    seq = await store.record_intent(one)
     assert isinstance(seq, int)
     return seq
 
 
 async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", **about: Any) -> Posture | VersionMoved:
     """Every axis at once, if `wanted.epoch` is where the choice still stands."""
-    change = PostureChange("c1", PostureChoice.whole(wanted).axes, reason=reason, **about)
+    change = PostureChange("c1", PostureChoice.build_from_posture(wanted).axes, reason=reason, **about)
     found = await store.write(
         partial(posture_changes.request_posture_change, principal=who, change=change, epoch=wanted.epoch)
     )
-    return found if isinstance(found, VersionMoved) else found.over(Posture())
+    return found if isinstance(found, VersionMoved) else found.apply_to(Posture())
 
 
 async def posture_of(store: Store, who: str) -> Posture | None:
     """What somebody chose, over what is usual; None where nothing ever was."""
-    choice = await store.choice(who)
-    return choice and choice.over(Posture())
+    choice = await store.load_choice(who)
+    return choice and choice.apply_to(Posture())
 
 
 async def heard(what: Callable[[], Any], within: int = 200) -> bool:

@@ -18,7 +18,7 @@ async def main(folder: Path) -> None:
         begun = time.perf_counter()
         seq = await intended(store, intent())
         taken.append(time.perf_counter() - begun)
-        store.conclude(outcome(seq))
+        store.record_outcome(outcome(seq))
     taken.sort()
     print(f"one caller: p50 {taken[ALONE // 2] * 1e3:.3f} ms, p99 {taken[ALONE * 99 // 100] * 1e3:.3f} ms")
 

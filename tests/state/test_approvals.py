@@ -32,7 +32,7 @@ DIGEST = intent(about="x").arguments_sha256
 
 
 def wanted(demand: Demand = DESTROYING) -> ApprovedCall:
-    return ApprovedCall.by(SESSION, Posture(), "Read", demand, DIGEST)
+    return ApprovedCall.build_from_demand(SESSION, Posture(), "Read", demand, DIGEST)
 
 
 async def asked(store: Store, place: Place, call: ApprovedCall, id: str = "q1") -> Approval:
@@ -53,7 +53,7 @@ async def say(
 
 
 async def begin(store: Store, call: ApprovedCall, id: str = "q1") -> Any:
-    return await store.intend(intent(about="x"), approvals.QuestionTerms(id, call))
+    return await store.record_intent(intent(about="x"), approvals.QuestionTerms(id, call))
 
 
 async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: Store) -> None:
@@ -66,7 +66,7 @@ async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: S
     await store.close()
     with place.reader() as state:
         kinds = [RowKind.QUESTION, RowKind.ANSWER, RowKind.INTENT, RowKind.REDEEMED]
-        rows = list(state.rows(Rows(kinds=tuple(kinds))))
+        rows = list(state.read_rows(Rows(kinds=tuple(kinds))))
         assert [row.kind for row in rows] == kinds
         assert rows[-1].fields["intent"] == first
         assert rows[-2].fields["approval"] == "q1"
@@ -136,7 +136,7 @@ async def test_the_posture_of_now_counts(place: Place, store: Store) -> None:
     moved = await begin(store, wanted())
     assert not isinstance(moved, int)
     now = replace(wanted(), epoch=settled.epoch)
-    again = await store.intend(intent(posture=settled, about="x"), approvals.QuestionTerms("q1", now))
+    again = await store.record_intent(intent(posture=settled, about="x"), approvals.QuestionTerms("q1", now))
     assert again == ApprovalLapsed("the posture was changed since it was asked")
 
 
@@ -226,7 +226,7 @@ async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_mor
     await asked(store, place, wanted(READING))
     settled = await say(store, "q1", ApprovalAnswer.YES, scope=ApprovalScope.SESSION)
     assert settled is not None
-    fields = settled.as_fields()
+    fields = settled.to_fields()
     for name in ("whole", "shown"):
         del fields[name]
     del fields["wanted"]["exact"]
@@ -342,7 +342,7 @@ def test_what_an_approval_covers(
 
 async def test_a_unit_is_taken_once(store: Store) -> None:
     def unit() -> Any:
-        return store.intend(intent(), approvals.QuestionTerms(unit=SESSION.id))
+        return store.record_intent(intent(), approvals.QuestionTerms(unit=SESSION.id))
 
     found = await asyncio.gather(*(unit() for _ in range(5)))
     assert len([one for one in found if isinstance(one, int)]) == 1
@@ -369,7 +369,7 @@ async def test_a_pause_that_cannot_be_read_holds(place: Place, store: Store) -> 
     await store.close()
     place.sql("UPDATE holds SET body = '{'")
     with place.reader() as state:
-        assert state.holds()["me", ""].by is Holder.PERSON
+        assert state.load_holds()["me", ""].by is Holder.PERSON
 
 
 async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
@@ -377,7 +377,7 @@ async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
     await store.write(lambda tx: runs.keep_thought(tx, SESSION, ReasoningOutcome("a plan")))
     assert await store.read(lambda view: runs.load_thoughts(view, "s1", "r1")) == [ReasoningOutcome("a plan")]
     assert len(await store.write(lambda tx: runs.stop_runs(tx, "me", None, "new", "stopped"))) == 1
-    after = await store.session("s1")
+    after = await store.find_session("s1")
     assert after is not None
     assert (after.run, after.steps, after.stage) == ("new-1", 0, Stage.ACT)
     assert await store.read(lambda view: runs.load_thoughts(view, "s1", "r1")) == []
@@ -403,9 +403,9 @@ async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, s
         place.reader()
     again = place.store()
     try:
-        assert (await again.session("s1")) == SESSION
+        assert (await again.find_session("s1")) == SESSION
         await asked(again, place, wanted())
     finally:
         await again.close()
     with place.reader() as state:
-        assert len(state.approvals()) == 1
+        assert len(state.load_approvals()) == 1

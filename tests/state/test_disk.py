@@ -20,7 +20,7 @@ def log_of(path: Path) -> Path:
 
 def opened(path: Path) -> Database:
     link = Database(path)
-    link.durable()
+    link.make_durable()
     link.cursor.execute("CREATE TABLE IF NOT EXISTS ledger (seq INTEGER PRIMARY KEY, body TEXT, hash TEXT)")
     return link
 
@@ -75,10 +75,10 @@ def test_a_log_that_is_a_link_is_left_alone(tmp_path: Path) -> None:
 async def test_a_busy_server_lays_it_out(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     for _ in range(BUSY_COMMITS):
-        await store.intend(intent())
+        await store.record_intent(intent())
     with anyio.fail_after(20):
         while log_of(place.file).stat().st_size < disk.FULL_LENGTH:
-            await store.ready()
+            await store.wait_until_ready()
     with place.reader() as reader:
         assert reader.verify().ok
 

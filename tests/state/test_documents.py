@@ -114,7 +114,7 @@ async def test_every_change_is_on_record_and_nothing_of_what_it_says(place: Plac
     await put(store, replace(made, mark="claimed"), why=DocumentCause("claimed", {"evidence": ["diff"]}))
     await store.close()
     with place.reader() as state:
-        first, second = (row for row in state.rows() if row.kind == "record")
+        first, second = (row for row in state.read_rows() if row.kind == "record")
         assert [(row.fields["event"], row.fields.get("from"), row.fields["to"]) for row in (first, second)] == [
             ("made", None, "pending"),
             ("claimed", "pending", "claimed"),
@@ -123,7 +123,7 @@ async def test_every_change_is_on_record_and_nothing_of_what_it_says(place: Plac
         assert second.fields["facts"] == {"evidence": ["diff"]}
         assert {key: second.fields[key] for key in ACTOR} == ACTOR
         assert first.fields["body_bytes"] == len(json.dumps({"content": secret}, separators=(",", ":")))
-        assert not any(secret in row.body for row in state.rows())
+        assert not any(secret in row.body for row in state.read_rows())
         assert state.verify().ok
 
 

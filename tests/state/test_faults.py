@@ -31,7 +31,7 @@ LEAST = replace(Posture.most_restricted(), epoch=LOST_EPOCH)
 
 async def code_of(store: Store) -> Code | None:
     try:
-        await store.intend(intent())
+        await store.record_intent(intent())
     except Refusal as refusal:
         assert refusal.problem.message
         assert "sqlite" not in refusal.problem.text.lower().replace("sqlite:////", "")
@@ -61,15 +61,15 @@ async def test_when_the_disk_is_full_nothing_runs_and_reading_goes_on(place: Pla
             code = refusal.problem.code
     assert code is Code.STORE_FULL
     assert not (place.state / "state.reserve").exists() or await code_of(store) is Code.STORE_FULL
-    assert await store.session("s1") == session
-    store.conclude(outcome(acknowledged[-1]))
+    assert await store.find_session("s1") == session
+    store.record_outcome(outcome(acknowledged[-1]))
     assert await code_of(store) is Code.STORE_FULL, "and the outcome waits"
     await limit_lifted(store)
     assert await code_of(store) is None
     assert (place.state / "state.reserve").stat().st_size == 1 << 20
     await hands.close()
     with place.reader() as state:
-        rows = list(state.rows())
+        rows = list(state.read_rows())
         assert {row.seq for row in rows if row.kind == "intent"} >= set(acknowledged)
         assert [row.fields["intent"] for row in rows if row.kind == "outcome"] == [acknowledged[-1]]
         assert state.verify().ok
@@ -126,7 +126,7 @@ async def test_a_stopped_neighbour_costs_five_seconds_and_no_more(
 ) -> None:
     store = await hands.open(place)
     before = await intended(store, intent())
-    store.conclude(outcome(before))
+    store.record_outcome(outcome(before))
     lags: list[float] = []
 
     async def beat() -> None:
@@ -148,7 +148,7 @@ async def test_a_stopped_neighbour_costs_five_seconds_and_no_more(
     assert await code_of(store) is None
     await hands.close()
     with place.reader() as state:
-        assert [row.fields["intent"] for row in state.rows() if row.kind == "outcome"] == [before]
+        assert [row.fields["intent"] for row in state.read_rows() if row.kind == "outcome"] == [before]
         assert state.verify().ok
 
 
@@ -168,7 +168,7 @@ async def test_a_damaged_file_is_set_aside_and_the_least_holds(place: Place, han
     spoiled = DAMAGE[what](place.file.read_bytes())
     place.file.write_bytes(spoiled)
     store = await hands.open(place)
-    condition = await store.ready()
+    condition = await store.wait_until_ready()
     assert condition.fresh
     (aside,) = place.state.glob("state.db.corrupt-*")
     assert aside.read_bytes() == spoiled
@@ -180,8 +180,8 @@ async def test_a_damaged_file_is_set_aside_and_the_least_holds(place: Place, han
     settled = await choose_all(store, "me", Posture(epoch=LOST_EPOCH), "chosen again")
     assert await posture_of(store, "me") == settled
     with place.reader() as state:
-        assert aside.name in state.lost()
-        assert "choose a posture" in state.messages()[0].text
+        assert aside.name in state.describe_loss()
+        assert "choose a posture" in state.load_messages()[0].text
         assert state.verify().ok
 
 
@@ -190,7 +190,7 @@ async def test_a_file_that_is_gone_while_its_anchor_is_there_was_lost(place: Pla
     await hands.close()
     place.file.unlink()
     store = await hands.open(place)
-    assert "gone" in (await store.ready()).lost
+    assert "gone" in (await store.wait_until_ready()).lost
     assert await posture_of(store, "me") == LEAST
 
 
@@ -203,7 +203,7 @@ async def test_a_file_taken_away_from_a_running_server_is_noticed(place: Place, 
     assert await code_of(store) is None
     assert await posture_of(store, "me") == LEAST
     with place.reader() as state:
-        assert "taken away" in state.lost()
+        assert "taken away" in state.describe_loss()
         assert state.verify().ok
 
 
@@ -211,12 +211,12 @@ async def test_two_processes_agree_on_the_new_file_after_one_set_the_old_aside(p
     one, other = await hands.open(place), await hands.open(place)
     for file in place.state.glob("state.db*"):
         file.rename(file.with_name("elsewhere-" + file.name))
-    assert isinstance(await one.intend(intent()), PostureMoved), (
+    assert isinstance(await one.record_intent(intent()), PostureMoved), (
         "decided under what somebody chose in the file that is gone"
     )
     seqs = [await intended(store, intent(posture=LEAST)) for store in (one, other, one)]
     with place.reader() as state:
-        assert [row.seq for row in state.rows() if row.kind == "intent"] == seqs
+        assert [row.seq for row in state.read_rows() if row.kind == "intent"] == seqs
         assert state.verify().ok
 
 
@@ -227,7 +227,7 @@ async def test_a_newer_layout_is_left_alone(place: Place, hands: Hands) -> None:
     before = {file.name: file.read_bytes() for file in place.state.iterdir()}
     store = place.store()
     with pytest.raises(Refusal) as refusal:
-        await store.ready()
+        await store.wait_until_ready()
     assert "newer menugate" in refusal.value.problem.message
     assert await code_of(store) is Code.STORE_UNAVAILABLE
     await store.close()
@@ -250,7 +250,7 @@ async def test_a_file_with_a_trigger_in_it_is_not_trusted(place: Place, hands: H
     await hands.open(place)
     await hands.close()
     place.sql("CREATE TRIGGER hide AFTER INSERT ON ledger BEGIN DELETE FROM ledger WHERE seq = new.seq; END")
-    assert "statements" in (await (await hands.open(place)).ready()).lost
+    assert "statements" in (await (await hands.open(place)).wait_until_ready()).lost
 
 
 async def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
@@ -279,7 +279,7 @@ async def test_no_damage_goes_unseen(place: Place, hands: Hands, seed: int) -> N
         await intended(store, intent(about=str(number)))
     await hands.close()
     with place.reader() as state:
-        before = [(row.seq, row.body, row.hash) for row in state.rows()]
+        before = [(row.seq, row.body, row.hash) for row in state.read_rows()]
     chance = random.Random(seed)
     data = bytearray(place.file.read_bytes())
     start = chance.randrange(100, len(data) - 40)
@@ -287,14 +287,14 @@ async def test_no_damage_goes_unseen(place: Place, hands: Hands, seed: int) -> N
     place.file.write_bytes(data)
     store = place.store()
     try:
-        condition = await store.ready()
+        condition = await store.wait_until_ready()
     except Refusal as refusal:
         assert refusal.problem.code is Code.STORE_UNAVAILABLE
         return
     finally:
         await store.close()
     with place.reader() as state:
-        after = [(row.seq, row.body, row.hash) for row in state.rows()][: len(before)]
+        after = [(row.seq, row.body, row.hash) for row in state.read_rows()][: len(before)]
         assert condition.lost or not state.verify().ok or after == before
 
 
@@ -317,7 +317,7 @@ async def test_a_network_file_system_is_refused(place: Place, monkeypatch: pytes
     monkeypatch.setattr(state_open, "find_network_share", lambda _path: "nfs4")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # there is none here to mount
     store = place.store()
     with pytest.raises(Refusal, match="network file system"):
-        await store.ready()
+        await store.wait_until_ready()
     await store.close()
     assert not place.file.exists()
 
@@ -334,7 +334,7 @@ async def test_a_commit_reaches_the_disk(store: Store) -> None:
 async def test_an_engine_that_is_not_there_is_told(tmp_path: Path, place: Place) -> None:
     store = Store.open("mysql://x/y", secrets=tmp_path, clock=place.clock, new_id=lambda: "id")
     with pytest.raises(Refusal, match="not an engine"):
-        await store.ready()
+        await store.wait_until_ready()
     await store.close()
 
 

@@ -34,7 +34,7 @@ class Journeys(RuleBasedStateMachine):
 
     async def opened(self) -> Store:
         store = self.place.store()
-        await store.ready()
+        await store.wait_until_ready()
         return store
 
     @initialize()
@@ -45,14 +45,14 @@ class Journeys(RuleBasedStateMachine):
     @rule(process=which, id=where, mode=st.sampled_from([None, "git", "swe"]))
     def moves(self, process: int, id: str, mode: str | None) -> None:
         before = self.sessions[id]
-        found = self.loop.run(self.stores[process].move(before, replace(before, mode=mode), "journey"))
+        found = self.loop.run(self.stores[process].move_session(before, replace(before, mode=mode), "journey"))
         self.sessions[id] = replace(before, mode=mode, version=before.version + 1)
         assert found == self.sessions[id]
 
     @rule(process=which, id=where, behind=st.integers(1, 3))
     def moves_from_an_old_place(self, process: int, id: str, behind: int) -> None:
         old = replace(self.sessions[id], version=self.sessions[id].version - behind)
-        assert self.loop.run(self.stores[process].move(old, old, "late")) == VersionMoved(self.sessions[id])
+        assert self.loop.run(self.stores[process].move_session(old, old, "late")) == VersionMoved(self.sessions[id])
 
     @rule(process=which, principal=who, profile=st.sampled_from(Profile), work=st.sampled_from(WorkMode))
     def chooses(self, process: int, principal: str, profile: Profile, work: WorkMode) -> None:
@@ -66,7 +66,7 @@ class Journeys(RuleBasedStateMachine):
     def calls(self, process: int, principal: str, ahead: int) -> None:
         current = self.postures.get(principal, Posture())
         call = intent(session=Session("a", principal), posture=replace(current, epoch=current.epoch + ahead))
-        found = self.loop.run(self.stores[process].intend(call))
+        found = self.loop.run(self.stores[process].record_intent(call))
         if ahead:
             assert found == PostureMoved(current.epoch)
         else:
@@ -86,9 +86,11 @@ class Journeys(RuleBasedStateMachine):
         for store in self.stores:
             self.loop.run(store.close())
         with self.place.reader() as state:
-            assert {kept.session.id: kept.session for kept in state.sessions()} == self.sessions
-            assert state.choices() == {who: PostureChoice.whole(one) for who, one in self.postures.items()}
-            rows = list(state.rows())
+            assert {kept.session.id: kept.session for kept in state.load_sessions()} == self.sessions
+            assert state.load_choices() == {
+                who: PostureChoice.build_from_posture(one) for who, one in self.postures.items()
+            }
+            rows = list(state.read_rows())
             assert [row.seq for row in rows if row.kind == "intent"] == self.acknowledged
             for id, session in self.sessions.items():
                 moves = [row.fields["to"] for row in rows if row.kind == "transition" and row.fields["session"] == id]

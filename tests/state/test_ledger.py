@@ -45,12 +45,12 @@ def test_what_is_endless_is_clipped() -> None:
 
 async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Store) -> None:
     seq = await intended(store, intent(about='{"path": "a"}'))
-    store.conclude(outcome(seq, code=Code.NOT_FOUND))
-    no = await store.record(refused())
-    asked = await store.record(QuestionRow(SESSION, Posture(), "bash", ALLOWED, question="q1"))
+    store.record_outcome(outcome(seq, code=Code.NOT_FOUND))
+    no = await store.record_decision(refused())
+    asked = await store.record_decision(QuestionRow(SESSION, Posture(), "bash", ALLOWED, question="q1"))
     await store.close()
     with place.reader() as state:
-        rows = {row.seq: row for row in state.rows()}
+        rows = {row.seq: row for row in state.read_rows()}
         assert [row.kind for row in rows.values()] == ["start", "intent", "outcome", "refusal", "question", "stop"]
         assert rows[asked].fields["question"] == "q1"
         denied = {"rule": "deny bash(rm:*)", "layer": "rules", "verdict": "deny", "code": "RULE_DENIED"}
@@ -91,7 +91,7 @@ async def test_hashes_can_be_checked_with_a_shell(place: Place, store: Store) ->
     await intended(store, intent())
     await store.close()
     with place.reader() as state:
-        first, second, *_ = state.rows()
+        first, second, *_ = state.read_rows()
     text = f"{first.hash}\n{second.seq}\n{second.body}"
     assert subprocess.check_output(["sha256sum"], input=text.encode()).split()[0].decode() == second.hash
 
@@ -107,12 +107,12 @@ async def test_callers_that_come_together_share_a_commit(store: Store) -> None:
 async def test_a_decision_made_under_an_older_posture_writes_nothing(place: Place, store: Store) -> None:
     settled = await choose_all(store, "me", Posture(profile=Profile.RESTRICTED), "be careful")
     assert isinstance(settled, Posture)
-    assert await store.intend(intent(posture=Posture())) == PostureMoved(1)
-    assert isinstance(await store.intend(intent(posture=settled)), int)
-    assert isinstance(await store.intend(intent(session=Session("s2", "somebody else"))), int)
+    assert await store.record_intent(intent(posture=Posture())) == PostureMoved(1)
+    assert isinstance(await store.record_intent(intent(posture=settled)), int)
+    assert isinstance(await store.record_intent(intent(session=Session("s2", "somebody else"))), int)
     await store.close()
     with place.reader() as state:
-        assert len(list(state.rows(LedgerFilter(kinds=("intent",))))) == 2
+        assert len(list(state.read_rows(LedgerFilter(kinds=("intent",))))) == 2
 
 
 async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> None:
@@ -125,7 +125,10 @@ async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> N
     for name in ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "reasoning"):
         object.__setattr__(odd, name, getattr(Posture(), name))
     good, bad, also = await asyncio.gather(
-        store.intend(intent()), store.intend(intent(posture=odd)), store.intend(intent()), return_exceptions=True
+        store.record_intent(intent()),
+        store.record_intent(intent(posture=odd)),
+        store.record_intent(intent()),
+        return_exceptions=True,
     )
     assert isinstance(bad, RuntimeError)
     assert isinstance(good, int)
@@ -133,10 +136,10 @@ async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> N
 
 
 async def test_text_of_any_kind_is_kept(place: Place, store: Store) -> None:
-    seq = await store.record(refused(tool="\ud800 \x00 \n' 名"))
+    seq = await store.record_decision(refused(tool="\ud800 \x00 \n' 名"))
     await store.close()
     with place.reader() as state:
-        row = state.row(seq)
+        row = state.find_row(seq)
         assert row is not None
         assert row.fields["tool"] == "\ud800 \x00 \n' 名"
         assert state.verify().ok
@@ -144,16 +147,16 @@ async def test_text_of_any_kind_is_kept(place: Place, store: Store) -> None:
 
 async def test_rows_are_found_by_what_one_knows_of_them(place: Place, store: Store) -> None:
     first = await intended(store, intent("Read"))
-    store.conclude(outcome(first, "Read", Code.NOT_FOUND))
+    store.record_outcome(outcome(first, "Read", Code.NOT_FOUND))
     await intended(store, intent("grep", Session("s2", "me")))
     place.clock.now += 1000
     since = place.clock.now
-    last = await store.record(refused("bash"))
+    last = await store.record_decision(refused("bash"))
     await store.close()
     with place.reader() as state:
 
         def found(wanted: LedgerFilter) -> list[tuple[str, Any]]:
-            return [(row.kind, row.fields.get("tool")) for row in state.rows(wanted)]
+            return [(row.kind, row.fields.get("tool")) for row in state.read_rows(wanted)]
 
         assert found(LedgerFilter(session="s2")) == [("intent", "grep")]
         assert found(LedgerFilter(tool="Read")) == [("intent", "Read"), ("outcome", "Read")]
@@ -163,7 +166,7 @@ async def test_rows_are_found_by_what_one_knows_of_them(place: Place, store: Sto
         assert found(LedgerFilter(tail=2)) == [("refusal", "bash"), ("stop", None)]
         assert found(LedgerFilter(session="s1", tail=1)) == [("refusal", "bash")]
         assert found(LedgerFilter(session="' OR 1=1 --")) == []
-        assert [row.seq for row in state.rows(after=last)] == [last + 1]
+        assert [row.seq for row in state.read_rows(after=last)] == [last + 1]
 
 
 async def test_following_gives_each_row_once(place: Place, store: Store) -> None:
@@ -180,7 +183,7 @@ async def test_following_gives_each_row_once(place: Place, store: Store) -> None
 
     def follow() -> list[int]:
         with place.reader() as state:
-            return [row.seq for row in state.follow(LedgerFilter(tail=2, kinds=("intent",)), pause)]
+            return [row.seq for row in state.follow_rows(LedgerFilter(tail=2, kinds=("intent",)), pause)]
 
     loop = asyncio.get_running_loop()
     assert await asyncio.to_thread(follow) == [3, 4, 5, 6, 7, 8]
@@ -188,27 +191,27 @@ async def test_following_gives_each_row_once(place: Place, store: Store) -> None
 
 async def test_an_outcome_comes_by_itself_and_one_that_never_came_is_told(place: Place, store: Store) -> None:
     before = store.commits
-    store.conclude(outcome(await intended(store, intent())))
+    store.record_outcome(outcome(await intended(store, intent())))
     assert await heard(lambda: store.commits >= before + 2)
     open_call = await intended(store, intent())
     with place.reader() as state:
-        assert state.unfinished() == [], "its process is still there"
+        assert state.find_unfinished_calls() == [], "its process is still there"
     await store.close()
     with place.reader() as state:
-        assert state.unfinished() == [open_call]
+        assert state.find_unfinished_calls() == [open_call]
 
 
 async def test_the_next_start_says_which_calls_never_ended(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await intended(store, intent())
     await store.close()
-    assert (await (await hands.open(place)).ready()).unfinished == 1
+    assert (await (await hands.open(place)).wait_until_ready()).unfinished == 1
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:
     await store.close()
     with pytest.raises(Refusal) as refusal:
-        await store.intend(intent())
+        await store.record_intent(intent())
     assert refusal.value.problem.code is Code.STORE_UNAVAILABLE
 
 
@@ -230,8 +233,8 @@ from pathlib import Path
 from tests.state.parts import Place, intent
 async def main():
     store = Place(Path({str(place.folder)!r})).store()
-    await store.ready()
-    await store.intend(intent())
+    await store.wait_until_ready()
+    await store.record_intent(intent())
     assert "cryptography" not in sys.modules
     await store.close()
     assert "cryptography" in sys.modules

@@ -35,9 +35,9 @@ def test_two_processes_lose_no_update(place: Place) -> None:
     # Every version was given exactly once, and the history goes through them without a gap.
     assert sorted(one["version"] for one in said) == list(range(1, 2 * TURNS + 1))
     with place.reader() as state:
-        (session,) = (kept.session for kept in state.sessions())
+        (session,) = (kept.session for kept in state.load_sessions())
         assert (session.version, session.steps) == (2 * TURNS, 2 * TURNS)
-        moves = [row.fields for row in state.rows() if row.kind == "transition"]
+        moves = [row.fields for row in state.read_rows() if row.kind == "transition"]
         assert all(earlier["to"] == later["from"] for earlier, later in itertools.pairwise(moves))
         assert moves[-1]["to"]["mode"] == session.mode
         assert session.mode in MODES

@@ -25,13 +25,13 @@ async def test_a_choice_is_kept_and_on_record(place: Place, hands: Hands) -> Non
     await hands.close()
     assert await posture_of(await hands.open(place), "me") == settled
     with place.reader() as state:
-        row = next(row for row in state.rows() if row.kind == "transition")
+        row = next(row for row in state.read_rows() if row.kind == "transition")
         assert row.fields["from"] == {"epoch": 0}
         assert row.fields["to"] | {"profile": "trusted", "work_mode": "repair", "epoch": 1} == row.fields["to"]
         assert row.fields["to"]["reasoning"] is True
         assert (row.fields["scope"], row.fields["session"]) == ("after-current-unit", "s1")
         assert isinstance(settled, Posture)
-        assert state.choices() == {"me": PostureChoice.whole(settled)}
+        assert state.load_choices() == {"me": PostureChoice.build_from_posture(settled)}
 
 
 async def test_of_two_choices_made_at_once_one_wins(place: Place, hands: Hands) -> None:
@@ -42,7 +42,7 @@ async def test_of_two_choices_made_at_once_one_wins(place: Place, hands: Hands) 
     assert len(winners) == len(losers) == 1
     assert isinstance(winners[0], Posture)
     assert isinstance(winners[0], Posture)
-    assert losers[0].current == PostureChoice.whole(winners[0])
+    assert losers[0].current == PostureChoice.build_from_posture(winners[0])
 
 
 async def test_a_choice_made_in_another_process_is_told_and_holds(place: Place, hands: Hands) -> None:

@@ -43,15 +43,15 @@ async def completed(store: Store, session: Session = SESSION) -> None:
     """The run of this session is over."""
     seq = None
     while not isinstance(seq, int):
-        posture = (await deeds_of(store, session.principal)).over(Posture())
-        seq = await store.intend(intent("complete", session, posture))
-    store.conclude(OutcomeRow(seq, "done", session=session.id, tool="complete"))
+        posture = (await deeds_of(store, session.principal)).apply_to(Posture())
+        seq = await store.record_intent(intent("complete", session, posture))
+    store.record_outcome(OutcomeRow(seq, "done", session=session.id, tool="complete"))
     await store.write(lambda _tx: None)
 
 
 def transitions(place: Place) -> list[Row]:
     with place.reader() as state:
-        return [row for row in state.rows() if row.kind == "transition"]
+        return [row for row in state.read_rows() if row.kind == "transition"]
 
 
 async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place: Place, hands: Hands) -> None:
@@ -61,10 +61,10 @@ async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place:
     assert waiting.waiting[0].calls and waiting.axes == {}
     later = await intended(store, intent(posture=replace(Posture(), epoch=waiting.epoch)))
     for seq in (later, running[0]):
-        store.conclude(outcome(seq))
+        store.record_outcome(outcome(seq))
         await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
-    store.conclude(outcome(running[1]))
+    store.record_outcome(outcome(running[1]))
     assert await heard(lambda: transitions(place)[-1].fields["to"].get("profile") == "trusted", within=25)
     assert await profile(store) == "trusted"
 
@@ -88,8 +88,8 @@ async def test_no_call_comes_between_the_end_and_the_change(place: Place, hands:
     running = await intended(store, intent())
     waiting = await ask(store, ChangeScope.AFTER_CURRENT_TOOL)
     before = replace(Posture(), epoch=waiting.epoch)
-    store.conclude(outcome(running))
-    assert isinstance(await store.intend(intent(posture=before)), PostureMoved)
+    store.record_outcome(outcome(running))
+    assert isinstance(await store.record_intent(intent(posture=before)), PostureMoved)
 
 
 async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands) -> None:
@@ -97,7 +97,7 @@ async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands
     seq = await intended(store, intent())
     waiting = await ask(store, ChangeScope.AFTER_CURRENT_UNIT)
     assert waiting.waiting
-    store.conclude(outcome(seq))
+    store.record_outcome(outcome(seq))
     await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
     await completed(store)
@@ -109,7 +109,7 @@ async def test_a_complete_that_failed_completes_nothing(place: Place, hands: Han
     store = await hands.open(place)
     waiting = await ask(store, ChangeScope.NEXT_MILESTONE)
     seq = await intended(store, intent("complete", posture=replace(Posture(), epoch=waiting.epoch)))
-    store.conclude(OutcomeRow(seq, end, session=SESSION.id, tool="complete"))
+    store.record_outcome(OutcomeRow(seq, end, session=SESSION.id, tool="complete"))
     await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
 
@@ -117,12 +117,12 @@ async def test_a_complete_that_failed_completes_nothing(place: Place, hands: Han
 async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     assisted = await ask(store, ChangeScope.NOW, axes={"run_control": "assisted"}, id="c0")
-    posture = assisted.over(Posture())
-    seq = await store.intend(intent("Write", posture=posture), approvals.QuestionTerms(unit=SESSION.id))
+    posture = assisted.apply_to(Posture())
+    seq = await store.record_intent(intent("Write", posture=posture), approvals.QuestionTerms(unit=SESSION.id))
     assert isinstance(seq, int)
     trial = await ask(store, ChangeScope.FOR_NEXT_UNIT)
     assert trial.waiting
-    store.conclude(outcome(seq, "Write"))
+    store.record_outcome(outcome(seq, "Write"))
     await store.write(lambda _tx: None)
     assert await profile(store) == "trusted"
     assert (await deeds_of(store)).trials
@@ -132,9 +132,9 @@ async def test_where_calls_share_no_session_each_is_a_unit(place: Place, hands: 
     store = await hands.open(place)
     await ask(store, ChangeScope.FOR_NEXT_UNIT)
     assert await profile(store) == "trusted"
-    one = intent(posture=(await deeds_of(store)).over(Posture()))
+    one = intent(posture=(await deeds_of(store)).apply_to(Posture()))
     seq = await intended(store, replace(one, origin=replace(one.origin, passing=True)))
-    store.conclude(outcome(seq))
+    store.record_outcome(outcome(seq))
     await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
 
@@ -212,8 +212,8 @@ from pathlib import Path
 from tests.state.parts import Place, intent
 async def main():
     store = Place(Path(sys.argv[1])).store()
-    await store.ready()
-    print(await store.intend(intent()), flush=True)
+    await store.wait_until_ready()
+    print(await store.record_intent(intent()), flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
 """
@@ -274,7 +274,7 @@ async def test_what_waits_is_believed_from_nobody_without_the_key(place: Place, 
     await hands.close()
     place.sql(statement)
     store = await hands.open(place)
-    assert await deeds_of(store) == PostureChoice.least((await deeds_of(store)).epoch)
+    assert await deeds_of(store) == PostureChoice.build_most_restricted((await deeds_of(store)).epoch)
     assert await store.write(partial(posture_changes.confirm_change, principal="me", id="c2")) is None
 
 

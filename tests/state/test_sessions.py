@@ -18,12 +18,12 @@ DIGEST = "ab" * 32
 
 async def test_a_session_moves_and_its_way_is_on_record(place: Place, store: Store) -> None:
     await store.put_session(ROOT)
-    moved = await store.move(ROOT, GIT, "menu_enter", "now")
+    moved = await store.move_session(ROOT, GIT, "menu_enter", "now")
     assert moved == replace(GIT, version=1)
-    assert await store.session("s1") == moved
+    assert await store.find_session("s1") == moved
     await store.close()
     with place.reader() as state:
-        row = next(row for row in state.rows() if row.kind == "transition")
+        row = next(row for row in state.read_rows() if row.kind == "transition")
         assert row.fields["from"] == {"mode": None, "stage": "act", "run": "", "pinned": False, "phase": None}
         assert row.fields["to"] == {"mode": "git", "stage": "act", "run": "", "pinned": False, "phase": None}
         assert (row.fields["reason"], row.fields["scope"], row.fields["session"]) == ("menu_enter", "now", "s1")
@@ -32,34 +32,34 @@ async def test_a_session_moves_and_its_way_is_on_record(place: Place, store: Sto
 async def test_of_two_that_move_at_once_one_wins_and_the_other_hears_where_it_stands(store: Store) -> None:
     await store.put_session(ROOT)
     one, other = await asyncio.gather(
-        store.move(ROOT, GIT, "first"), store.move(ROOT, replace(ROOT, mode="swe"), "second")
+        store.move_session(ROOT, GIT, "first"), store.move_session(ROOT, replace(ROOT, mode="swe"), "second")
     )
     assert one == replace(GIT, version=1)
     assert other == VersionMoved(replace(GIT, version=1))
 
 
 async def test_a_session_nobody_put_is_put_by_its_first_move(store: Store) -> None:
-    assert await store.session("s1") is None
-    moved = await store.move(ROOT, GIT, "menu_enter")
-    assert await store.session("s1") == moved
-    assert await store.move(Session("s9", "me", version=3), GIT, "menu_enter") == VersionMoved(None)
+    assert await store.find_session("s1") is None
+    moved = await store.move_session(ROOT, GIT, "menu_enter")
+    assert await store.find_session("s1") == moved
+    assert await store.move_session(Session("s9", "me", version=3), GIT, "menu_enter") == VersionMoved(None)
 
 
 async def test_somebody_elses_session_cannot_be_moved(store: Store) -> None:
     await store.put_session(ROOT)
     stranger = replace(ROOT, principal="stranger")
-    assert isinstance(await store.move(stranger, replace(stranger, mode="git"), "menu_enter"), VersionMoved)
-    assert await store.session("s1") == ROOT
+    assert isinstance(await store.move_session(stranger, replace(stranger, mode="git"), "menu_enter"), VersionMoved)
+    assert await store.find_session("s1") == ROOT
 
 
 async def test_a_step_moves_the_version_without_being_a_transition(place: Place, store: Store) -> None:
-    one = await store.move(ROOT, GIT, "menu_enter")
+    one = await store.move_session(ROOT, GIT, "menu_enter")
     assert isinstance(one, Session)
-    two = await store.move(one, replace(one, steps=1), "a call")
+    two = await store.move_session(one, replace(one, steps=1), "a call")
     assert two == replace(GIT, steps=1, version=2)
     await store.close()
     with place.reader() as state:
-        assert len([row for row in state.rows() if row.kind == "transition"]) == 1
+        assert len([row for row in state.read_rows() if row.kind == "transition"]) == 1
 
 
 async def test_a_stage_nobody_knows_is_none(place: Place, hands: Hands) -> None:
@@ -67,7 +67,7 @@ async def test_a_stage_nobody_knows_is_none(place: Place, hands: Hands) -> None:
     await store.put_session(replace(ROOT, stage=Stage.WARMUP))
     await hands.close()
     place.sql("UPDATE sessions SET stage = 'later version'")
-    found = await (await hands.open(place)).session("s1")
+    found = await (await hands.open(place)).find_session("s1")
     assert found is not None
     assert found.stage is None
 
@@ -75,11 +75,11 @@ async def test_a_stage_nobody_knows_is_none(place: Place, hands: Hands) -> None:
 async def test_a_handle_leads_back_from_a_new_process(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await store.put_session(ROOT, DIGEST)
-    moved = await store.move(ROOT, GIT, "menu_enter")
+    moved = await store.move_session(ROOT, GIT, "menu_enter")
     await hands.close()
     later = await hands.open(place)
-    assert await later.session_by_handle(DIGEST) == moved
-    assert await later.session_by_handle("cd" * 32) is None
+    assert await later.find_session_by_handle(DIGEST) == moved
+    assert await later.find_session_by_handle("cd" * 32) is None
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["another process", "the same process"])
@@ -96,7 +96,7 @@ async def test_a_handle_ends_after_a_day_without_use(
         await hands.close()
         store = await hands.open(place)
     place.clock.now += idle
-    assert (await store.session_by_handle(DIGEST) is not None) is known
+    assert (await store.find_session_by_handle(DIGEST) is not None) is known
 
 
 async def test_use_keeps_a_handle_alive(place: Place, hands: Hands) -> None:
@@ -104,20 +104,20 @@ async def test_use_keeps_a_handle_alive(place: Place, hands: Hands) -> None:
     await store.put_session(ROOT, DIGEST)
     for _ in range(3):
         place.clock.now += 20 * HOUR
-        assert await store.session_by_handle(DIGEST) is not None
+        assert await store.find_session_by_handle(DIGEST) is not None
     await hands.close()
     place.clock.now += 20 * HOUR
-    assert await (await hands.open(place)).session_by_handle(DIGEST) is not None
+    assert await (await hands.open(place)).find_session_by_handle(DIGEST) is not None
 
 
 async def test_use_is_written_down_every_five_minutes_at_most(place: Place, store: Store) -> None:
     await store.put_session(ROOT, DIGEST)
     for _ in range(10):
         place.clock.now += MINUTE
-        assert await store.session_by_handle(DIGEST) is not None
+        assert await store.find_session_by_handle(DIGEST) is not None
     await store.close()
     with place.reader() as state:
-        (kept,) = state.sessions()
+        (kept,) = state.load_sessions()
         assert (kept.used - kept.created) // MINUTE == 10
 
 
@@ -126,15 +126,15 @@ async def test_what_another_process_did_is_seen_and_told(place: Place, hands: Ha
     told: list[int] = []
     stop = one.on_change(lambda: told.append(1))
     await one.put_session(ROOT)
-    assert await one.session("s1") == ROOT
+    assert await one.find_session("s1") == ROOT
     assert await heard(lambda: told)
     told.clear()
-    moved = await other.move(ROOT, GIT, "menu_enter")
+    moved = await other.move_session(ROOT, GIT, "menu_enter")
     assert await heard(lambda: told, within=25), "within half a second"
-    assert await one.session("s1") == moved
+    assert await one.find_session("s1") == moved
     stop()
     told.clear()
-    await one.move(replace(GIT, version=1), ROOT, "menu_exit")
+    await one.move_session(replace(GIT, version=1), ROOT, "menu_exit")
     assert not told
 
 
@@ -165,7 +165,7 @@ async def test_messages_wait_for_the_person(place: Place, store: Store) -> None:
     first = await store.leave_message("s1", "done \ud800 " + "x" * 20_000, ["report.md"])
     await store.leave_message("s2", "and this")
     with place.reader() as state:
-        one, two = state.messages()
+        one, two = state.load_messages()
         assert (one.id, one.session, one.attachments) == (first, "s1", ("report.md",))
         assert one.text == "done \ud800 " + "x" * 20_000
         assert two.text == "and this"
@@ -178,5 +178,5 @@ async def test_sessions_nobody_used_for_a_month_are_let_go(place: Place, hands: 
     await hands.close()
     place.clock.now += 31 * 24 * HOUR
     later = await hands.open(place)
-    assert await later.session("s1") is None
+    assert await later.find_session("s1") is None
     assert await asyncio.to_thread(later.recall_seen, "s1", "a.py") is None

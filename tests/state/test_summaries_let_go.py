@@ -27,9 +27,9 @@ async def hands() -> AsyncIterator[Hands]:
 
 async def lived(store: Store, *said: tuple[str, str], thought: bool = False) -> None:
     """One call, with what was noted of it."""
-    begun = await store.intend(intent())
+    begun = await store.record_intent(intent())
     assert isinstance(begun, int)
-    store.conclude(outcome(begun))
+    store.record_outcome(outcome(begun))
     await store.write(partial(notes.write_notes, run=SESSION.run, seq=begun, said=said))
     if thought:
         kept = ReasoningOutcome(next_action="look again", known_risks="it may be slow")
@@ -104,5 +104,5 @@ async def test_one_mark_stands_for_any_number(tmp_path: Path, hands: Hands) -> N
         await lived(store, *(("goal", f"goal {number}") for number in range(20)))
         place.clock.now += FORGOTTEN_NS + DAY_NS
         await store.write(partial(sessions.forget_old_sessions, before_ns=place.clock.now - FORGOTTEN_NS))
-    rows = await store.read(lambda view: view.all("SELECT kind FROM notes"))
+    rows = await store.read(lambda view: view.fetch_all("SELECT kind FROM notes"))
     assert [row["kind"] for row in rows] == ["let go"]

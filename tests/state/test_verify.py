@@ -103,21 +103,21 @@ async def test_a_start_does_not_wipe_the_traces_away(place: Place, hands: Hands,
     await ledger_of(place, hands, 19)
     place.sql(statement)
     store = await hands.open(place)
-    condition = await store.ready()
+    condition = await store.wait_until_ready()
     assert says in condition.alarms[0]
     await hands.close()
     await ledger_of(place, hands, 3)
     with place.reader() as state:
-        (alarm,) = (row for row in state.rows() if row.kind == "alarm")
+        (alarm,) = (row for row in state.read_rows() if row.kind == "alarm")
         assert '"seq":21' in alarm.fields["evidence"]
         assert any(seq == alarm.seq and says in what for seq, what in state.verify().faults)
-        assert "audit verify" in state.messages()[0].text
+        assert "audit verify" in state.load_messages()[0].text
 
 
 async def test_a_removed_anchor_is_an_alarm_at_the_next_start(place: Place, hands: Hands) -> None:
     await ledger_of(place, hands, 5)
     place.anchor.unlink()
-    assert "missing" in (await (await hands.open(place)).ready()).alarms[0]
+    assert "missing" in (await (await hands.open(place)).wait_until_ready()).alarms[0]
 
 
 async def test_rows_a_killed_process_did_not_anchor_are_counted_and_anchored_by_the_next(
@@ -142,7 +142,7 @@ async def test_rows_a_killed_process_did_not_anchor_are_counted_and_anchored_by_
         report = state.verify()
         assert report.ok, report.faults
         assert report.unanchored in (3, 4)
-    assert (await (await hands.open(place)).ready()).alarms == ()
+    assert (await (await hands.open(place)).wait_until_ready()).alarms == ()
     with place.reader() as state:
         assert state.verify().unanchored == 0
 
@@ -151,10 +151,10 @@ async def test_the_next_start_says_how_many_rows_it_found_behind_the_last(place:
     """Whoever writes the file can put a row behind the last; that nobody vouched for it stays on record."""
     await ledger_of(place, hands, 3)
     with place.reader() as reader:
-        last = reader.head()
+        last = reader.get_head()
     place.sql(f"INSERT INTO ledger (seq, body, hash) SELECT {last + 1}, body, '' FROM ledger WHERE seq = {last}")
     recompute(place, last + 1, last + 1)
     await ledger_of(place, hands, 1, 1)
     with place.reader() as reader:
-        starts = [row.fields.get("unanchored") for row in reader.rows() if row.kind == "start"]
+        starts = [row.fields.get("unanchored") for row in reader.read_rows() if row.kind == "start"]
     assert starts == [None, 1, None]

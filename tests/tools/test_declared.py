@@ -56,16 +56,16 @@ def test_the_person_is_asked_where_it_matters(tool: Tool) -> None:
     changes = tool.effect not in READING
     shows = tool.name in ("Read", "fs_read_file")
     always = tool.effect is Effect.DESTROY_LOCAL
-    assert (tool.demands(arguments(tool, SAFE)).confirm is not None) == always
-    assert (tool.demands(arguments(tool, OBEYED)).confirm is not None) == changes
-    assert (tool.demands(arguments(tool, SECRET)).confirm is not None) == (changes or shows)
+    assert (tool.get_demand(arguments(tool, SAFE)).confirm is not None) == always
+    assert (tool.get_demand(arguments(tool, OBEYED)).confirm is not None) == changes
+    assert (tool.get_demand(arguments(tool, SECRET)).confirm is not None) == (changes or shows)
     for path in (SAFE, OBEYED, SECRET):
-        demand = tool.demands(arguments(tool, path))
+        demand = tool.get_demand(arguments(tool, path))
         assert (demand.effect, demand.profile) == (tool.effect, tool.profile)
 
 
 def test_deleting_for_good_takes_more() -> None:
-    demand = TOOLS["fs_delete"].demands({"path": "a", "permanent": True})
+    demand = TOOLS["fs_delete"].get_demand({"path": "a", "permanent": True})
     assert (demand.effect, demand.profile) == (Effect.DESTROY_LOCAL, "unrestricted")
     assert demand.confirm
     assert "for good" in demand.confirm
@@ -73,4 +73,4 @@ def test_deleting_for_good_takes_more() -> None:
 
 def test_either_end_of_a_move_may_be_the_one_to_ask_about() -> None:
     for ends in ({"source": "a", "destination": ".git/hooks/x"}, {"source": ".env", "destination": "plain"}):
-        assert TOOLS["fs_move"].demands(ends).confirm
+        assert TOOLS["fs_move"].get_demand(ends).confirm

@@ -91,7 +91,7 @@ def unkept(tool: Tool) -> Iterator[str]:
         if not isinstance(given, LazyFunction):
             continue
         try:
-            found = given.found()
+            found = given.load_function()
         except (ImportError, AttributeError) as fault:
             yield f"{tool.name}: {fault}"
             continue

@@ -74,7 +74,7 @@ def test_a_registered_tool_is_in_the_modes_of_its_row() -> None:
     known = {mode.name for mode in menus}
     for name in REGISTERED:
         if name in ROWS:
-            listed = {mode.name for mode in menus.holding(name)}
+            listed = {mode.name for mode in menus.find_modes_with(name)}
             assert listed >= set(ROWS[name]["modes"]) & known, f"{name} is not in every mode of its row"
 
 

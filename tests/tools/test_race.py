@@ -175,9 +175,9 @@ async def race(bench: Workbench, ground: Ground, name: str, seconds: float) -> t
 
 
 async def run(bench: Workbench, name: str, arguments: dict[str, object]) -> str | None:
-    demand = TOOLS[name].demands(arguments)
+    demand = TOOLS[name].get_demand(arguments)
     try:
-        ending = await TOOLS[name].run(cast(Context, Given(bench.files.granted(demand), demand)), arguments)
+        ending = await TOOLS[name].run(cast(Context, Given(bench.files.limit_to_grant(demand), demand)), arguments)
     except Refusal:
         return None
     return ending.text if isinstance(ending, Done) else None
@@ -207,7 +207,7 @@ def test_a_door_that_looks_first_and_opens_later_is_found_out(
     def unchecked(*_: object) -> None:
         return None
 
-    monkeypatch.setattr(Jail, "_check", unchecked)
+    monkeypatch.setattr(Jail, "_check_place", unchecked)
     bench = Workbench(ground.root, leaky)
     for _ in range(40):
         _, _, seen = asyncio.run(race(bench, ground, "Read", SECONDS))

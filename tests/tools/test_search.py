@@ -38,8 +38,8 @@ def call(root: Path, tool: str, **arguments: Any) -> str:
     found = {one.name: one for one in tools_of("search")}[tool]
     arguments = {name.replace("__", "-"): value for name, value in arguments.items()}
     jsonschema_rs.validate(dict(found.arguments), arguments)
-    demand = found.demands(arguments)
-    files: WorkspaceFiles = replace(Workbench(root).files, finder=finder(root, "ripgrep")).granted(demand)
+    demand = found.get_demand(arguments)
+    files: WorkspaceFiles = replace(Workbench(root).files, finder=finder(root, "ripgrep")).limit_to_grant(demand)
     ending = anyio.run(found.run, cast(Context, Given(files, demand)), arguments)
     assert isinstance(ending, Done)
     return ending.text
@@ -122,20 +122,20 @@ class Slow:
 def test_a_stopped_search_says_so(root: Path) -> None:
     files = replace(Workbench(root).files, finder=Slow())
     for pattern, said in (("x", "[At least 1 file"), ("y", "so far: the search was stopped after 30 s")):
-        ending = anyio.run(GREP.run, cast(Context, Given(files, GREP.demands({}))), {"pattern": pattern})
+        ending = anyio.run(GREP.run, cast(Context, Given(files, GREP.get_demand({}))), {"pattern": pattern})
         assert isinstance(ending, Done) and said in ending.text and "stopped after 30 s" in ending.text
 
 
 def test_a_file_of_secrets_is_the_persons_to_show(root: Path) -> None:
     (root / ".env").write_text("needle")
     assert "Nothing matches" in call(root, "grep", pattern="needle")
-    asked = GREP.demands({"pattern": "x", "path": ".env"})
+    asked = GREP.get_demand({"pattern": "x", "path": ".env"})
     assert asked.confirm and "`.env`" in asked.confirm
-    assert GREP.demands({"pattern": "x", "path": "src"}).confirm is None
+    assert GREP.get_demand({"pattern": "x", "path": "src"}).confirm is None
     files = replace(Workbench(root).files, finder=finder(root, "ripgrep"))
     with pytest.raises(Refusal):  # without the yes that goes with such a path
-        files.granted(GREP.demands({"pattern": "x"})).grep(Search("needle", path=".env"))
-    assert files.granted(asked).grep(Search("needle", path=".env")).total == 1
+        files.limit_to_grant(GREP.get_demand({"pattern": "x"})).grep(Search("needle", path=".env"))
+    assert files.limit_to_grant(asked).grep(Search("needle", path=".env")).total == 1
 
 
 @pytest.mark.parametrize("tool", tools_of("search"), ids=lambda tool: tool.name)
@@ -174,7 +174,7 @@ def test_names_of_arguments_models_know() -> None:
 
 def test_the_rest_of_a_long_result_can_be_searched(root: Path) -> None:
     bench = Workbench(root)
-    kept = Spill(root / ".menugate" / "spill").keep("one\nneedle\n", "bash")
+    kept = Spill(root / ".menugate" / "spill").keep_text("one\nneedle\n", "bash")
     files = replace(bench.files, finder=FileSearch(bench.files.jail, (root / ".menugate",), find_ripgrep()))
     found = files.grep(Search("needle", path=str(kept), want="content"))
     assert found.lines == (".menugate/spill/bash.txt:2:needle",)

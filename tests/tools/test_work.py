@@ -29,7 +29,7 @@ def test_what_runs_something_needs_the_profile_for_it_from_the_start() -> None:
         (claim, {"id": "a", "explanation": "x", "auto_verify": True}, Profile.NORMAL),
         (claim, {"id": "a", "explanation": "x"}, Profile.RESTRICTED),
     ):
-        demand = tool.demands(arguments)
+        demand = tool.get_demand(arguments)
         assert demand.profile is least
         assert demand.effect in READING
 

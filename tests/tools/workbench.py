@@ -64,10 +64,10 @@ class Workbench:
         """As the pipeline does it: the schema, the demand, the person, the grant, the tool."""
         tool = TOOLS[name]
         jsonschema_rs.validate(dict(tool.arguments), arguments)
-        demand = tool.demands(arguments)
+        demand = tool.get_demand(arguments)
         if demand.confirm and not yes:
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
-        given = cast(Context, Given(self.files.granted(demand), demand))
+        given = cast(Context, Given(self.files.limit_to_grant(demand), demand))
         try:
             ending = asyncio.run(_ended(tool, given, arguments))
         except Refusal as refusal:

@@ -18,7 +18,7 @@ Tell = Callable[[str, str], Awaitable[None]]
 
 
 def watching(house: App, client: str, tell: Tell) -> ClientList:
-    watch = ClientList(client, "me", house.sessions.sit("me"), Listing.CARRIED, tell)
+    watch = ClientList(client, "me", house.sessions.open("me"), Listing.CARRIED, tell)
     return house.notices.watch(watch)
 
 
@@ -27,13 +27,13 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
 
         async def tell(_what: str, _uri: str) -> None:
             # It has fetched the list before the notice is known to be out.
-            watch.listed(())
+            watch.mark_listed(())
 
         watch = watching(house, "quick", tell)
-        before = watch.seat.session
-        watch.seat.session = replace(before, mode="swe")
+        before = watch.live.session
+        watch.live.session = replace(before, mode="swe")
         with anyio.fail_after(20):
-            await house.notices.moved(watch.seat, before, watch, None)
+            await house.notices.announce_move(watch.live, before, watch, None)
         assert watch.relists is True
         assert watch.awaited == set()
 
@@ -57,13 +57,13 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
             watching(house, "some-host", deaf),
         ]
         for watch in watches:
-            watch.seat.session = replace(watch.seat.session, mode="swe")
+            watch.live.session = replace(watch.live.session, mode="swe")
         with anyio.fail_after(20):
-            await house.notices.elsewhere([watch.seat for watch in watches], ())
+            await house.notices.announce_outside_changes([watch.live for watch in watches], ())
         assert heard == ["tools"]
         # What was told once is not told again.
         with anyio.fail_after(20):
-            await house.notices.elsewhere([], {"me"})
+            await house.notices.announce_outside_changes([], {"me"})
         assert heard == ["tools"]
 
 
@@ -75,12 +75,12 @@ async def test_a_watch_that_is_over_hears_nothing(workspace: Path, home: Path) -
             heard.append(what)
 
         watch = watching(house, "some-host", tell)
-        await house.notices.changed("me", "prompts", "")
-        await house.notices.changed("you", "prompts", "")
-        await house.notices.changed("me", "resource", "file:///not-subscribed")
+        await house.notices.announce_change("me", "prompts", "")
+        await house.notices.announce_change("you", "prompts", "")
+        await house.notices.announce_change("me", "resource", "file:///not-subscribed")
         watch.uris.add("file:///subscribed")
-        await house.notices.changed("me", "resource", "file:///subscribed")
+        await house.notices.announce_change("me", "resource", "file:///subscribed")
         assert heard == ["prompts", "resource"]
         house.notices.unwatch(watch)
-        await house.notices.changed("me", "prompts", "")
+        await house.notices.announce_change("me", "prompts", "")
         assert heard == ["prompts", "resource"]

@@ -228,13 +228,13 @@ async def probe(house: App) -> AsyncGenerator[Probe]:
 def left(house: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose seats were given up."""
     gone: list[str] = []
-    stand_up = house.sessions.stand_up
+    disconnect = house.sessions.close
 
-    def stood_up(seat: Any) -> None:
-        gone.append(seat.session.id)
-        stand_up(seat)
+    def disconnected(live: Any) -> None:
+        gone.append(live.session.id)
+        disconnect(live)
 
-    monkeypatch.setattr(house.sessions, "stand_up", stood_up)
+    monkeypatch.setattr(house.sessions, "close", disconnected)
     return gone
 
 

@@ -146,7 +146,7 @@ def test_a_full_disk_refuses_each_call_and_heals(workspace: Path, home: Path, tm
     with reader(tmp_path / "copy", home) as kept:
         report = kept.verify()
         assert report.ok, report.faults
-        intents = sum(row.kind == "intent" for row in kept.rows())
+        intents = sum(row.kind == "intent" for row in kept.read_rows())
     assert intents >= told.count(None) + 3
 
 

@@ -209,7 +209,7 @@ def find_edit_problem(files: Files, snapshot: Snapshot, text: bool = True) -> Pr
         return Problem(
             Code.NOT_READ, f"`{path}` was not read in this session yet.", f'Call Read(file_path="{path}") first.'
         )
-    if seen is not None and not seen.fits(snapshot.stamp):
+    if seen is not None and not seen.is_same_as(snapshot.stamp):
         return Problem(
             Code.STALE,
             f"`{path}` changed since it was read in this session; nothing was written.",

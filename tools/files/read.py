@@ -98,7 +98,7 @@ def add_path_suggestions(files: Files, path: str, problem: Problem) -> Problem:
 
     folder, _, name = path.rpartition("/")
     try:
-        names = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(folder or ".")}
+        names = {entry.path.rpartition("/")[2]: entry.path for entry in files.list_folder(folder or ".")}
     except Refusal:
         return problem
     near = [f"`{make_visible(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]

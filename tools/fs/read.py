@@ -112,7 +112,7 @@ async def list_directory(ctx: Context, args: FsListArguments) -> Ending:
 
 def _list_entries(files: Files, hides: Callable[[str], bool] | None, args: FsListArguments) -> Ending:
     path, offset, limit = args.get("path", "."), args.get("offset", 0), args.get("limit", LISTED)
-    entries = [one for one in files.entries(path, args.get("depth", 1)) if hides is None or not hides(one.path)]
+    entries = [one for one in files.list_folder(path, args.get("depth", 1)) if hides is None or not hides(one.path)]
     name, total, kept_out = make_visible(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
     if not entries:
         return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{kept_out}")
@@ -144,7 +144,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
 
 
 async def get_file_info(ctx: Context, args: FsInfoArguments) -> Ending:
-    entry = await to_thread.run_sync(ctx.files.info, args["path"])
+    entry = await to_thread.run_sync(ctx.files.get_info, args["path"])
     data: dict[str, Any] = {
         "path": make_visible(entry.path),
         "kind": entry.kind,

@@ -32,7 +32,7 @@ def build_approval_check(
     shown = ctx.stands
     if shown is None:
         return None
-    name = ctx.files.info(path).path
+    name = ctx.files.get_info(path).path
 
     def look(there: str) -> None:
         if dict(facts(ctx.files, there, name)) != dict(shown):
@@ -43,7 +43,7 @@ def build_approval_check(
 
 
 def describe_deleted(files: Files, path: str, _name: str = "") -> Mapping[str, str]:
-    return {"what is there": _describe_entry(files, files.info(path))}
+    return {"what is there": _describe_entry(files, files.get_info(path))}
 
 
 async def read_move_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
@@ -52,11 +52,11 @@ async def read_move_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
 
 def describe_moved(files: Files, path: str, name: str = "") -> Mapping[str, str]:
     """Told by its own name, where it goes by another one for now."""
-    entry = files.info(path)
+    entry = files.get_info(path)
     name = name or entry.path
     facts = {"what is moved": _describe_entry(files, entry)}
     if entry.kind == "directory":
-        entries = files.entries(path, DEEPEST)
+        entries = files.list_folder(path, DEEPEST)
         names = [
             f"{name}{one.path.removeprefix(entry.path)} ({one.kind}, {one.size:,} bytes)"
             for one in entries[:MOST_LISTED]
@@ -84,7 +84,7 @@ def _describe_content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
 def _describe_entry(files: Files, entry: DirectoryEntry) -> str:
     """In few words, and so that nothing else fits them."""
     if entry.kind == "directory":
-        entries = files.entries(entry.path, DEEPEST)
+        entries = files.list_folder(entry.path, DEEPEST)
         number = "1 entry" if len(entries) == 1 else f"{len(entries):,} entries"
         return (
             f"a folder, {number}, SHA-256 {_compute_digest(files, entries, entry.path)}"

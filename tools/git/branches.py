@@ -104,7 +104,7 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if obeyed and not args.get("obeyed_files"):
         return _build_protected_problem(obeyed)
     await to_thread.run_sync(_raise_if_unwritable, git, changed)
-    unlocked = (git.repository.top, *(git.repository.below(path) for path in obeyed))
+    unlocked = (git.repository.top, *(git.repository.to_workspace_path(path) for path in obeyed))
     going = replace(git, unlocked=unlocked)
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
     files = escape.format_count(len(changed), "file")
@@ -117,7 +117,7 @@ def _raise_if_unwritable(git: GitProgram, changed: Sequence[str]) -> None:
     """Every file that is written lies where a tool may write at all: menugate's own state is no place for them."""
     for path in changed:
         try:
-            git.ctx.files.info(git.repository.below(path))
+            git.ctx.files.get_info(git.repository.to_workspace_path(path))
         except Refusal as refusal:
             if refusal.problem.code is not Code.NOT_FOUND:
                 raise
@@ -135,7 +135,7 @@ async def _find_differing_paths(git: GitProgram, start: str | None, target: str)
     """Every file that is another one there."""
     ends = (start, target) if start else (target,)
     root = () if start else ("--root",)
-    ran = await git.asked("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", *root, *ends)
+    ran = await git.read_result("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", *root, *ends)
     if ran.cut:
         message = "The branches differ in more files than can be looked at; nothing was changed."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Have the person switch the branch."))

@@ -11,9 +11,9 @@ MOST_TARGET = 4096
 
 async def read_change_details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
     """By path, as the end of a line; of what is no longer there nothing."""
-    there = [one for one in changes if one.blob.strip("0") and not one.submodule]
-    links = [one for one in there if one.link]
-    wanted = [*links, *(one for one in there if one.added is None and not one.link)]
+    there = [one for one in changes if one.blob.strip("0") and not one.is_submodule]
+    links = [one for one in there if one.is_link]
+    wanted = [*links, *(one for one in there if one.added is None and not one.is_link)]
     if not wanted:
         return {}
     names = "".join(f"{one.blob}\n" for one in wanted).encode()

@@ -35,12 +35,12 @@ async def find_hooks(git: GitProgram) -> Hooks:
     # Asked with hooks on, or the answer would be ours.
     told = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
     if told.code:
-        named = await git.ctx.person.own_hooks(git.place)
+        named = await git.ctx.person.find_hooks_folder(git.git_folder)
         folder, run = named or f"{git.repository.common}/hooks", not named
     else:
         run = True
         named = told.out.decode("utf-8", "surrogateescape").rstrip("\n") or "/"
-        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.below(named))
+        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.to_workspace_path(named))
     if named == NOWHERE:
         return Hooks()
     if named.startswith("~"):

@@ -49,7 +49,7 @@ async def read_patch(git: GitProgram, asked: PatchRequest, least: tuple[str, ...
     named = asked.arguments.get("paths") or ()
     files, repository = git.ctx.files, git.repository
     paths = await to_thread.run_sync(locate_paths, files, repository, named)
-    listed = await git.asked(*asked.listing, *FORMAT, "--raw", "--numstat", "-z", "--no-abbrev", "--", *paths)
+    listed = await git.read_result(*asked.listing, *FORMAT, "--raw", "--numstat", "-z", "--no-abbrev", "--", *paths)
     changes = porcelain.parse_changes(listed.out)
     # Asked about is what was named in words that say what it is; what a link leads to was not.
     spoken = await to_thread.run_sync(locate_paths, files, repository, [path for path in named if is_secret(path)])
@@ -74,12 +74,12 @@ async def read_patch(git: GitProgram, asked: PatchRequest, least: tuple[str, ...
 
 def build_change_data(change: FileChange) -> dict[str, Any]:
     """A change for programs."""
-    told: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.word}
+    told: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.status_word}
     if change.old is not None:
         told["from"] = escape.to_visible_path(change.old)
     if change.added is not None:
         told |= {"added": change.added, "removed": change.removed}
-    if change.submodule:
+    if change.is_submodule:
         told["submodule"] = True
     return told
 
@@ -90,9 +90,9 @@ def format_change(change: FileChange, more: str = "") -> str:
     if change.old is not None:
         path = f"{escape.to_visible_path(change.old)} -> {path}"
     lines = "" if change.added is None else f"  +{change.added} -{change.removed}"
-    kind = "submodule" if change.submodule else "link" if change.link and not more.startswith("link") else ""
-    notes = ", ".join(note for note in (kind, more, change.mode) if note)
-    return f"{change.word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
+    kind = "submodule" if change.is_submodule else "link" if change.is_link and not more.startswith("link") else ""
+    notes = ", ".join(note for note in (kind, more, change.mode_note) if note)
+    return f"{change.status_word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
 
 
 def format_summary(changes: Sequence[FileChange], cut: bool = False) -> str:
@@ -152,7 +152,7 @@ async def _read_patch_page(
     if hidden:
         wanted = [f":(top,literal){path}" for path in paths]
         wanted += [f":(top,exclude,literal){path}" for path in hidden]
-    ran = await git.asked(*asked.patching, *FORMAT, "--patch", "--", *wanted, magic=bool(hidden))
+    ran = await git.read_result(*asked.patching, *FORMAT, "--patch", "--", *wanted, magic=bool(hidden))
     page = cut_patch_page(ran.out, first, ran.cut)
     if first > 1 and not page.lines:
         raise Refusal(

@@ -18,7 +18,7 @@ def _locate_path(files: Files, repository: Repository, path: str) -> str:
     asked = path if path.startswith(("/", "~/")) else posixpath.join(repository.asked, path)
     try:
         # What is really there: a folder on the way that is a link leads elsewhere.
-        inside = files.info(asked).path
+        inside = files.get_info(asked).path
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
             raise

@@ -43,21 +43,21 @@ class FileChange:
     """What it is now, by its content; zeros where git does not know."""
 
     @property
-    def word(self) -> str:
+    def status_word(self) -> str:
         return WORDS.get(self.status, self.status)
 
     @property
-    def submodule(self) -> bool:
+    def is_submodule(self) -> bool:
         return SUBMODULE in (self.old_mode, self.new_mode)
 
     @property
-    def link(self) -> bool:
+    def is_link(self) -> bool:
         return self.new_mode == LINK
 
     @property
-    def mode(self) -> str:
+    def mode_note(self) -> str:
         """What it has become by its mode, where that is not the usual."""
-        if self.old_mode == self.new_mode or self.submodule:
+        if self.old_mode == self.new_mode or self.is_submodule:
             return ""
         if self.new_mode == PROGRAM:
             return "now executable" if self.old_mode.strip("0") else "executable"

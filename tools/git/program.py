@@ -50,7 +50,7 @@ def _list_configuration_paths(files: Files, repository: Repository) -> Iterator[
 
 def _list_submodule_configurations(files: Files, folder: str, depth: int) -> Iterator[str]:
     with suppress(Refusal):
-        for entry in files.entries(folder) if depth else ():
+        for entry in files.list_folder(folder) if depth else ():
             if entry.kind == "directory":
                 yield from (f"{entry.path}/{name}" for name in FILES)
                 inner = _is_there(files, f"{entry.path}/HEAD")
@@ -61,7 +61,7 @@ def _list_submodule_configurations(files: Files, folder: str, depth: int) -> Ite
 
 def _is_there(files: Files, path: str) -> bool:
     with suppress(Refusal):
-        return bool(files.info(path))
+        return bool(files.get_info(path))
     return False
 
 
@@ -166,24 +166,26 @@ class GitProgram:
     """A file of the person's, with patterns for what is no part of any repository."""
 
     @property
-    def place(self) -> str:
+    def git_folder(self) -> str:
         """The whole path of the folder in which git keeps what belongs to this worktree."""
         return f"{self.ctx.files.root.rstrip('/')}/{self.repository.folder}"
 
     async def read(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> bytes:
         """What it answers, from a git that can write nowhere."""
-        return (await self.asked(*arguments, magic=magic, stdin=stdin)).out
+        return (await self.read_result(*arguments, magic=magic, stdin=stdin)).out
 
-    async def asked(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> CommandResult:
+    async def read_result(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> CommandResult:
         """The same, with whether there was more."""
-        return _require_success(await self._shut(replace(self._command(arguments, magic), stdin=stdin)), arguments[0])
+        return _require_success(
+            await self._run_read_only(replace(self._build_command(arguments, magic), stdin=stdin)), arguments[0]
+        )
 
     async def test(self, *arguments: str, no: int = 1) -> CommandResult:
         """A question that is answered by how it ends; only what git cannot do at all is a problem."""
-        ran = await self._shut(self._command(arguments))
+        ran = await self._run_read_only(self._build_command(arguments))
         return ran if ran.code == no and not ran.timed_out else _require_success(ran, arguments[0])
 
-    async def _shut(self, command: Command) -> CommandResult:
+    async def _run_read_only(self, command: Command) -> CommandResult:
         try:
             return await self.ctx.processes.run(replace(command, read_only=True, no_more=True))
         except Refusal as refusal:
@@ -191,7 +193,7 @@ class GitProgram:
                 raise
         # There is no sandbox. Where nothing but git itself would run, it is one program like any other, and the door
         # says whether this profile may start one.
-        await self._harmless()
+        await self._raise_if_unsafe()
         return await self.ctx.processes.run(replace(command, no_more=True, argv=_skip_submodule_contents(command.argv)))
 
     async def change(
@@ -199,34 +201,34 @@ class GitProgram:
     ) -> CommandResult:
         """From a git that may write in its own folder, and in the worktree as the grant says."""
         if self.ctx.processes.sandbox not in (*HOLDING, WANTED_NONE):
-            await self._harmless()
+            await self._raise_if_unsafe()
         own = tuple(dict.fromkeys((self.repository.common, self.repository.folder)))
         command = replace(
-            self._command(arguments),
+            self._build_command(arguments),
             writable=own + self.unlocked,
             stdin=stdin,
-            env=self._environment() | dict(env or {}),
+            env=self._build_environment() | dict(env or {}),
         )
         # What a checkout makes is the worktree's, and its rights are the person's.
-        if arguments[0] != "checkout" and (words := await self._mask()):
+        if arguments[0] != "checkout" and (words := await self._read_umask()):
             command = replace(command, argv=("/bin/sh", "-c", f'umask {words} && exec "$@"', "sh", *command.argv))
         return _require_success(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
 
-    async def _mask(self) -> str:
+    async def _read_umask(self) -> str:
         if not await to_thread.run_sync(may_be_shared, self.ctx.files, self.repository):
             return ""
         told = await self.test("config", "--get", "core.sharedRepository")
         return "" if told.code else to_umask(told.out.decode("utf-8", "replace").strip().lower())
 
-    async def _harmless(self) -> None:
+    async def _raise_if_unsafe(self) -> None:
         await to_thread.run_sync(raise_if_unsafe, self.ctx.files, self.repository)
 
-    def _environment(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         # A hook is started as the person's git would start it, with a home to keep its own things in.
         own = {"GIT_INDEX_FILE": f"{self.ctx.files.root.rstrip('/')}/{self.index}"} if self.index else {}
         return {name: one for name, one in ENVIRONMENT.items() if not (self.run_hooks and name == "HOME")} | own
 
-    def _command(self, arguments: Sequence[str], magic: bool = False) -> Command:
+    def _build_command(self, arguments: Sequence[str], magic: bool = False) -> Command:
         root, here = self.ctx.files.root.rstrip("/"), self.repository
         pinned = PINNED if self.run_hooks else (*PINNED, HOOKS_OFF)
         pinned = (*pinned, f"core.excludesFile={self.ignores}") if self.ignores else pinned
@@ -241,7 +243,7 @@ class GitProgram:
                 *arguments,
             ),
             folder=here.top,
-            env=self._environment(),
+            env=self._build_environment(),
             lent=(self.ignores,) if self.ignores else (),
             seconds=SECONDS,
             sees_secrets=True,
@@ -256,7 +258,7 @@ async def open_repository(ctx: Context, repo_path: str, run_hooks: bool = False)
     there is nothing to shut them in, nothing runs.
     """
     repository = await to_thread.run_sync(find_repository, ctx.files, repo_path)
-    binary = ctx.processes.find("git")
+    binary = ctx.processes.find_program("git")
     if binary is None:
         raise Refusal(
             Problem(Code.NOT_FOUND, "There is no `git` on this machine's search path.", "Have the person install git.")
@@ -266,7 +268,7 @@ async def open_repository(ctx: Context, repo_path: str, run_hooks: bool = False)
 
 async def add_person_ignores(git: GitProgram) -> GitProgram:
     """It also passes over what the person's own git does, unless the repository names a file for that."""
-    own = await git.ctx.person.ignored(git.place)
+    own = await git.ctx.person.find_ignore_file(git.git_folder)
     if not own or (await git.test("config", "--get", "core.excludesFile")).code == 0:
         return git
     return replace(git, ignores=own)

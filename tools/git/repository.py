@@ -40,7 +40,7 @@ class Repository:
     def name(self) -> str:
         return "the workspace" if self.top == "." else f"`{to_one_line(self.top)}`"
 
-    def below(self, path: str) -> str:
+    def to_workspace_path(self, path: str) -> str:
         """A path in the repository, as the workspace has it."""
         return path if self.top == "." else f"{self.top}/{path}"
 
@@ -66,7 +66,7 @@ def find_repository(files: Files, path: str) -> Repository:
 
 
 def _require_folder(files: Files, path: str) -> str:
-    entry = files.info(path)
+    entry = files.get_info(path)
     if entry.kind == "link":
         raise _build_refusal(f"`{to_one_line(path)}` is a link.", "Give the folder's own path as `repo_path`.")
     if entry.kind != "directory":
@@ -110,7 +110,7 @@ def _resolve_folder(files: Files, base: str, target: str, told_by: str) -> str:
     """A folder named inside the repository, which has to lie in the workspace as well."""
     place = target if target.startswith("/") else posixpath.normpath(f"{base}/{target}")
     try:
-        entry = files.info(place)
+        entry = files.get_info(place)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND:
             raise _build_refusal(
@@ -136,7 +136,7 @@ def _raise_if_link_outside(files: Files, path: str) -> None:
         files.read(path, 0)
     except Refusal as refusal:
         with suppress(Refusal):
-            files.entries(path)
+            files.list_folder(path)
             return
         raise _build_outside_refusal(path, "") from refusal
 
@@ -156,7 +156,7 @@ def _raise_if_objects_outside(files: Files, objects: str, depth: int) -> None:
 
 def find_entry(files: Files, path: str) -> DirectoryEntry | None:
     try:
-        return files.info(path)
+        return files.get_info(path)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND:
             return None
@@ -203,7 +203,7 @@ pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-
 def find_ready_hooks(files: Files, folder: str) -> list[str]:
     """Those of a commit that lie ready in this folder, which git would run by itself. `Refusal` where it is outside."""
     try:
-        entries = files.entries(folder)
+        entries = files.list_folder(folder)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND:
             return []

@@ -58,7 +58,7 @@ def _find_lock_problem(git: GitProgram) -> Problem | None:
 
 async def read_signer(git: GitProgram) -> Mapping[str, str] | Problem:
     """Who commits: as the person's own git says in this repository."""
-    signature = await git.ctx.person.signature(git.place)
+    signature = await git.ctx.person.find_signature(git.git_folder)
     if signature is None:
         return Problem(
             Code.WRONG_STATE,

@@ -26,14 +26,14 @@ WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--
 
 async def build_commit_facts(git: GitProgram, who: Mapping[str, str]) -> Mapping[str, str]:
     """What a commit from this index would be, where, and by whom; `who` also says which hooks have a part in it."""
-    listed = await git.asked(*STAGED, "--no-abbrev", ALL)
+    listed = await git.read_result(*STAGED, "--no-abbrev", ALL)
     changes = porcelain.parse_changes(listed.out)
     if listed.cut or len(changes) > MOST_SHOWN:
         message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Have the user commit them, or stage fewer."))
     # Compared with nothing at all, the index is listed whole. What is only meant to be added later is not in it.
     nothing = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
-    index = await git.asked(*WHOLE, ALL, nothing)
+    index = await git.read_result(*WHOLE, ALL, nothing)
     more_of = await read_change_details(git, changes)
     lines = [format_change(change, more_of.get(change.path, "")) for change in changes]
     said = [format_summary(changes), *lines] if changes else ["nothing"]
@@ -71,7 +71,7 @@ async def open_index_copy(
 ) -> AsyncGenerator[GitProgram, None]:
     """The same git with a copy of the index that is as it was shown, for one commit; `Refusal` where it is not, or
     where the commit went elsewhere."""
-    with git.ctx.files.scratch(git.repository.folder) as folder:
+    with git.ctx.files.make_scratch_folder(git.repository.folder) as folder:
         apart = replace(git, index=f"{folder}/index")
         tree = (await git.change("write-tree")).out.decode().strip()
         # Over the index there is, so that what git knows of the files on disk is not found out anew.

@@ -71,7 +71,7 @@ async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
 
 async def _raise_if_unasked(git: GitProgram, words: Sequence[str], paths: Sequence[str]) -> None:
     """What usually holds secrets enters a history only by its own name, about which the person was asked."""
-    ran = await git.asked("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
+    ran = await git.read_result("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
     if ran.cut:
         message = "There are more changed files than can be looked at; nothing was staged."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder after the other."))

@@ -22,7 +22,7 @@ NEWS = {"C": "other commit", "M": "changed files", "U": "unknown files"}
 
 async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await add_person_ignores(await open_repository(ctx, args.get("repo_path", "")))
-    ran = await git.asked(*ASKED, "--untracked-files=normal")
+    ran = await git.read_result(*ASKED, "--untracked-files=normal")
     found = porcelain.parse_status(ran.out)
     begun = await to_thread.run_sync(find_unfinished_operation, ctx.files, git.repository)
     entries = group_entries(found.entries)

@@ -36,10 +36,10 @@ class FrameReader:
 
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         self._held += piece
-        while (body := self._body()) is not None:
+        while (body := self._take_body()) is not None:
             yield _parse_message(body)
 
-    def _body(self) -> bytes | None:
+    def _take_body(self) -> bytes | None:
         if self._awaited is None:
             end = self._held.find(b"\r\n\r\n")
             if end > MOST_HEAD or (end < 0 and len(self._held) > MOST_HEAD):
@@ -141,13 +141,13 @@ class LspConnection:
     async def request(self, method: str, params: Any, seconds: float) -> Any:
         for turn in range(1, TRIES + 1):
             try:
-                return await self._request(method, params, seconds)
+                return await self._request_once(method, params, seconds)
             except RequestDeclined as declined:
                 if declined.code not in TRY_AGAIN or turn == TRIES:
                     raise
                 await anyio.sleep(SHORTLY)
 
-    async def _request(self, method: str, params: Any, seconds: float) -> Any:
+    async def _request_once(self, method: str, params: Any, seconds: float) -> Any:
         self._asked += 1
         number, answer = self._asked, asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
@@ -159,7 +159,7 @@ class LspConnection:
             raise ServerSilent(method) from None
         except asyncio.CancelledError:
             # Nobody waits for the answer any more, and the server may save itself the work.
-            task = asyncio.get_running_loop().create_task(self._forget(number))
+            task = asyncio.get_running_loop().create_task(self._cancel_request(number))
             self._forgetting.add(task)
             task.add_done_callback(self._forgetting.discard)
             raise
@@ -168,7 +168,7 @@ class LspConnection:
             if not answer.done():
                 answer.cancel()
 
-    async def _forget(self, number: int) -> None:
+    async def _cancel_request(self, number: int) -> None:
         with suppress(ServerGone, ServerSilent):
             await self.notify("$/cancelRequest", {"id": number})
 
@@ -201,7 +201,7 @@ class LspConnection:
         try:
             async for piece in self._stream.output():
                 for message in frames.feed(piece):
-                    await self._take(message)
+                    await self._handle_message(message)
         except BrokenFrame as broken:
             end = f"it sent {broken}"
         except (OSError, ServerGone):
@@ -213,17 +213,17 @@ class LspConnection:
                     answer.set_exception(ServerGone(self.end))
             self._heard(OVER, None)
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
+    async def _handle_message(self, message: Mapping[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
         if not isinstance(method, str):
-            self._answered(number, message)
+            self._handle_answer(number, message)
         elif number is None:
             self.said += 1
             self._heard(method, message.get("params"))
         else:
-            await self._send({"id": number, **self._reply(method, message.get("params"))})
+            await self._send({"id": number, **self._build_reply(method, message.get("params"))})
 
-    def _answered(self, number: object, message: Mapping[str, Any]) -> None:
+    def _handle_answer(self, number: object, message: Mapping[str, Any]) -> None:
         answer = self._waiting.get(number) if type(number) is int else None
         if answer is None or answer.done():
             return
@@ -233,7 +233,7 @@ class LspConnection:
         else:
             answer.set_result(message.get("result"))
 
-    def _reply(self, method: str, params: object) -> dict[str, Any]:
+    def _build_reply(self, method: str, params: object) -> dict[str, Any]:
         match method:
             case "workspace/configuration":
                 items = to_list(to_fields(params).get("items"))

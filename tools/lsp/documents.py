@@ -42,7 +42,7 @@ def survey_files(files: Files, language: Language, since: int = 0) -> tuple[Docu
     newest, newer = since, list[str]()
     for path in found.lines:
         try:
-            time = files.info(path).mtime_ns
+            time = files.get_info(path).mtime_ns
         except Refusal:
             continue
         newest = max(newest, time)
@@ -63,7 +63,7 @@ class OpenDocuments:
     opened: dict[str, OpenDocument] = field(default_factory=dict[str, OpenDocument])
     """By path, the one used last at the end."""
 
-    async def follow(self, files: Files) -> bool:
+    async def announce_changes(self, files: Files) -> bool:
         """Tell the server what changed since. Did anything?"""
         before = self.seen
         self.seen, newer = await to_thread.run_sync(survey_files, files, self.language, before.newest)
@@ -80,17 +80,17 @@ class OpenDocuments:
         """The file as it is now, with the server knowing it so; and the others it has open, too."""
         for other in [one for one in self.opened if one != path]:
             try:
-                await self._renew(other, *await to_thread.run_sync(read_document, files, other))
+                await self._update_document(other, *await to_thread.run_sync(read_document, files, other))
             except Refusal:
-                await self._close(other)
+                await self._close_document(other)
         text, digest = await to_thread.run_sync(read_document, files, path)
-        await self._renew(path, text, digest)
+        await self._update_document(path, text, digest)
         self.opened[path] = self.opened.pop(path)
         if len(self.opened) > MOST_OPEN:
-            await self._close(next(iter(self.opened)))
+            await self._close_document(next(iter(self.opened)))
         return DocumentText(text)
 
-    async def _renew(self, path: str, text: str, digest: str) -> None:
+    async def _update_document(self, path: str, text: str, digest: str) -> None:
         known = self.opened.get(path)
         if known is not None and known.digest == digest:
             return
@@ -106,7 +106,7 @@ class OpenDocuments:
             )
         self.opened[path] = fresh
 
-    async def _close(self, path: str) -> None:
+    async def _close_document(self, path: str) -> None:
         del self.opened[path]
         await self.conversation.notify(
             "textDocument/didClose", {"textDocument": {"uri": uri_from_path(self.root, path)}}

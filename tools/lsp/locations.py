@@ -47,13 +47,13 @@ class Shelf:
     encoding: str
     texts: dict[str, DocumentText | None] = field(default_factory=dict[str, DocumentText | None])
 
-    def text(self, path: str) -> DocumentText | None:
+    def get_text(self, path: str) -> DocumentText | None:
         """None where it is not to be shown: no text, a secret, or a link to where nobody may look."""
         if path not in self.texts:
-            self.texts[path] = None if is_secret(path) and path != self.asked else self._read(path)
+            self.texts[path] = None if is_secret(path) and path != self.asked else self._read_document(path)
         return self.texts[path]
 
-    def _read(self, path: str) -> DocumentText | None:
+    def _read_document(self, path: str) -> DocumentText | None:
         try:
             snapshot = self.files.read(path, MOST_BYTES)
         except Refusal:
@@ -62,20 +62,23 @@ class Shelf:
             return None
         return DocumentText(snapshot.data.decode("utf-8", "replace").removeprefix(BOM))
 
-    def offsets(self, place: LspRange, path: str) -> tuple[int, int] | None:
-        text = self.text(path)
+    def find_offsets(self, place: LspRange, path: str) -> tuple[int, int] | None:
+        text = self.get_text(path)
         if text is None:
             return None
-        start, end = text.offset(place.start, self.encoding), text.offset(place.end, self.encoding)
+        start, end = (
+            text.offset_from_position(place.start, self.encoding),
+            text.offset_from_position(place.end, self.encoding),
+        )
         return None if start is None else (start, max(start, end if end is not None else start))
 
-    def line(self, place: LspRange, path: str, instead: str | None = None) -> str | None:
+    def format_line(self, place: LspRange, path: str, instead: str | None = None) -> str | None:
         """`path:line:col<TAB>line text`, or with something else behind it; None where it is not to be shown."""
-        text, at = self.text(path), self.offsets(place, path)
+        text, at = self.get_text(path), self.find_offsets(place, path)
         if text is None or at is None:
             return None
-        number, column = text.spot(at[0])
-        line = format_shown_line(text.line(number) if instead is None else instead)
+        number, column = text.to_line_column(at[0])
+        line = format_shown_line(text.get_line(number) if instead is None else instead)
         return f"{make_visible(path)}:{number}:{column}\t{line}"
 
 

@@ -57,7 +57,7 @@ async def answer_under_lock(ctx: Context, warm: ServerPool, choice: ServerChoice
     try:
         return await answer_question(ctx, warm, choice.program, args)
     except RequestDeclined as declined:
-        if not warm.greeted:
+        if not warm.is_greeted:
             await warm.drop()
         return Problem(
             Code.TOOL_FAILED, f"{name} says: {make_visible(str(declined))[:500]}", "Check `symbol` and `line`."
@@ -81,15 +81,15 @@ async def answer_under_lock(ctx: Context, warm: ServerPool, choice: ServerChoice
 
 async def answer_question(ctx: Context, warm: ServerPool, program: str, args: Mapping[str, Any]) -> Ending:
     await ctx.progress(0, 2, f"starting {warm.server.name}")
-    running = await warm.running(ctx, program)
-    await running.mirror.follow(ctx.files)
+    running = await warm.ensure_running(ctx, program)
+    await running.mirror.announce_changes(ctx.files)
     path = (await to_thread.run_sync(ctx.files.read, args["path"], 0)).path
     text = await running.mirror.open(ctx.files, path)
     await ctx.progress(1, 2, f"asking {warm.server.name}")
-    await running.until(lambda: not running.busy, warm.patience.indexing)
+    await running.wait_until(lambda: not running.is_busy, warm.patience.indexing)
     subject = SymbolPosition(running, ctx.files.root, path, text, args.get("symbol", "").strip(), args.get("line"))
     answer = await COMMANDS[args["command"]](subject, args.get("new_name", ""))
-    question = LspQuestion(args, ctx.files.root, warm.server, running.busy)
+    question = LspQuestion(args, ctx.files.root, warm.server, running.is_busy)
     if not answer.entries and args["command"] == "hover_symbol":
         return render_text_answer(question, answer)
     shelf = Shelf(ctx.files, path, running.encoding)
@@ -122,7 +122,7 @@ def choose_server(ctx: Context, language: Language, wanted: str | None) -> Serve
         return Problem(
             Code.INVALID_ARGUMENTS, f"`{wanted}` is no server for {language.name}.", f"Leave it out, or name {names}."
         )
-    there = [(server, found) for server in fitting if (found := ctx.processes.find(server.name))]
+    there = [(server, found) for server in fitting if (found := ctx.processes.find_program(server.name))]
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)
     for server, found in there:
         if server.inert or trusted:

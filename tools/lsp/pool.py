@@ -84,18 +84,18 @@ class RunningServer:
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.conversation.end is not None or self.child.code is not None
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return bool(self.tasks)
 
-    def able(self, capability: str) -> bool:
+    def has_capability(self, capability: str) -> bool:
         """Options stand for a yes, even where there are none in them."""
         return self.capabilities.get(capability) not in (None, False)
 
-    def heard(self, method: str, params: Any) -> None:
+    def handle_notification(self, method: str, params: Any) -> None:
         told = to_fields(params)
         if method == "$/progress":
             token, what = str(told.get("token")), to_fields(told.get("value")).get("kind")
@@ -117,7 +117,7 @@ class RunningServer:
             return
         self.moved.set()
 
-    async def until(self, true: Callable[[], bool], seconds: float) -> bool:
+    async def wait_until(self, true: Callable[[], bool], seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             while not true():
                 if self.conversation.end is not None:
@@ -129,14 +129,14 @@ class RunningServer:
     async def request(self, method: str, params: Any) -> Any:
         return await self.conversation.request(method, params, self.patience.answer)
 
-    async def end(self) -> None:
+    async def shut_down(self) -> None:
         """First politely, as the protocol has it."""
         with anyio.CancelScope(shield=True), suppress(ServerGone, ServerSilent, RequestDeclined):
             await self.conversation.request("shutdown", None, POLITELY)
             await self.conversation.notify("exit", None, POLITELY)
-        await self.cut()
+        await self.stop()
 
-    async def cut(self) -> None:
+    async def stop(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.child.kill()
             await self.conversation.close()
@@ -153,13 +153,13 @@ class ServerPool:
         self._running: RunningServer | None = None
 
     @property
-    def greeted(self) -> bool:
+    def is_greeted(self) -> bool:
         """Did it get as far as to say what it can do?"""
         return self._running is not None and bool(self._running.capabilities)
 
-    async def running(self, ctx: Context, program: str) -> RunningServer:
+    async def ensure_running(self, ctx: Context, program: str) -> RunningServer:
         """Call it with the lock held."""
-        if self._running is not None and self._running.over:
+        if self._running is not None and self._running.is_over:
             await self.drop()
         if self._running is None:
             self._running = await self._start(ctx, program)
@@ -171,14 +171,14 @@ class ServerPool:
             self.closed = True
             running, self._running = self._running, None
             if running is not None:
-                await running.end()
+                await running.shut_down()
 
     async def drop(self) -> str:
         """It is of no use any more, so it gets no farewell; what it said last."""
         running, self._running = self._running, None
         if running is None:
             return ""
-        await running.cut()
+        await running.stop()
         return running.child.last_words
 
     async def _start(self, ctx: Context, program: str) -> RunningServer:
@@ -191,7 +191,7 @@ class ServerPool:
         running = self._running = RunningServer(child, self.patience, self.server.ready)
         running.tasks.update({self.server.ready} - {""})
         folder = {"uri": uri_from_path(root, ""), "name": root.rpartition("/")[2] or "workspace"}
-        running.conversation = LspConnection(child, folder, self.server.settings, running.heard)
+        running.conversation = LspConnection(child, folder, self.server.settings, running.handle_notification)
         running.mirror = OpenDocuments(root, self.language, running.conversation, seen)
         try:
             await self._greet(running, root, folder)

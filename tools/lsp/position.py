@@ -28,27 +28,27 @@ class SymbolPosition:
     def document(self) -> dict[str, Any]:
         return {"textDocument": {"uri": uri_from_path(self.root, self.path)}}
 
-    async def place(self) -> dict[str, Any]:
+    async def build_position_params(self) -> dict[str, Any]:
         """The document and the position in it, as most questions want them."""
-        return {**self.document, "position": await self._position()}
+        return {**self.document, "position": await self._find_position()}
 
-    async def _position(self) -> dict[str, Any]:
+    async def _find_position(self) -> dict[str, Any]:
         if not self.symbol:
             raise _build_refusal(
-                "This command needs `symbol`, the name it is about" + self._reading(),
+                "This command needs `symbol`, the name it is about" + self._describe_line(),
                 "Give the name as it stands in the line; its column is found for you.",
             )
         if self.line is None:
-            return await self._declared()
+            return await self._find_declaration()
         offset = find_on_line(self.text, self.line, self.symbol, make_visible(self.path))
-        return self.text.position(offset, self.running.encoding)
+        return self.text.to_server_position(offset, self.running.encoding)
 
-    def _reading(self) -> str:
-        if self.line is None or not 0 < self.line <= self.text.lines:
+    def _describe_line(self) -> str:
+        if self.line is None or not 0 < self.line <= self.text.line_count:
             return "."
-        return f"; line {self.line} reads `{format_shown_line(self.text.line(self.line)).strip()}`."
+        return f"; line {self.line} reads `{format_shown_line(self.text.get_line(self.line)).strip()}`."
 
-    async def _declared(self) -> dict[str, Any]:
+    async def _find_declaration(self) -> dict[str, Any]:
         answer = await self.running.request("textDocument/documentSymbol", self.document)
         every = protocol.parse_symbols(answer, self.document["textDocument"]["uri"])
         wanted = self.symbol.replace("::", "/").replace(".", "/").strip("/")
@@ -76,11 +76,13 @@ class SymbolPosition:
 
 def find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
     """Where in the text the name begins that the symbol means on that line."""
-    if line > text.lines:
-        raise _build_refusal(f"`{path}` has {text.lines:,} lines, and no line {line:,}.", "Look at it with `Read`.")
-    at = next(find_occurrences(text.line(line), symbol), None)
+    if line > text.line_count:
+        raise _build_refusal(
+            f"`{path}` has {text.line_count:,} lines, and no line {line:,}.", "Look at it with `Read`."
+        )
+    at = next(find_occurrences(text.get_line(line), symbol), None)
     if at is None:
-        reads = format_shown_line(text.line(line)).strip()
+        reads = format_shown_line(text.get_line(line)).strip()
         raise Refusal(
             Problem(
                 Code.NO_MATCH,
@@ -89,12 +91,14 @@ def find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
                 "Call again with the line it is on.",
             )
         )
-    return text.bounds(line)[0] + at + find_name_start(symbol)
+    return text.get_line_bounds(line)[0] + at + find_name_start(symbol)
 
 
 def describe_other_lines(text: DocumentText, symbol: str, near: int = 1) -> str:
     """The lines on which it does stand, the nearest first."""
-    lines = sorted({text.spot(at)[0] for at in find_occurrences(text.text, symbol)}, key=lambda line: abs(line - near))
+    lines = sorted(
+        {text.to_line_column(at)[0] for at in find_occurrences(text.text, symbol)}, key=lambda line: abs(line - near)
+    )
     if not lines:
         return " It is nowhere in the file."
     more = f" and {len(lines) - MOST_LINES:,} more" if len(lines) > MOST_LINES else ""

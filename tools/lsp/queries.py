@@ -81,7 +81,7 @@ async def find_workspace_symbols(subject: SymbolPosition, _: str) -> LspAnswer:
 async def read_diagnostics(subject: SymbolPosition, _: str) -> LspAnswer:
     uri = subject.document["textDocument"]["uri"]
     running = subject.running
-    if running.able("diagnosticProvider"):
+    if running.has_capability("diagnosticProvider"):
         report = await running.request("textDocument/diagnostic", subject.document)
     else:
         report = await _wait_for_diagnostics(subject, uri)
@@ -93,13 +93,13 @@ async def _wait_for_diagnostics(subject: SymbolPosition, uri: str) -> object:
     """What the server says unasked about the file as it is now, once it has said it and has nothing left to do."""
     running, opened = subject.running, subject.running.mirror.opened[subject.path]
 
-    def current() -> bool:
+    def is_current() -> bool:
         said = running.published.get(uri)
-        if said is None or said.moment <= opened.moment or running.busy:
+        if said is None or said.moment <= opened.moment or running.is_busy:
             return False
         return said.version is None or said.version >= opened.version
 
-    if not await running.until(current, running.patience.diagnostics):
+    if not await running.wait_until(is_current, running.patience.diagnostics):
         raise ServerSilent("textDocument/publishDiagnostics")
     return running.published[uri].params
 
@@ -114,11 +114,11 @@ PROVIDERS: Mapping[str, str] = {
 
 async def _ask_at_symbol(subject: SymbolPosition, what: str, more: Mapping[str, object]) -> object:
     _raise_if_unable(subject, PROVIDERS[what], what)
-    return await subject.running.request(f"textDocument/{what}", {**await subject.place(), **more})
+    return await subject.running.request(f"textDocument/{what}", {**await subject.build_position_params(), **more})
 
 
 def _raise_if_unable(subject: SymbolPosition, capability: str, what: str) -> None:
-    if not subject.running.able(capability):
+    if not subject.running.has_capability(capability):
         message = f"The language server for `{subject.path}` does not do that (`{what}`)."
         raise Refusal(Problem(Code.TOOL_FAILED, message, "Look with `grep` instead."))
 

@@ -65,7 +65,7 @@ def render_places(question: LspQuestion, answer: LspAnswer, shelf: Shelf) -> Don
 def render_item(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """The lines an entry is shown as; none where it is not to be shown."""
     if not entry.edits:
-        line = shelf.line(entry.place, path, entry.says)
+        line = shelf.format_line(entry.place, path, entry.says)
         return [] if line is None else [line]
     if not entry.place.start:
         return [f"{make_visible(path)}\t{make_visible(change.text)}" for change in entry.edits]
@@ -74,13 +74,13 @@ def render_item(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
 
 def render_edited_lines(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
     """A line before and after, with every edit on it applied."""
-    text, at = shelf.text(path), shelf.offsets(entry.place, path)
-    spans = [shelf.offsets(change.range, path) for change in entry.edits]
+    text, at = shelf.get_text(path), shelf.find_offsets(entry.place, path)
+    spans = [shelf.find_offsets(change.range, path) for change in entry.edits]
     if text is None or at is None or None in spans:
         return []
-    number, column = text.spot(at[0])
-    start = begin = text.bounds(number)[0]
-    stop = max(text.bounds(text.spot(span[1])[0])[1] for span in spans if span)
+    number, column = text.to_line_column(at[0])
+    start = begin = text.get_line_bounds(number)[0]
+    stop = max(text.get_line_bounds(text.to_line_column(span[1])[0])[1] for span in spans if span)
     after = ""
     for change, span in zip(entry.edits, spans, strict=True):
         if span and span[0] >= begin:

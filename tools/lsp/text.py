@@ -25,46 +25,49 @@ class DocumentText:
         self.text = text
 
     @cached_property
-    def _theirs(self) -> list[int]:
+    def _server_line_starts(self) -> list[int]:
         """Where lines begin as the server counts them."""
         return [0, *(found.end() for found in LINE_END.finditer(self.text))]
 
     @cached_property
-    def _ours(self) -> list[int]:
+    def _line_starts(self) -> list[int]:
         """Where lines begin as `Read` counts them."""
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     @property
-    def lines(self) -> int:
-        return len(self._ours) - (1 if self.text.endswith("\n") else 0) if self.text else 0
+    def line_count(self) -> int:
+        return len(self._line_starts) - (1 if self.text.endswith("\n") else 0) if self.text else 0
 
-    def line(self, number: int) -> str:
+    def get_line(self, number: int) -> str:
         """The line, counted from 1, without its end."""
-        return self.text[slice(*self.bounds(number))]
+        return self.text[slice(*self.get_line_bounds(number))]
 
-    def bounds(self, number: int) -> tuple[int, int]:
+    def get_line_bounds(self, number: int) -> tuple[int, int]:
         """From where to where that line goes, counted from 1, its end left out."""
-        start = self._ours[number - 1]
+        start = self._line_starts[number - 1]
         stop = self.text.find("\n", start)
         stop = len(self.text) if stop < 0 else stop
         return start, stop - 1 if self.text[start:stop].endswith("\r") else stop
 
-    def spot(self, offset: int) -> tuple[int, int]:
+    def to_line_column(self, offset: int) -> tuple[int, int]:
         """Line and column, both counted from 1."""
-        number = bisect_right(self._ours, offset)
-        return number, offset - self._ours[number - 1] + 1
+        number = bisect_right(self._line_starts, offset)
+        return number, offset - self._line_starts[number - 1] + 1
 
-    def position(self, offset: int, encoding: str) -> dict[str, int]:
-        number = bisect_right(self._theirs, offset) - 1
-        return {"line": number, "character": count_units(self.text[self._theirs[number] : offset], encoding)}
+    def to_server_position(self, offset: int, encoding: str) -> dict[str, int]:
+        number = bisect_right(self._server_line_starts, offset) - 1
+        return {
+            "line": number,
+            "character": count_units(self.text[self._server_line_starts[number] : offset], encoding),
+        }
 
-    def offset(self, position: Position, encoding: str) -> int | None:
+    def offset_from_position(self, position: Position, encoding: str) -> int | None:
         """Beyond a line's end is its end, as the protocol has it; beyond the last line is nowhere."""
         number, character = position.get("line"), position.get("character")
-        if type(number) is not int or type(character) is not int or not 0 <= number < len(self._theirs):
+        if type(number) is not int or type(character) is not int or not 0 <= number < len(self._server_line_starts):
             return None
-        start = self._theirs[number]
-        stop = self._theirs[number + 1] if number + 1 < len(self._theirs) else len(self.text)
+        start = self._server_line_starts[number]
+        stop = self._server_line_starts[number + 1] if number + 1 < len(self._server_line_starts) else len(self.text)
         line = self.text[start:stop].rstrip("\r\n")
         return start + count_characters(line, max(character, 0), encoding)
 

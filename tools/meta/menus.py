@@ -15,7 +15,7 @@ from tools.meta.definitions import (
 
 
 async def show_overview(ctx: Context, _args: MenuArguments) -> Ending:
-    return ctx.desk.overview()
+    return ctx.desk.show_menu()
 
 
 async def enter(ctx: Context, args: MenuEnterArguments) -> Ending:
@@ -40,7 +40,7 @@ async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
     remembered = {"notes": {"message": args["message"]}}
-    if args.get("block_on_user") and ctx.person.reachable():
+    if args.get("block_on_user") and ctx.person.is_reachable():
         return await _ask_person(ctx, args["message"], attachments)
     left = await ctx.person.tell(args["message"], attachments)
     waiting = " It was not waited for: this client cannot put questions to the user." * bool(args.get("block_on_user"))

@@ -30,7 +30,7 @@ from tools.single_test import (
 
 async def run_at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
     """What is seen in the folder that stands for the workspace at the last commit; why nothing can be, where so."""
-    scratch = ctx.files.scratch()
+    scratch = ctx.files.make_scratch_folder()
     try:
         folder = await to_thread.run_sync(scratch.__enter__)
         try:

@@ -33,18 +33,18 @@ async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
     if step is None:
         return build_unknown_phase_problem(phase)
     kept = await load_log(ctx)
-    log = Log.of(kept.body).told(said)
+    log = Log.from_body(kept.body).add_outputs(said)
     if problem := _find_proof_problem(log, step):
         return problem
     following = get_next_step(phase)
-    missing = log.missing(step)
+    missing = log.list_missing_outputs(step)
     event = "said" if missing else "advanced" if following else "finished"
     mark = str(following.phase if following and not missing else phase)
     if problem := await _store_log(ctx, replace(kept, body=log.body, mark=mark), event):
         return problem
     if missing:
         return _build_missing_problem(step, missing)
-    if problem := await ctx.desk.proceed(phase, following.phase if following else None, "advance_phase"):
+    if problem := await ctx.desk.change_phase(phase, following.phase if following else None, "advance_phase"):
         return problem
     return (
         _build_final_answer(log)
@@ -54,11 +54,11 @@ async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
 
 
 async def _begin(ctx: Context, said: Mapping[str, Any]) -> Ending:
-    first, log = STEPS[0], Log().told(said)
+    first, log = STEPS[0], Log().add_outputs(said)
     kept = await load_log(ctx)
     if problem := await _store_log(ctx, replace(kept, body=log.body, mark=str(first.phase)), "began"):
         return problem
-    if problem := await ctx.desk.proceed(None, first.phase, "advance_phase"):
+    if problem := await ctx.desk.change_phase(None, first.phase, "advance_phase"):
         return problem
     names = ", ".join(step.phase for step in STEPS)
     return Done(
@@ -72,7 +72,7 @@ def _find_proof_problem(log: Log, step: Step) -> Problem | None:
     for name, phase in STATUSES.items():
         if phase is not step.phase or log.outputs.get(name) in (None, ""):
             continue
-        if log.outputs[name] == ALL_PASSED and not log.proof.holds:
+        if log.outputs[name] == ALL_PASSED and not log.proof.is_valid:
             return Problem(
                 Code.NO_EVIDENCE, f"`{name}` says `{ALL_PASSED}`, and {_describe_missing_proof(log)}.", RUN_TESTS
             )
@@ -126,10 +126,10 @@ async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
     if not args["reason"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`reason` is empty.", "Say what the tests showed.")
     kept = await load_log(ctx)
-    log = Log.of(kept.body).back_at_fix(args["reason"])
+    log = Log.from_body(kept.body).return_to_fix(args["reason"])
     if problem := await _store_log(ctx, replace(kept, body=log.body, mark=Phase.FIX), "went back"):
         return problem
-    if problem := await ctx.desk.proceed(phase, Phase.FIX, "return_to_fix_phase"):
+    if problem := await ctx.desk.change_phase(phase, Phase.FIX, "return_to_fix_phase"):
         return problem
     return Done(
         f"Back at the fix; it and the phases after it begin anew.\n{describe_phase(RETRIED[0], log)}",
@@ -156,7 +156,7 @@ async def show_status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
         return Done("This run is in no phase; nothing is narrowed. `advance_phase` begins the first.", {"phase": None})
     if step is None:
         return build_unknown_phase_problem(phase)
-    log = Log.of((await load_log(ctx)).body)
+    log = Log.from_body((await load_log(ctx)).body)
     return Done(f"{describe_phase(step, log)}\n{_describe_tests(log)}", build_phase_data(step, log))
 
 
@@ -170,21 +170,21 @@ def _describe_tests(log: Log) -> str:
 
 def describe_phase(step: Step, log: Log) -> str:
     number = STEPS.index(step) + 1
-    missing = log.missing(step)
+    missing = log.list_missing_outputs(step)
     needs = f"It still has to bring {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
     return (
-        f"Phase {step.phase} ({number} of {len(STEPS)}), {log.left(step)} of {step.budget} calls left, with "
-        f"{', '.join(sorted(step.tools))}. {needs}; `advance_phase` goes on."
+        f"Phase {step.phase} ({number} of {len(STEPS)}), {log.count_calls_left(step)} of {step.budget} calls left, "
+        f"with {', '.join(sorted(step.tools))}. {needs}; `advance_phase` goes on."
     )
 
 
 def build_phase_data(step: Step, log: Log) -> dict[str, Any]:
     return {
         "phase": str(step.phase),
-        "calls_left": log.left(step),
+        "calls_left": log.count_calls_left(step),
         "budget": step.budget,
         "tools": sorted(step.tools),
-        "missing": list(log.missing(step)),
+        "missing": list(log.list_missing_outputs(step)),
         **log.body,
     }
 

@@ -35,7 +35,7 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
         return Done(f"[`{name}` is empty.]")
     first, last = args.get("line", 1), None
     if "symbol" in args:
-        every = index.outline(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
+        every = index.outline_text(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
         chosen = find_definitions(every, args["symbol"])
         if len(chosen) != 1:
             return _build_choice_problem(name, args["symbol"], chosen, every)
@@ -48,9 +48,9 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
 def find_definitions(every: Sequence[Symbol], wish: str) -> list[Symbol]:
     """The definitions of that name: by their full names where one has it, else by the end of those, else by case."""
     wish = wish.strip().replace("::", ".").replace("#", ".")
-    exact = [one for one in every if one.full == wish]
-    ending = [one for one in every if one.full.endswith(f".{wish}")]
-    return exact or ending or [one for one in every if f".{one.full}".casefold().endswith(f".{wish.casefold()}")]
+    exact = [one for one in every if one.full_name == wish]
+    ending = [one for one in every if one.full_name.endswith(f".{wish}")]
+    return exact or ending or [one for one in every if f".{one.full_name}".casefold().endswith(f".{wish.casefold()}")]
 
 
 def _build_choice_problem(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbol]) -> Problem:
@@ -63,7 +63,7 @@ def _build_choice_problem(name: str, wish: str, chosen: Sequence[Symbol], every:
         )
     from difflib import get_close_matches
 
-    near = get_close_matches(wish, [one.full for one in every], 3, 0.4) or [one.full for one in every[:10]]
+    near = get_close_matches(wish, [one.full_name for one in every], 3, 0.4) or [one.full_name for one in every[:10]]
     hint = f"It defines {', '.join(f'`{one}`' for one in near)}." if near else "Nothing in it is known as a definition."
     return Problem(Code.NO_MATCH, f"`{name}` does not define `{wish}`.", f"{hint} `index_symbols` shows all.")
 

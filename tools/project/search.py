@@ -19,7 +19,7 @@ SLICES = 40
 
 
 async def refresh_index(ctx: Context) -> Freshness:
-    mark, turn = ctx.index.arrive(), 0
+    mark, turn = ctx.index.get_refresh_mark(), 0
     while True:
         now, turn = await to_thread.run_sync(ctx.index.refresh, mark, SLICE), turn + 1
         if now.complete or turn >= SLICES:
@@ -78,7 +78,7 @@ async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
         args.get("offset", 0),
         hides=ctx.hides,
     )
-    found = await to_thread.run_sync(ctx.index.symbols, wanted)
+    found = await to_thread.run_sync(ctx.index.find_symbols, wanted)
     meta = {"total": found.total, "complete": found.complete and now.complete}
     if not found.total:
         what = f"Nothing is defined under `{wanted.query}`" if wanted.query else "No definitions were found"
@@ -95,7 +95,7 @@ async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
 
 def format_symbol(symbol: Symbol) -> str:
     lines = f"{symbol.line}-{symbol.last}" if symbol.last > symbol.line else f"{symbol.line}"
-    return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full}: {symbol.text}"
+    return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full_name}: {symbol.text}"
 
 
 # Where in this project is this spoken of?

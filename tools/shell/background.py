@@ -20,13 +20,13 @@ async def show_shell_output(ctx: Context, args: BashOutputArguments) -> Ending:
     await shells.raise_if_broken(ctx, shell)
     offset, end = args.get("offset"), None
     if offset is None:
-        start, text = shell.screen.read, shell.screen.new()
-        shell.screen.looked()
+        start, text = shell.screen.read, shell.screen.take_new_text()
+        shell.screen.mark_searched()
     else:
         start = max(shell.screen.total + offset, 0) if offset < 0 else offset
-        text = await shell.window(start)
+        text = await shell.read_window(start)
         end = start + len(text) if text else None
-        text = text or shell.screen.since(start)
+        text = text or shell.screen.get_text_since(start)
     text = make_readable(text)
     if expression := args.get("filter"):
         text = "\n".join(await shells.find_matching(expression, text.split("\n")))
@@ -45,7 +45,7 @@ def build_output_answer(shell: ShellSession, text: str, start: int, end: int | N
         "offset": start,
         "next_offset": shell.screen.total if end is None else end,
     }
-    where = shell.hidden() if end is None and start < shell.screen.missing()[1] else ""
+    where = shell.describe_hidden() if end is None and start < shell.screen.get_missing_range()[1] else ""
     where = where if end is None else f"[up to offset {end} of {shell.screen.total}]"
     note = f"\n{found}" if shell.code is not None and (found := format_planted_warning(shell.planted)) else ""
     return Done("\n".join(filter(None, (f"{body}[{describe_state(shell)}]{note}", where))), data, printed=True)
@@ -69,16 +69,16 @@ async def write_to_shell(ctx: Context, args: BashWriteArguments) -> Ending:
     text = args.get("content", "") + ("\n" if args.get("press_enter") else "")
     start = shell.screen.read
     await shell.child.write(text.encode("utf-8", "replace"))
-    shell.screen.looked()
-    await shell.quiet(1.0)
-    return build_output_answer(shell, make_readable(shell.screen.new()), start)
+    shell.screen.mark_searched()
+    await shell.wait_for_quiet(1.0)
+    return build_output_answer(shell, make_readable(shell.screen.take_new_text()), start)
 
 
 async def kill_shell(ctx: Context, args: BashKillArguments) -> Ending:
     shell = shells.get_named_shell(ctx, args)
     was = describe_state(shell)
     await shell.close(shells.GRACE)
-    text = make_readable(shell.screen.new()).strip("\n")
+    text = make_readable(shell.screen.take_new_text()).strip("\n")
     await shells.forget_shell(ctx, shell)
     note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
     note = "\n".join(filter(None, (note, format_planted_warning(shell.planted))))
@@ -99,8 +99,8 @@ async def wait(ctx: Context, args: BashWaitArguments) -> Ending:
     found = await _wait_for_shell(ctx, shell, seconds, expression)
     await shells.raise_if_broken(ctx, shell)
     why = "found" if found else "ended" if shell.code is not None else "time over"
-    shown = make_readable(shell.screen.new())
-    shell.screen.looked()
+    shown = make_readable(shell.screen.take_new_text())
+    shell.screen.mark_searched()
     ending = build_output_answer(shell, shown, start)
     head = f"`{expression}` was found" if found and expression else why
     return Done(f"{ending.text}\n[{head}]", {**(ending.data or {}), "stopped": why}, printed=True)
@@ -120,7 +120,7 @@ async def _wait_for_shell(ctx: Context, shell: ShellSession, seconds: float, exp
     while True:
         over = shell.code is not None
         if expression is not None:
-            text, total = shell.screen.since(seen), shell.screen.total
+            text, total = shell.screen.get_text_since(seen), shell.screen.total
             if await shells.find_matching(expression, [text]):
                 return True
             # The last line may still be going on.
@@ -129,6 +129,6 @@ async def _wait_for_shell(ctx: Context, shell: ShellSession, seconds: float, exp
         if over or left <= 0:
             return False
         with anyio.move_on_after(min(STEP, left)) as pause:
-            await (shell.more() if expression is not None else shell.ended(min(STEP, left)))
+            await (shell.wait_for_more() if expression is not None else shell.wait_for_end(min(STEP, left)))
         if pause.cancelled_caught or expression is None:
             await ctx.progress(round(anyio.current_time() - begun, 1), seconds, describe_state(shell))

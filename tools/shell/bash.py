@@ -51,11 +51,11 @@ async def _run_alone(ctx: Context, args: BashArguments) -> Ending:
     try:
         if await _wait_with_progress(ctx, shell, limit):
             await shells.raise_if_broken(ctx, shell)
-            if shell.hidden():
+            if shell.describe_hidden():
                 await shells.forget_oldest(ctx)
                 shells.keep_shell(ctx, shell)
                 kept = True
-            return build_ended_answer(ctx, shell, shell.screen.new())
+            return build_ended_answer(ctx, shell, shell.screen.take_new_text())
         await shells.make_room(ctx)
         shells.keep_shell(ctx, shell)
         kept = True
@@ -72,40 +72,49 @@ async def _run_in_background(ctx: Context, args: BashArguments, name: str) -> En
     limit = get_time_limit(args, BACKGROUND, LONGEST_BACKGROUND)
     shell = await shells.start_shell(ctx, args["command"], args.get("exec_dir", ""), limit, terminal=True)
     shells.keep_shell(ctx, shell, name)
-    await shell.ended(EARLY)
+    await shell.wait_for_end(EARLY)
     if shell.code is not None:
         await shells.raise_if_broken(ctx, shell)
-        return build_ended_answer(ctx, shell, shell.screen.new())
+        return build_ended_answer(ctx, shell, shell.screen.take_new_text())
     return build_running_answer(shell, f"It runs in the background, for {limit:g} s at the most.")
+
+
+async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSession:
+    """The shell of this name: the one that still runs, or a new one."""
+    shell = shells.find_shell(ctx, name)
+    if shell is not None and shell.code is None:
+        await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
+        return shell
+    await shells.make_room(ctx)
+    if shell is not None:
+        await shells.forget_shell(ctx, shell)
+    shell = await shells.start_shell(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
+    shells.keep_shell(ctx, shell, name)
+    await shell.child.write(b"stty -echo; PS1=; PS2=\n")
+    await shell.wait_for_quiet(2.0)
+    await shells.raise_if_broken(ctx, shell)
+    shell.screen.take_new_text()
+    return shell
 
 
 async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
     """In a shell that stays, where a change of folder or of a variable lasts."""
-    shell = shells.find_shell(ctx, name)
-    if shell is None or shell.code is not None:
-        await shells.make_room(ctx)
-        if shell is not None:
-            await shells.forget_shell(ctx, shell)
-        shell = await shells.start_shell(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
-        shells.keep_shell(ctx, shell, name)
-        await shell.child.write(b"stty -echo; PS1=; PS2=\n")
-        await shell.quiet(2.0)
-        await shells.raise_if_broken(ctx, shell)
-        shell.screen.new()
-    else:
-        await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
+    shell = await _open_shell(ctx, args, name)
     shells.raise_if_profile_lower(ctx, shell)
     limit = get_time_limit(args, USUAL, LONGEST)
     mark = f"menugate-{secrets.token_hex(8)}"
     # The mark is written apart, so that the shell's echo of this line is not taken for its output.
     line = f"{args['command']}\nprintf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\"\n"
     before = shell.screen.total
-    shell.screen.new()
+    shell.screen.take_new_text()
     await shell.child.write(line.encode())
     with anyio.move_on_after(limit):
-        while f"\n{mark} " not in (said := shell.screen.since(before).replace("\r\n", "\n")) and shell.code is None:
-            await shell.more()
-    said = shell.screen.new().replace("\r\n", "\n")
+        while (
+            f"\n{mark} " not in (said := shell.screen.get_text_since(before).replace("\r\n", "\n"))
+            and shell.code is None
+        ):
+            await shell.wait_for_more()
+    said = shell.screen.take_new_text().replace("\r\n", "\n")
     text, found, rest = said.partition(f"\n{mark} ")
     if not found:
         if shell.code is not None:
@@ -116,7 +125,7 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
     notes = (
         f"[in shell {shell.id}]",
         format_hints(ctx, text) if code != "0" else "",
-        format_planted_warning(await shell.look_around()),
+        format_planted_warning(await shell.find_newly_planted()),
     )
     return build_answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
 
@@ -125,7 +134,7 @@ async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -
     """Wait for the end, and say meanwhile that it goes on."""
     begun = time.monotonic()
     while (left := limit - (time.monotonic() - begun)) > 0:
-        if await shell.ended(min(STEP, left)):
+        if await shell.wait_for_end(min(STEP, left)):
             return True
         await ctx.progress(round(time.monotonic() - begun, 1), limit, find_last_line(shell) or "running")
     return False
@@ -134,7 +143,7 @@ async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -
 def find_last_line(shell: ShellSession) -> str:
     """Whole, or not at all: of a secret that begins before it nobody would know the rest."""
     start = max(shell.screen.total - LAST, 0)
-    before, _, last = make_readable(shell.screen.since(start)).strip().rpartition("\n")
+    before, _, last = make_readable(shell.screen.get_text_since(start)).strip().rpartition("\n")
     return last if before or not start else ""
 
 
@@ -148,12 +157,17 @@ def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
 def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
     """What it printed, and how it ended where that was not well."""
     late = "[ended: it ran longer than it may]" if shell.over_time else ""
-    notes = (late, shell.hidden(), format_hints(ctx, text) if shell.code else "", format_planted_warning(shell.planted))
+    notes = (
+        late,
+        shell.describe_hidden(),
+        format_hints(ctx, text) if shell.code else "",
+        format_planted_warning(shell.planted),
+    )
     return build_answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 
 def build_running_answer(shell: ShellSession, why: str, said: str | None = None) -> Done:
-    text = shell.screen.new() if said is None else said
+    text = shell.screen.take_new_text() if said is None else said
     note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
     return build_answer(shell, text, None, note)
 

@@ -33,15 +33,15 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
 
 
 def _build_facts(shell: ShellSession) -> Mapping[str, str]:
-    return {"the shell stands in": shell.standing(), "its id": shell.id}
+    return {"the shell stands in": shell.describe_folder(), "its id": shell.id}
 
 
 async def raise_if_elsewhere(ctx: Context, shell: ShellSession, wanted: str | None) -> None:
     """A shell that is there already goes on where it is: another folder would be shown, and not be where it runs."""
     if wanted is None:
         return
-    here = shell.child.folder()
-    entry = await to_thread.run_sync(ctx.files.info, wanted)
+    here = shell.child.find_current_folder()
+    entry = await to_thread.run_sync(ctx.files.get_info, wanted)
     if here and entry.kind == "directory" and posixpath.normpath(f"{ctx.files.root}/{entry.path}") == here:
         return
     where = f"stands in `{here}`" if here else "stands in a folder that cannot be told"

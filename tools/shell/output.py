@@ -46,45 +46,45 @@ class Screen:
             self._tail_size += len(text)
             while self._tail_size - len(self._tail[0]) >= self.tail_room:
                 self._tail_size -= len(self._tail[0])
-                self._leave(self._tail.popleft())
+                self._queue_overflow(self._tail.popleft())
 
-    def _leave(self, text: str) -> None:
+    def _queue_overflow(self, text: str) -> None:
         self._going.append(text)
         self._going_size += len(text)
 
     @property
-    def waiting(self) -> int:
+    def overflow_size(self) -> int:
         """Characters that are to be put aside."""
         return self._going_size
 
     @property
-    def overfull(self) -> bool:
+    def is_overfull(self) -> bool:
         return self._going_size >= WINDOW
 
-    def taken(self) -> str:
+    def take_overflow(self) -> str:
         """What is to be put aside now."""
         going, self._going, self._going_size = self._going, [], 0
         return "".join(going)
 
-    def missing(self, start: int = 0) -> tuple[int, int]:
+    def get_missing_range(self, start: int = 0) -> tuple[int, int]:
         """From where to where it is not at hand, of what comes after this character."""
         end = max(self.total - self._tail_size, self._head_size)
         return min(max(start, self._head_size), end), end
 
-    def since(self, start: int) -> str:
+    def get_text_since(self, start: int) -> str:
         """Everything from this character on; what is not at hand is counted in its place."""
         head, tail = "".join(self._head), "".join(self._tail)
-        first, end = self.missing(start)
+        first, end = self.get_missing_range(start)
         if start >= end:
             return tail[start - end :]
         gap = f"\n[... {end - first:,} characters are not shown, from offset {first} on ...]\n" if end > first else ""
         return head[start:] + gap + tail
 
-    def new(self) -> str:
-        text, self.read = self.since(self.read), self.total
+    def take_new_text(self) -> str:
+        text, self.read = self.get_text_since(self.read), self.total
         return text
 
-    def looked(self) -> None:
+    def mark_searched(self) -> None:
         self.searched = self.total
 
 

@@ -66,71 +66,71 @@ class ShellSession:
         return self.child.code if self._done.is_set() else None
 
     def follow(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._follow())
+        self._task = asyncio.get_running_loop().create_task(self._follow_output())
 
-    async def _follow(self) -> None:
+    async def _follow_output(self) -> None:
         try:
             with anyio.move_on_after(self.seconds) as limit:
                 async for piece in self.child.output():
-                    self._add(piece)
-                    if self.screen.overfull:
+                    self._add_output(piece)
+                    if self.screen.is_overfull:
                         await self._put_aside()
                 await self.child.wait()
             self.over_time = limit.cancelled_caught
         finally:
             await self.child.kill(GRACE if self.over_time else 0.0)
             try:
-                self.planted = tuple(await self.child.planted())
+                self.planted = tuple(await self.child.find_planted_places())
             finally:
                 self._done.set()
-                self._add(b"", last=True)
+                self._add_output(b"", last=True)
 
-    def _add(self, piece: bytes, last: bool = False) -> None:
+    def _add_output(self, piece: bytes, last: bool = False) -> None:
         self.screen.add(piece, last)
         news, self._news = self._news, anyio.Event()
         news.set()
 
     async def _put_aside(self) -> None:
         async with self._writing:
-            await to_thread.run_sync(self.aside.add, self.screen.taken())
+            await to_thread.run_sync(self.aside.add, self.screen.take_overflow())
 
-    async def window(self, start: int) -> str:
+    async def read_window(self, start: int) -> str:
         """So much of what is not at hand, from this character on; nothing where that is not kept."""
         await self._put_aside()
-        first, end = self.screen.missing()
+        first, end = self.screen.get_missing_range()
         async with self._writing:
             most = min(WINDOW, end - start)
             return await to_thread.run_sync(self.aside.read, start - first, most) if first <= start < end else ""
 
-    def hidden(self) -> str:
+    def describe_hidden(self) -> str:
         """Where the rest is, in words for whoever made the call."""
-        first, end = self.screen.missing()
+        first, end = self.screen.get_missing_range()
         if first == end:
             return ""
-        lost = end - first - self.aside.size - self.screen.waiting
+        lost = end - first - self.aside.size - self.screen.overflow_size
         gone = f"; of the last {lost:,} of them there was too much to keep" if lost else ""
         return (
             f"[{end - first:,} characters in the middle are not among this: "
             f'bash_output {{"bash_id": "{self.id}", "offset": {first}}} shows them, a part at a time{gone}]'
         )
 
-    async def look_around(self) -> tuple[str, ...]:
+    async def find_newly_planted(self) -> tuple[str, ...]:
         """What it has planted since somebody looked last."""
-        before, self.planted = self.planted, tuple(await self.child.planted())
+        before, self.planted = self.planted, tuple(await self.child.find_planted_places())
         return tuple(one for one in self.planted if one not in before)
 
-    async def ended(self, seconds: float) -> bool:
+    async def wait_for_end(self, seconds: float) -> bool:
         """Wait so long for it to end; whether it has."""
         with anyio.move_on_after(seconds):
             await self._done.wait()
         return self._done.is_set()
 
-    async def more(self) -> None:
+    async def wait_for_more(self) -> None:
         """Wait until it prints something, or ends."""
         if not self._done.is_set():
             await self._news.wait()
 
-    async def quiet(self, most: float, pause: float = 0.15) -> None:
+    async def wait_for_quiet(self, most: float, pause: float = 0.15) -> None:
         """Wait until it has printed something, and then nothing for a moment; no longer than so many seconds."""
         waiting = most
         with anyio.move_on_after(most):
@@ -142,9 +142,11 @@ class ShellSession:
                     return
                 waiting = pause
 
-    def standing(self) -> str:
+    def describe_folder(self) -> str:
         """Where it is now. Where that cannot be told, it is another place whenever something was printed."""
-        return self.child.folder() or f"a folder that cannot be told ({self.screen.total} characters printed)"
+        return (
+            self.child.find_current_folder() or f"a folder that cannot be told ({self.screen.total} characters printed)"
+        )
 
     async def close(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
@@ -165,7 +167,7 @@ async def start_shell(ctx: Context, line: str, folder: str, seconds: float, term
     command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
     child = await ctx.processes.start(command, terminal)
     shell = ShellSession(
-        PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.overflow(), ctx.processes.profile, seconds
+        PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.open_overflow(), ctx.processes.profile, seconds
     )
     shell.follow()
     return shell
@@ -173,7 +175,9 @@ async def start_shell(ctx: Context, line: str, folder: str, seconds: float, term
 
 async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
     """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
-    if shell.code is not None and (failure := shell.child.failure(make_readable(shell.screen.since(0)))):
+    if shell.code is not None and (
+        failure := shell.child.describe_failure(make_readable(shell.screen.get_text_since(0)))
+    ):
         await forget_shell(ctx, shell)
         raise Refusal(make_command_problem(failure))
 

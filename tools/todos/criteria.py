@@ -83,7 +83,7 @@ async def _run_check(ctx: Context, command: str, params: Mapping[str, Any]) -> A
 
 
 async def _check_exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
-    ending = await ctx.through("fs_file_info", {"path": params["path"]})
+    ending = await ctx.call_tool("fs_file_info", {"path": params["path"]})
     if isinstance(ending, Done):
         return CriterionVerdict.PASSED, f"`{params['path']}` is there", None
     if isinstance(ending, Problem) and ending.code is Code.NOT_FOUND:
@@ -101,7 +101,7 @@ async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
     if verdict is not CriterionVerdict.PASSED:
         return verdict, said, refused
     call = {"pattern": pattern, "path": path, "output_mode": "content", "multiline": "\n" in params.get("text", "")}
-    ending = await ctx.through("grep", call)
+    ending = await ctx.call_tool("grep", call)
     if not isinstance(ending, Done):
         return (
             _build_unclear_answer(ending)

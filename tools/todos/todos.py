@@ -25,14 +25,14 @@ class StoredTodo:
     todo: Todo
 
     @classmethod
-    def of(cls, document: Document) -> "StoredTodo":
-        return cls(document, Todo.of(document.body))
+    def from_document(cls, document: Document) -> "StoredTodo":
+        return cls(document, Todo.from_body(document.body))
 
     @property
     def id(self) -> str:
         return self.document.id
 
-    def becoming(self, todo: Todo) -> Document:
+    def to_document(self, todo: Todo) -> Document:
         return replace(self.document, body=todo.body, mark=str(todo.state))
 
 
@@ -42,7 +42,7 @@ def build_unknown_problem(id: str) -> Problem:
 
 async def find_todo(ctx: Context, id: str) -> StoredTodo | Problem:
     document = await ctx.records.place.get(KIND, id)
-    return StoredTodo.of(document) if document else build_unknown_problem(id)
+    return StoredTodo.from_document(document) if document else build_unknown_problem(id)
 
 
 async def add_todo(ctx: Context, todo: Todo) -> StoredTodo | Problem:
@@ -51,7 +51,7 @@ async def add_todo(ctx: Context, todo: Todo) -> StoredTodo | Problem:
         new = Document(KIND, drawer.new_id(), todo.body, str(todo.state))
         written = await drawer.put(new, DocumentCause("created", {"criteria": [one.type for one in todo.criteria]}))
         if not isinstance(written, Overtaken):
-            return StoredTodo.of(written)
+            return StoredTodo.from_document(written)
     return Problem(Code.TOOL_FAILED, "no free id was found; nothing was kept.", "Call again.")
 
 
@@ -63,12 +63,12 @@ async def take_step(
         after = change(kept.todo)
         if isinstance(after, Problem):
             return after
-        written = await ctx.records.place.put(kept.becoming(after), DocumentCause(event, facts))
+        written = await ctx.records.place.put(kept.to_document(after), DocumentCause(event, facts))
         if not isinstance(written, Overtaken):
-            return StoredTodo.of(written)
+            return StoredTodo.from_document(written)
         if written.current is None:
             return build_unknown_problem(kept.id)
-        kept = StoredTodo.of(written.current)
+        kept = StoredTodo.from_document(written.current)
     return Problem(Code.BUSY, "this todo is changed by too many calls at once; nothing was kept.", "Call again.")
 
 
@@ -78,7 +78,7 @@ def format_line(kept: StoredTodo) -> str:
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
     more = ""
     if todo.state is TodoState.CLAIMED:
-        more = "  (its last check did not hold)" if todo.checked else "  (waits to be verified)"
+        more = "  (its last check did not hold)" if todo.is_checked else "  (waits to be verified)"
         if not todo.criteria:
             more = "  (has no criteria: waits for the user)"
     elif todo.note and todo.state is TodoState.IN_PROGRESS:
@@ -141,8 +141,8 @@ async def read(ctx: Context, args: TodoReadArguments) -> Ending:
         kept = await find_todo(ctx, args["id"])
         return kept if isinstance(kept, Problem) else Done(format_todo(kept), build_todo_data(kept))
     status, offset = args.get("status"), args.get("offset", 0)
-    tally = await ctx.records.place.tally(KIND)
-    page = [StoredTodo.of(one) for one in await ctx.records.place.list(KIND, status, PAGE, offset)]
+    tally = await ctx.records.place.count_by_mark(KIND)
+    page = [StoredTodo.from_document(one) for one in await ctx.records.place.list_documents(KIND, status, PAGE, offset)]
     total = sum(one.documents for mark, one in tally.items() if status in (None, mark))
     structured = _build_counts(tally) | {"total": total, "todos": [build_todo_data(kept) for kept in page]}
     if not sum(one.documents for one in tally.values()):

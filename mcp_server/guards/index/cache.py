@@ -86,35 +86,35 @@ class IndexCache:
         self._link = link
 
     @contextmanager
-    def writing(self) -> Generator[int]:
+    def open_transaction(self) -> Generator[int]:
         """One change for all or nothing; its number, higher than that of every change before it."""
         self._link.execute("BEGIN IMMEDIATE")
         try:
             self._link.execute("UPDATE turns SET turn = turn + 1")
-            yield self.turn()
+            yield self.read_turn()
         except BaseException:
             with suppress(sqlite3.Error):
                 self._link.execute("ROLLBACK")
             raise
         self._link.execute("COMMIT")
 
-    def turn(self) -> int:
+    def read_turn(self) -> int:
         return self._link.execute("SELECT turn FROM turns").fetchone()[0]
 
-    def birth(self) -> str:
+    def read_birth(self) -> str:
         """Another one where the file is not the one it was."""
         return self._link.execute("SELECT birth FROM turns").fetchone()[0]
 
-    def held(self) -> int:
+    def count_indexed_files(self) -> int:
         return self._link.execute("SELECT count(*) FROM files WHERE left_out IS NULL").fetchone()[0]
 
-    def left_out(self) -> dict[str, int]:
+    def count_left_out(self) -> dict[str, int]:
         rows = self._link.execute(
             "SELECT left_out, count(*) FROM files WHERE left_out IS NOT NULL GROUP BY 1 ORDER BY 1"
         )
         return dict(rows.fetchall())
 
-    def inside(self, folder: str) -> dict[str, IndexedFile]:
+    def load_files_in(self, folder: str) -> dict[str, IndexedFile]:
         """What is known of the files right in this folder, by name."""
         rows = self._link.execute(
             "SELECT name, id, stamp, settled, digest, left_out FROM files WHERE folder = ?", (os.fsencode(folder),)
@@ -123,10 +123,10 @@ class IndexCache:
             os.fsdecode(name): IndexedFile(id, stamp, bool(settled), *rest) for name, id, stamp, settled, *rest in rows
         }
 
-    def folders(self) -> list[str]:
+    def list_folders(self) -> list[str]:
         return [os.fsdecode(row[0]) for row in self._link.execute("SELECT DISTINCT folder FROM files")]
 
-    def learn(self, folder: str, one: ScannedFile, turn: int) -> None:
+    def store_file(self, folder: str, one: ScannedFile, turn: int) -> None:
         """Put this in the place of whatever was known of the file."""
         try:
             row = self._link.execute(
@@ -135,7 +135,7 @@ class IndexCache:
                 " digest = excluded.digest, left_out = excluded.left_out, turn = excluded.turn RETURNING id",
                 (os.fsencode(folder), os.fsencode(one.name), one.stamp, one.settled, one.digest, one.left_out, turn),
             ).fetchone()
-            self._clear(row[0])
+            self._clear_file(row[0])
             if one.left_out is None:
                 self._link.execute(
                     "INSERT INTO words (rowid, held) VALUES (?, ?)", (row[0], " ".join(sorted(find_words(one.text))))
@@ -152,11 +152,11 @@ class IndexCache:
                 raise IndexFull from error
             raise
 
-    def touch(self, id: int, stamp: str, settled: bool) -> None:
+    def update_stamp(self, id: int, stamp: str, settled: bool) -> None:
         """The file is what it was, under a new stamp."""
         self._link.execute("UPDATE files SET stamp = ?, settled = ? WHERE id = ?", (stamp, settled, id))
 
-    def forget(self, folder: str, names: Iterable[str] | None, until: int) -> None:
+    def forget_files(self, folder: str, names: Iterable[str] | None, until: int) -> None:
         """These files of a folder (None for all) are gone; what was learned after that change is left alone."""
         wanted = None if names is None else {os.fsencode(name) for name in names}
         rows = self._link.execute(
@@ -164,14 +164,14 @@ class IndexCache:
         )
         for id, name in rows.fetchall():
             if wanted is None or name in wanted:
-                self._clear(id)
+                self._clear_file(id)
                 self._link.execute("DELETE FROM files WHERE id = ?", (id,))
 
-    def _clear(self, id: int) -> None:
+    def _clear_file(self, id: int) -> None:
         self._link.execute("DELETE FROM words WHERE rowid = ?", (id,))
         self._link.execute("DELETE FROM symbols WHERE file = ?", (id,))
 
-    def rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+    def query_rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """For the questions of a search. The words of `sql` are ours alone."""
         return self._link.execute(sql, values).fetchall()
 
@@ -186,7 +186,7 @@ def open_cache(path: Path, deadline: SearchDeadline | None = None) -> Generator[
         if link.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             raise sqlite3.DatabaseError("made by another version")
         if deadline is not None:
-            link.set_progress_handler(lambda: deadline.over, STEPS_BETWEEN_LOOKS)
+            link.set_progress_handler(lambda: deadline.is_over, STEPS_BETWEEN_LOOKS)
         yield IndexCache(link)
     finally:
         link.close()

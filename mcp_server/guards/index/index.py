@@ -38,21 +38,21 @@ class WorkspaceIndex:
         self._birth: str = ""
         """Of the cache that the rounds wrote to."""
 
-    def arrive(self) -> int:
+    def get_refresh_mark(self) -> int:
         return self._begun
 
     def refresh(self, mark: int, seconds: float) -> Freshness:
         deadline = SearchDeadline(seconds)
         if self._done <= mark and self._turn.acquire(timeout=seconds):
             try:
-                self._kept(lambda: self._go_on(mark, deadline))
+                self._run_with_recovery(lambda: self._continue_round(mark, deadline))
             finally:
                 self._turn.release()
-        return self._kept(lambda: self._how_fresh(mark))
+        return self._run_with_recovery(lambda: self._read_freshness(mark))
 
-    def _go_on(self, mark: int, deadline: SearchDeadline) -> None:
+    def _continue_round(self, mark: int, deadline: SearchDeadline) -> None:
         with open_cache(self._path) as cache:
-            birth = cache.birth()
+            birth = cache.read_birth()
             if birth != self._birth:
                 # Another file, or none that was ever looked into: what a round learned so far is not in it.
                 self._birth, self._round = birth, None
@@ -60,29 +60,29 @@ class WorkspaceIndex:
             while self._done <= mark:
                 if self._round is None:
                     self._begun += 1
-                    self._round = Round(self._jail, self._now_ns, cache.turn())
-                if self._round.step(cache, deadline):
+                    self._round = Round(self._jail, self._now_ns, cache.read_turn())
+                if self._round.run_slice(cache, deadline):
                     self._done, self._last, self._round = self._begun, self._round, None
-                if deadline.over:
+                if deadline.is_over:
                     return
 
-    def _how_fresh(self, mark: int) -> Freshness:
+    def _read_freshness(self, mark: int) -> Freshness:
         going = self._round or self._last
         with open_cache(self._path) as cache:
-            left_out = cache.left_out()
+            left_out = cache.count_left_out()
             if going and going.full:
                 left_out[NO_ROOM] = left_out.get(NO_ROOM, 0) + 1
             if going and not going.whole:
                 left_out[NOT_WHOLE] = left_out.get(NOT_WHOLE, 0) + 1
             looked, learned = (going.looked, going.learned) if going else (0, 0)
-            return Freshness(self._done > mark, cache.held(), looked, learned, left_out)
+            return Freshness(self._done > mark, cache.count_indexed_files(), looked, learned, left_out)
 
     def discard(self) -> None:
         """Throw away what is known; the next look finds it out again."""
-        self._kept(lambda: discard_cache(self._path, read_identity(self._path)))
+        self._run_with_recovery(lambda: discard_cache(self._path, read_identity(self._path)))
 
     def search(self, wanted: IndexRequest) -> IndexHits:
-        query = Query.read(wanted.query)
+        query = Query.parse(wanted.query)
         if not query.terms:
             raise Refusal(
                 Problem(
@@ -91,31 +91,31 @@ class WorkspaceIndex:
                     'Give words, `begin*`, or a "phrase" in quotes; signs alone are found by `grep`.',
                 )
             )
-        return self._kept(lambda: self._looked(wanted, lambda look: look.lines(query)))
+        return self._run_with_recovery(lambda: self._query_cache(wanted, lambda look: look.find_lines(query)))
 
-    def symbols(self, wanted: IndexRequest) -> Symbols:
+    def find_symbols(self, wanted: IndexRequest) -> Symbols:
         if wanted.kind and wanted.kind not in KINDS:
             raise Refusal(
                 Problem(Code.INVALID_ARGUMENTS, f"`{wanted.kind}` is no kind of symbol.", f"Kinds: {', '.join(KINDS)}.")
             )
-        return self._kept(lambda: self._looked(wanted, lambda look: look.symbols()))
+        return self._run_with_recovery(lambda: self._query_cache(wanted, lambda look: look.find_symbols()))
 
-    def outline(self, path: str, text: str) -> tuple[Symbol, ...]:
+    def outline_text(self, path: str, text: str) -> tuple[Symbol, ...]:
         return tuple(find_defined_symbols(path, text))
 
-    def _looked(self, wanted: IndexRequest, ask: Callable[[IndexQuery], T]) -> T:
+    def _query_cache(self, wanted: IndexRequest, ask: Callable[[IndexQuery], T]) -> T:
         deadline = SearchDeadline(wanted.seconds)
-        scope = IndexScope(self._place(wanted.path), _parse_globs(wanted.glob), wanted.hides)
+        scope = IndexScope(self._find_place(wanted.path), _parse_globs(wanted.glob), wanted.hides)
         while True:
             with open_cache(self._path, deadline) as cache:
-                if not self._birth or cache.birth() == self._birth or deadline.over:
+                if not self._birth or cache.read_birth() == self._birth or deadline.is_over:
                     return ask(IndexQuery(cache, self._jail, scope, wanted, deadline))
             # Somebody took the cache away since it was brought up to date.
-            self.refresh(self.arrive(), max(deadline.left, 0))
+            self.refresh(self.get_refresh_mark(), max(deadline.seconds_left, 0))
 
-    def _place(self, path: str) -> str:
-        asked = self._jail.relative(path)
-        with self._jail.place(asked, reading=True) as place:
+    def _find_place(self, path: str) -> str:
+        asked = self._jail.to_relative(path)
+        with self._jail.open_place(asked, reading=True) as place:
             if place.stat() is None:
                 raise Refusal(
                     Problem(
@@ -126,7 +126,7 @@ class WorkspaceIndex:
                 )
             return place.path if place.name != "." else "."
 
-    def _kept(self, work: Callable[[], T]) -> T:
+    def _run_with_recovery(self, work: Callable[[], T]) -> T:
         """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
         try:
             for _ in range(TRIES):
@@ -159,7 +159,7 @@ def _build_busy_refusal() -> Refusal:
 
 def _parse_globs(pattern: str) -> Globs:
     try:
-        return Globs.of(one.strip() for one in pattern.split(";") if one.strip())
+        return Globs.from_patterns(one.strip() for one in pattern.split(";") if one.strip())
     except BadGlob as error:
         raise Refusal(
             Problem(

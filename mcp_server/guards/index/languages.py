@@ -27,7 +27,7 @@ class SourceLanguage:
     patterns: Patterns
 
     @cached_property
-    def looks(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    def compiled_patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
         return tuple((kind, re.compile(pattern, re.MULTILINE)) for kind, pattern in self.patterns)
 
 

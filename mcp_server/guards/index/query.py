@@ -36,7 +36,7 @@ class IndexScope:
     globs: Globs
     hides: Callable[[str], bool] | None = None
 
-    def holds(self, path: str) -> bool:
+    def has_path(self, path: str) -> bool:
         inside = self.path == "." or path == self.path or path.startswith(f"{self.path}/")
         return inside and self.globs.match(path) and not (self.hides and self.hides(path))
 
@@ -52,29 +52,29 @@ class IndexQuery:
     deadline: SearchDeadline
     complete: bool = True
 
-    def lines(self, query: Query) -> IndexHits:
+    def find_lines(self, query: Query) -> IndexHits:
         found: list[IndexHit] = []
         files = 0
-        for path, defining in self._candidates(query):
-            if self.deadline.over or len(found) >= MOST_HITS:
+        for path, defining in self._find_candidates(query):
+            if self.deadline.is_over or len(found) >= MOST_HITS:
                 self.complete = False
                 break
-            hits = self._hits(path, query, defining)
+            hits = self._find_hits(path, query, defining)
             files += bool(hits)
             found += hits
         self.complete &= len(found) <= MOST_HITS
         found.sort(key=lambda hit: (-hit.score, make_path_sort_key(hit.path), hit.line))
-        return IndexHits(tuple(self._page(found)), len(found), files, self.complete)
+        return IndexHits(tuple(self._select_page(found)), len(found), files, self.complete)
 
-    def _page(self, found: Sequence[Any]) -> Sequence[Any]:
+    def _select_page(self, found: Sequence[Any]) -> Sequence[Any]:
         return found[self.wanted.offset : self.wanted.offset + self.wanted.limit]
 
-    def _candidates(self, query: Query) -> list[tuple[str, frozenset[int]]]:
+    def _find_candidates(self, query: Query) -> list[tuple[str, frozenset[int]]]:
         """Files that may fit, those first that define or are named after what is looked for; and the lines of theirs
         that define it."""
         defining: dict[int, set[int]] = {}
         names = [term.text for term in query.terms]
-        for file, line in self._asked(
+        for file, line in self._query_rows(
             f"SELECT file, line FROM symbols WHERE folded IN ({_format_placeholders(names)}) LIMIT ?",  # noqa: S608  # our own words
             *names,
             MOST_ROWS,
@@ -82,24 +82,24 @@ class IndexQuery:
             defining.setdefault(file, set()).add(line)
         found = [
             (file, path)
-            for file, folder, name in self._asked(*_build_file_query(query))
-            if self.scope.holds(path := _join_path(folder, name))
+            for file, folder, name in self._query_rows(*_build_file_query(query))
+            if self.scope.has_path(path := _join_path(folder, name))
         ]
         texts = frozenset(names)
         found.sort(key=lambda one: (one[0] not in defining, not texts & find_words(one[1]), make_path_sort_key(one[1])))
         self.complete &= len(found) <= MOST_CANDIDATES
         return [(path, frozenset(defining.get(file, ()))) for file, path in found[:MOST_CANDIDATES]]
 
-    def _asked(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _query_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:
-            return self.cache.rows(sql, *values)
+            return self.cache.query_rows(sql, *values)
         except sqlite3.OperationalError as error:
             if "interrupted" not in str(error):
                 raise
             self.complete = False
             return []
 
-    def _hits(self, path: str, query: Query, defining: frozenset[int]) -> list[IndexHit]:
+    def _find_hits(self, path: str, query: Query, defining: frozenset[int]) -> list[IndexHit]:
         found = read_text_at(self.jail, path)
         if not isinstance(found, IndexText):
             return []
@@ -110,7 +110,7 @@ class IndexQuery:
         missing = set(query.terms)
         for number, line, folded in _find_candidate_lines(lines, query):
             inside = find_words(line)
-            there = [term for term in query.terms if term.on(inside, folded)]
+            there = [term for term in query.terms if term.is_on_line(inside, folded)]
             if there:
                 missing -= set(there)
                 whole = sum(term.text in inside for term in there)
@@ -119,26 +119,26 @@ class IndexQuery:
                 hits.append(IndexHit(escape_surrogates(path), number, _cut_snippet(line, folded, there[0]), score))
         return [] if missing else hits
 
-    def symbols(self) -> Symbols:
+    def find_symbols(self) -> Symbols:
         tokens = [run.casefold() for run in RUN.findall(self.wanted.query)]
-        rows = self._asked(*_build_symbol_query(tokens, self.wanted.kind, self.scope.path))
+        rows = self._query_rows(*_build_symbol_query(tokens, self.wanted.kind, self.scope.path))
         self.complete &= len(rows) < MOST_ROWS
         found: list[tuple[int, Symbol]] = []
         for folder, file, name, kind, line, last, within, text in rows:
             path = _join_path(folder, file)
-            if self.scope.holds(path):
+            if self.scope.has_path(path):
                 one = Symbol(name, kind, escape_surrogates(path), line, last, within, text)
                 if score := score_symbol(one, tokens, self.wanted.query):
                     found.append((score, one))
         found.sort(key=lambda each: (-each[0], make_path_sort_key(each[1].path), each[1].line, each[1].name))
-        return Symbols(tuple(one for _, one in self._page(found)), len(found), self.complete)
+        return Symbols(tuple(one for _, one in self._select_page(found)), len(found), self.complete)
 
 
 def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
     """How well a symbol fits; 0 where it does not. Without a query every one does."""
     if not tokens:
         return 1
-    full, name = symbol.full.casefold(), symbol.name.casefold()
+    full, name = symbol.full_name.casefold(), symbol.name.casefold()
     if not all(token in full for token in tokens) or not any(token in name for token in tokens):
         return 0
     score = 100 if symbol.name in RUN.findall(query) else 90 if name in tokens else 30

@@ -109,25 +109,25 @@ class Round:
         default_factory=list[tuple[str, os.stat_result, IndexedFile | None]]
     )
 
-    def step(self, cache: IndexCache, deadline: SearchDeadline) -> bool:
+    def run_slice(self, cache: IndexCache, deadline: SearchDeadline) -> bool:
         """Go on until the time is up; True when the round is done."""
         while True:
             if self._to_read:
                 self._read_some(cache)
             elif self._todo:
-                self._list(cache, *self._todo.pop())
+                self._list_folder(cache, *self._todo.pop())
             else:
                 self._forget_folders(cache)
                 return True
-            if deadline.over:
+            if deadline.is_over:
                 return False
 
-    def _list(self, cache: IndexCache, path: str, rules: IgnoreRules) -> None:
+    def _list_folder(self, cache: IndexCache, path: str, rules: IgnoreRules) -> None:
         walk = Walk(self.jail, path, SearchDeadline(ALL_DAY), MOST_IN_A_FOLDER)
-        known = cache.inside(path)
+        known = cache.load_files_in(path)
         there: set[str] = set()
         below: list[tuple[str, IgnoreRules]] = []
-        for found, inner in walk.entries(path, rules):
+        for found, inner in walk.walk_folder(path, rules):
             if found.is_folder:
                 below.append((found.place.path, inner))
                 continue
@@ -142,16 +142,16 @@ class Round:
         self.whole &= walk.complete
         gone = known.keys() - there
         if gone and walk.complete:
-            with cache.writing():
-                cache.forget(path, gone, self.began)
+            with cache.open_transaction():
+                cache.forget_files(path, gone, self.began)
 
     def _read_some(self, cache: IndexCache) -> None:
         some, self._to_read = self._to_read[:AT_ONCE], self._to_read[AT_ONCE:]
         try:
-            with hold_folder_open(self.jail, self._folder) as opened, cache.writing() as turn:
-                room = MOST_FILES - cache.held()
+            with hold_folder_open(self.jail, self._folder) as opened, cache.open_transaction() as turn:
+                room = MOST_FILES - cache.count_indexed_files()
                 for name, stats, before in some:
-                    self._take_in(
+                    self._index_file(
                         cache,
                         JailPath(opened, name, _join_path(self._folder, name), False),
                         (stats, before),
@@ -165,7 +165,7 @@ class Round:
             # Gone since it was listed, with all that was in it; the next round sees that.
             self._to_read = []
 
-    def _take_in(
+    def _index_file(
         self, cache: IndexCache, place: JailPath, seen: tuple[os.stat_result, IndexedFile | None], room: int, turn: int
     ) -> None:
         stats, before = seen
@@ -178,22 +178,22 @@ class Round:
             and before.digest == found.digest
             and not before.left_out
         ):
-            cache.touch(before.id, make_stamp(stats), settled)
+            cache.update_stamp(before.id, make_stamp(stats), settled)
         elif isinstance(found, str):
-            cache.learn(self._folder, ScannedFile(place.name, make_stamp(stats), settled, left_out=found), turn)
+            cache.store_file(self._folder, ScannedFile(place.name, make_stamp(stats), settled, left_out=found), turn)
         elif room <= 0 and (before is None or before.left_out):
-            cache.learn(self._folder, ScannedFile(place.name, make_stamp(stats), False, left_out=TOO_MANY), turn)
+            cache.store_file(self._folder, ScannedFile(place.name, make_stamp(stats), False, left_out=TOO_MANY), turn)
         else:
             symbols = find_defined_symbols(place.path, found.text)
             learned = ScannedFile(place.name, make_stamp(stats), settled, found.digest, None, found.text, symbols)
-            cache.learn(self._folder, learned, turn)
+            cache.store_file(self._folder, learned, turn)
 
     def _forget_folders(self, cache: IndexCache) -> None:
-        gone = [path for path in cache.folders() if path not in self._visited]
+        gone = [path for path in cache.list_folders() if path not in self._visited]
         if gone:
-            with cache.writing():
+            with cache.open_transaction():
                 for path in gone:
-                    cache.forget(path, None, self.began)
+                    cache.forget_files(path, None, self.began)
 
 
 def make_stamp(found: os.stat_result) -> str:

@@ -104,11 +104,11 @@ class SourceLines:
         for line in self.all:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
-    def of(self, at: int) -> int:
+    def find_line(self, at: int) -> int:
         """Counted from 1."""
         return bisect_right(self.starts, at)
 
-    def indent(self, line: int) -> int:
+    def measure_indent(self, line: int) -> int:
         text = self.all[line - 1]
         return len(text) - len(text.lstrip(" \t"))
 
@@ -124,7 +124,7 @@ def find_ends_by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts
             continue
         depth = 0 if OPENS_ANEW.match(text) else depth
         if not (depth or goes_on or text.startswith(INSIDE)):
-            indent = lines.indent(number)
+            indent = lines.measure_indent(number)
             while open_ones and indent <= open_ones[-1].indent:
                 ended[open_ones.pop().at] = written
             if number in starting:
@@ -149,7 +149,7 @@ def find_ends_by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts
             if sign == "(":
                 index = closing.get(index, len(places))
             elif sign == "{":
-                ended[one.at] = lines.of(starts[closing[index]]) if index in closing else len(lines.all)
+                ended[one.at] = lines.find_line(starts[closing[index]]) if index in closing else len(lines.all)
                 break
             elif sign in ";}":
                 break
@@ -172,7 +172,7 @@ def _pair_brackets(places: Sequence[tuple[int, str]]) -> dict[int, int]:
 def find_ends_by_keyword(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
     ends: dict[int, list[int]] = {}
     for one in CLOSES.finditer(lines.code):
-        ends.setdefault(len(one[1]), []).append(lines.of(one.start()))
+        ends.setdefault(len(one[1]), []).append(lines.find_line(one.start()))
     ended: Lasts = {}
     for one in found:
         same = ends.get(one.indent, [])
@@ -240,15 +240,15 @@ def find_defined_symbols(path: str, text: str) -> list[Symbol]:
 
 def _find_definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
     seen: set[int] = set()
-    for kind, pattern in tongue.looks:
+    for kind, pattern in tongue.compiled_patterns:
         for found in pattern.finditer(code):
             at, name = found.start("name"), found["name"]
             if at in seen or INSIDE in name:
                 continue
             seen.add(at)
-            line = lines.of(at)
+            line = lines.find_line(at)
             within = found.groupdict().get("within") or ""
-            yield Definition(at, _refine_kind(tongue, kind, name), name, line, lines.indent(line), within)
+            yield Definition(at, _refine_kind(tongue, kind, name), name, line, lines.measure_indent(line), within)
             if len(seen) > 2 * MOST_SYMBOLS:
                 return
 

@@ -61,7 +61,7 @@ class Egress:
 
     async def connect(self, host: str, port: int) -> Streams:
         failed = "it has no address"
-        for address in (await self.addresses(host, port))[:MOST_ADDRESSES]:
+        for address in (await self.find_addresses(host, port))[:MOST_ADDRESSES]:
             try:
                 with anyio.fail_after(CONNECT_SECONDS):
                     return await self.dial(address, port)
@@ -71,18 +71,18 @@ class Egress:
                 failed = (error.strerror or "it cannot be connected to").lower()
         raise DestinationUnreached(f"`{to_printable_ascii(host)}:{port}` cannot be reached: {failed}.")
 
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
+    async def find_addresses(self, host: str, port: int) -> Sequence[str]:
         """Where it leads, every answer checked: one that is closed closes all of them."""
-        self.check(host, port)
+        self.check_destination(host, port)
         if (address := parse_address(host)) is not None:
             found: Sequence[str] = [str(address)]
         else:
-            found = await self._looked_up(normalize_host_name(host) or host, port)
+            found = await self._look_up(normalize_host_name(host) or host, port)
         for one in found:
-            self._open(host, port, one)
+            self._check_address(host, port, one)
         return found
 
-    def check(self, host: str, port: int) -> None:
+    def check_destination(self, host: str, port: int) -> None:
         """The words alone, before anybody is asked."""
         name = str(parse_address(host) or normalize_host_name(host) or "")
         if not name or not 0 < port < 65536:
@@ -90,13 +90,13 @@ class Egress:
                 f"`{to_printable_ascii(host)}` is no name of a host.",
                 "Give a name, or an address in its usual spelling.",
             )
-        if self.names is not None and not self.names.allow(name, port):
+        if self.names is not None and not self.names.is_host_allowed(name, port):
             raise DestinationClosed(
                 f"`{name}:{port}` is not among the places of the network that may be reached from here.",
                 f"The person can add it to {SETTING}.",
             )
 
-    async def _looked_up(self, name: str, port: int) -> Sequence[str]:
+    async def _look_up(self, name: str, port: int) -> Sequence[str]:
         try:
             with anyio.fail_after(RESOLVE_SECONDS):
                 found = await self.resolve(name, port)
@@ -108,14 +108,14 @@ class Egress:
             raise DestinationUnreached(f"`{name}` has no address.")
         return found
 
-    def _open(self, host: str, port: int, address: str) -> None:
+    def _check_address(self, host: str, port: int, address: str) -> None:
         why = describe_if_not_public(address)
         if why is None:
             return
         plain = parse_address(address.partition("%")[0])
         if is_always_closed(address):
             raise DestinationClosed(f"`{to_printable_ascii(host)}` leads to {why}.", "Nothing opens that.")
-        if plain is None or not self.opened.open(plain, port):
+        if plain is None or not self.opened.is_address_allowed(plain, port):
             raise DestinationClosed(
                 f"`{to_printable_ascii(host)}` leads to {address}, which is {why}.",
                 f"The person can open that address with {SETTING}.",

@@ -62,9 +62,9 @@ class CallNetwork:
 
     async def fetch(self, request: Request) -> Response:
         if request.method in READING:
-            self._may(self.demand.effect in REACHING | {Effect.READ_REMOTE}, "reading from the network")
+            self._require_granted(self.demand.effect in REACHING | {Effect.READ_REMOTE}, "reading from the network")
         else:
-            self._may(self.demand.effect in REACHING, f"sending `{request.method}` over the network")
+            self._require_granted(self.demand.effect in REACHING, f"sending `{request.method}` over the network")
 
         try:
             return await fetch(self.door, request)
@@ -72,13 +72,13 @@ class CallNetwork:
             raise refusal_from_failure(refused) from None
 
     async def connect(self, host: str, port: int) -> OpenConnection:
-        self._may(self.demand.effect in REACHING, "a connection over the network")
+        self._require_granted(self.demand.effect in REACHING, "a connection over the network")
         try:
             return OpenConnection(await self.door.connect(host, port))
         except (DestinationClosed, DestinationUnreached) as refused:
             raise refusal_from_failure(refused) from None
 
-    def _may(self, granted: bool, what: str) -> None:
+    def _require_granted(self, granted: bool, what: str) -> None:
         if not granted:
             raise build_not_granted_refusal(f"This call was not granted {what}.")
 

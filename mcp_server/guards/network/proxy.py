@@ -54,13 +54,13 @@ class Relay:
     async def run(self) -> None:
         with anyio.move_on_after(self.bounds.seconds) as whole:
             async with anyio.create_task_group() as ways:
-                ways.start_soon(self._way, self.near[0], self.far[1], "up", ways.cancel_scope)
-                ways.start_soon(self._way, self.far[0], self.near[1], "down", ways.cancel_scope)
-                ways.start_soon(self._rest, ways.cancel_scope)
+                ways.start_soon(self._copy_one_way, self.near[0], self.far[1], "up", ways.cancel_scope)
+                ways.start_soon(self._copy_one_way, self.far[0], self.near[1], "down", ways.cancel_scope)
+                ways.start_soon(self._stop_when_idle, ways.cancel_scope)
         if whole.cancelled_caught:
             self.carried.cut = "time"
 
-    async def _way(
+    async def _copy_one_way(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, way: str, all_of_it: anyio.CancelScope
     ) -> None:
         with suppress(OSError):
@@ -79,7 +79,7 @@ class Relay:
             if sink.can_write_eof():
                 sink.write_eof()
 
-    async def _rest(self, all_of_it: anyio.CancelScope) -> None:
+    async def _stop_when_idle(self, all_of_it: anyio.CancelScope) -> None:
         """Ends all of it when nothing moved for a while."""
         moved = -1
         while moved != self.carried.up + self.carried.down:
@@ -113,17 +113,17 @@ class EgressProxy:
     _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
     @property
-    def serving(self) -> int:
+    def socket_count(self) -> int:
         """How many sockets it listens on."""
         return len(self._servers)
 
     async def serve(self, listening: socket.socket) -> asyncio.Server:
         """From now on; the socket is ours."""
-        server = await asyncio.start_server(self._accepted, sock=listening, limit=MOST_HEAD)
+        server = await asyncio.start_server(self._accept_connection, sock=listening, limit=MOST_HEAD)
         self._servers.append(server)
         return server
 
-    async def leave(self, server: asyncio.Server) -> None:
+    async def stop_serving(self, server: asyncio.Server) -> None:
         """Whoever is connected is served to the end; nobody else is."""
         if server in self._servers:
             self._servers.remove(server)
@@ -149,24 +149,24 @@ class EgressProxy:
         if self._open:
             await asyncio.wait(self._open)
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._connection(reader, writer))
+    def _accept_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._handle_connection(reader, writer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if len(self._open) > self.bounds.connections:
                 await send_response(writer, 503, "There are too many connections at once.", "Close some, or wait.")
             else:
-                await self._request(reader, writer)
+                await self._handle_request(reader, writer)
             await drain_reader(reader, writer)
         except OSError:
             pass  # it went away, which is its right
         finally:
             await close_writer(writer)
 
-    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with anyio.fail_after(self.bounds.head_seconds):
                 asked = parse_head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
@@ -185,9 +185,9 @@ class EgressProxy:
             return await send_response(writer, 403, str(refused), refused.way_out)
         except DestinationUnreached as failed:
             return await send_response(writer, 502, str(failed), "")
-        return await self._carry(asked, (reader, writer), far)
+        return await self._relay_bytes(asked, (reader, writer), far)
 
-    async def _carry(
+    async def _relay_bytes(
         self,
         asked: ProxyHead,
         near: tuple[asyncio.StreamReader, asyncio.StreamWriter],
@@ -195,7 +195,7 @@ class EgressProxy:
     ) -> None:
         carried = RelayedBytes()
         try:
-            (near if asked.tunnel else far)[1].write(ESTABLISHED if asked.tunnel else asked.onward)
+            (near if asked.is_tunnel else far)[1].write(ESTABLISHED if asked.is_tunnel else asked.onward)
             await Relay(near, far, self.bounds, carried).run()
         finally:
             log.info(

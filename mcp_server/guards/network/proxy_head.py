@@ -26,7 +26,7 @@ class ProxyHead:
     """What the other end is sent for it; nothing for a tunnel."""
 
     @property
-    def tunnel(self) -> bool:
+    def is_tunnel(self) -> bool:
         return not self.onward
 
 

@@ -21,7 +21,7 @@ def build_command_host(
     limits: ProcessLimits | None = None,
     outlet: Outlet | None = None,
 ) -> CommandHost:
-    own = frozenset(inside for one in ground.private if (inside := ground.inside(one)))
+    own = frozenset(inside for one in ground.private if (inside := ground.to_workspace_path(one)))
     watch = PathWatch(ground.workspace, own)
     return CommandHost(
         ground,

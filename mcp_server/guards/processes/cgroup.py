@@ -28,7 +28,7 @@ class ProcessCgroup:
     folder: Path
 
     @classmethod
-    def of(cls, most: int) -> "ProcessCgroup | None":
+    def create(cls, most: int) -> "ProcessCgroup | None":
         """For so many; None where nobody may or can make one."""
         own = _find_own_group()
         if own is None:
@@ -39,18 +39,18 @@ class ProcessCgroup:
             fence.folder.mkdir()
             (fence.folder / "pids.max").write_text(str(most))
         except OSError:
-            fence.away()
+            fence.remove()
             return None
         return fence
 
-    def around(self, launch: Launch) -> Launch:
+    def wrap_launch(self, launch: Launch) -> Launch:
         """Who is started steps inside before it is the one that was meant, and so before it can start another."""
         door = str(self.folder / "tasks")
         if launch.plan is not None:
             return replace(launch, plan={**launch.plan, "fence": door})
         return replace(launch, argv=[SHELL, "-c", STEP, door, *launch.argv])
 
-    def away(self) -> None:
+    def remove(self) -> None:
         """It goes once the last of them is gone, now or when the next one is made."""
         with suppress(OSError):
             self.folder.rmdir()

@@ -100,9 +100,9 @@ class RunningChild:
     def last_words(self) -> str:
         return self._errors.decode(errors="replace").strip()
 
-    async def heed(self) -> None:
+    async def collect_errors(self) -> None:
         """Read its errors, so that it never waits for somebody to do so, and keep the last of them."""
-        while self.err is not None and (piece := await self.err.piece()):
+        while self.err is not None and (piece := await self.err.read_piece()):
             self._errors = (self._errors + piece)[-MOST_LAST_WORDS:]
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class RunningChild:
                 one.close()
 
     async def output(self) -> AsyncIterator[bytes]:
-        while data := await self.out.piece():
+        while data := await self.out.read_piece():
             yield data
 
     async def write(self, data: bytes) -> None:
@@ -124,13 +124,13 @@ class RunningChild:
         assert self.code is not None
         return self.code
 
-    async def planted(self) -> tuple[str, ...]:
-        return await self.since.planted() if self.since is not None else ()
+    async def find_planted_places(self) -> tuple[str, ...]:
+        return await self.since.find_planted_paths() if self.since is not None else ()
 
-    def folder(self) -> str:
+    def find_current_folder(self) -> str:
         return find_shell_folder(self.pid)
 
-    def failure(self, printed: str) -> str:
+    def describe_failure(self, printed: str) -> str:
         if self.cut_off is None:
             return ""
         if self.cut_off < 0:
@@ -147,7 +147,7 @@ class RunningChild:
                 with anyio.move_on_after(grace):
                     await self._ended.wait()
             if self.code is None:
-                self._cut()
+                self._kill_now()
             with anyio.move_on_after(OBEYS):
                 await self._ended.wait()
             while self.code is None:
@@ -155,43 +155,43 @@ class RunningChild:
                 with anyio.move_on_after(SWEEP):
                     await self._ended.wait()
 
-    async def follow(self) -> None:
+    async def watch_until_end(self) -> None:
         """Until it has ended; whoever starts a child keeps this running."""
         try:
             async with anyio.create_task_group() as tasks:
                 if self.most:
-                    tasks.start_soon(self._count)
+                    tasks.start_soon(self._limit_processes)
                 await _wait_for_exit(self.process)
                 tasks.cancel_scope.cancel()
         finally:
             if self.process.poll() is None:
-                self._cut()
-            self._settle(_force_exit(self.process))
+                self._kill_now()
+            self._record_end(_force_exit(self.process))
 
-    def _settle(self, ended: int) -> None:
-        code = self.tether.code(ended)
+    def _record_end(self, ended: int) -> None:
+        code = self.tether.find_exit_code(ended)
         self.cut_off = ended if code is None and not self.killed else None
         self.code = KILLED if code is None else code
         self.tether.close()
         for source in (self.out, self.err):
             if source is not None:
-                source.hurry()
+                source.stop_pacing()
         if self.fence is not None:
-            self.fence.away()
+            self.fence.remove()
         if self.stdin is not None:
             self.stdin.close()
         self._ended.set()
 
-    def _cut(self) -> None:
+    def _kill_now(self) -> None:
         self.killed = True
-        self.tether.cut()
+        self.tether.kill_all()
 
-    async def _count(self) -> None:
+    async def _limit_processes(self) -> None:
         while True:
             await anyio.sleep(WATCH)
             if len(find_process_family(self.pid, self.most + 2)) > self.most:
                 self.overrun = True
-                self._cut()
+                self._kill_now()
                 return
 
 

@@ -31,13 +31,13 @@ class SandboxChooser:
     def name(self) -> str:
         return self._chosen.name if self._chosen else ""
 
-    def shelter(self) -> SandboxState:
+    def get_sandbox_state(self) -> SandboxState:
         """As far as it is known: what was not tried yet is hoped to hold."""
         if self.want is not SandboxPolicy.OFF and (self._chosen or len(self.faults) < len(self.rungs)):
             return SandboxState.THERE
         return SandboxState.REFUSED if self.want is SandboxPolicy.REQUIRED else SandboxState.MISSING
 
-    async def chosen(self) -> Sandbox | None:
+    async def choose_sandbox(self) -> Sandbox | None:
         """None where there is none."""
         if self._chosen is not None or self.want is SandboxPolicy.OFF:
             return self._chosen
@@ -50,9 +50,9 @@ class SandboxChooser:
                 self.missing()
         return self._chosen
 
-    async def described(self) -> str:
+    async def describe_sandbox(self) -> str:
         """What there is here, for the person."""
-        held = await self.chosen()
+        held = await self.choose_sandbox()
         faults = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items() if fault)
         if held is not None:
             return held.name + (f" ({faults})" if faults else "")

@@ -54,15 +54,15 @@ class ChildRegistry:
     """Told of each, by whoever started it."""
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
-    def take(self, child: RunningChild) -> None:
+    def add_child(self, child: RunningChild) -> None:
         self.children.add(child)
         self.born(child)
-        self.keep(child.follow()).add_done_callback(lambda _: self.children.discard(child))
+        self.run_in_background(child.watch_until_end()).add_done_callback(lambda _: self.children.discard(child))
 
-    def heed(self, child: RunningChild) -> None:
-        self.keep(child.heed())
+    def start_collecting_errors(self, child: RunningChild) -> None:
+        self.run_in_background(child.collect_errors())
 
-    def keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._following.add(task)
         task.add_done_callback(self._following.discard)
@@ -93,7 +93,7 @@ class CommandHost:
         if self.outlet is not None:
             await self.outlet.close()
 
-    def granted(self, demand: Demand, profile: Profile) -> "CallProcesses":
+    def build_call_processes(self, demand: Demand, profile: Profile) -> "CallProcesses":
         return CallProcesses(self, demand, profile)
 
 
@@ -111,49 +111,53 @@ class CallProcesses:
 
     @property
     def network(self) -> bool:
-        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.shelter() is SandboxState.MISSING:
+        if self.profile is Profile.UNRESTRICTED or self.shop.ladder.get_sandbox_state() is SandboxState.MISSING:
             return True
         return self.profile is Profile.TRUSTED and self.shop.outlet is not None
 
     @property
     def fixed(self) -> tuple[str, ...]:
         ground = self.shop.ground
-        found = ground.installed((str(ground.workspace),)) if self.profile is not Profile.UNRESTRICTED else ()
-        return tuple(inside for one in found if (inside := ground.inside(one)))
+        found = (
+            ground.find_installation_inside((str(ground.workspace),))
+            if self.profile is not Profile.UNRESTRICTED
+            else ()
+        )
+        return tuple(inside for one in found if (inside := ground.to_workspace_path(one)))
 
-    def find(self, program: str) -> str | None:
+    def find_program(self, program: str) -> str | None:
         ground = self.shop.ground
         folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
-        folders = [one for one in folders if ground.inside(Path(one).resolve()) is None]
+        folders = [one for one in folders if ground.to_workspace_path(Path(one).resolve()) is None]
         found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
-        if found is None or ground.inside(Path(found).resolve()) is not None:
+        if found is None or ground.to_workspace_path(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None
 
-    def overflow(self) -> OverflowFile:
+    def open_overflow(self) -> OverflowFile:
         return OverflowFile(
             next((one for one in self.shop.ground.private if one.is_dir()), None), self.shop.nursery.room
         )
 
-    def _may_run_open(self, command: Command, within: ChildAccess | None) -> None:
+    def _check_run_without_sandbox(self, command: Command, within: ChildAccess | None) -> None:
         """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
         if within is None:
             return
-        enough = self.profile.covers(self.demand.profile.above)
+        enough = self.profile.covers(self.demand.profile.next_higher)
         if self.shop.ladder.want is SandboxPolicy.REQUIRED or command.read_only or not enough:
             raise build_no_sandbox_refusal(self.shop.ladder)
         if self.fixed:
             raise build_rewritable_refusal(self.shop.ladder, self.fixed)
 
-    def _program(self, name: str) -> str:
-        if found := name if "/" in name else self.find(name):
+    def _find_program(self, name: str) -> str:
+        if found := name if "/" in name else self.find_program(name):
             return found
         raise Refusal(Problem(Code.NOT_FOUND, f"`{name}` is not installed here.", "Have the person install it."))
 
     async def run(self, command: Command) -> CommandResult:
         workspace = self.shop.ground.workspace
         before = find_obeyed_by_git(workspace, command.writable)
-        child = await self._start(command, terminal=False, apart=True)
+        child = await self._start_child(command, terminal=False, apart=True)
         out, err = CappedOutput(command.most_output), CappedOutput(command.most_output)
         timed_out = True
         try:
@@ -177,16 +181,16 @@ class CallProcesses:
         return CommandResult(child.code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
     async def start(self, command: Command, terminal: bool = False) -> RunningChild:
-        child = await self._start(command, terminal, apart=command.apart)
+        child = await self._start_child(command, terminal, apart=command.apart)
         if command.apart:
-            self.shop.nursery.heed(child)
+            self.shop.nursery.start_collecting_errors(child)
         return child
 
-    async def _start(self, command: Command, terminal: bool, apart: bool) -> RunningChild:
+    async def _start_child(self, command: Command, terminal: bool, apart: bool) -> RunningChild:
         shop = self.shop
         if any("\0" in word for word in (*command.argv, *command.env.values())):
             raise Refusal(Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out."))
-        with shop.jail.place(shop.jail.relative(command.folder or "."), reading=True) as place:
+        with shop.jail.open_place(shop.jail.to_relative(command.folder or "."), reading=True) as place:
             found = place.stat()
             if found is None or not stat.S_ISDIR(found.st_mode):
                 raise Refusal(Problem(Code.NOT_FOUND, f"`{command.folder}` is no folder.", "Name one that is there."))
@@ -194,54 +198,58 @@ class CallProcesses:
         within: ChildAccess | None = None
         since: PlantedSince | None = None
         if is_sandbox_needed(self.profile, command):
-            places = await shop.watch.places()
+            places = await shop.watch.get_protected_paths()
             within = build_child_access(shop.ground, places, self.profile, self.demand, command, folder)
             since = PlantedSince(shop.watch, find_existing_obeyed(shop.watch.root, places)) if within.writable else None
-        argv = (self._program(command.argv[0]), *command.argv[1:])
-        sandbox = await shop.ladder.chosen() if within is not None else None
+        argv = (self._find_program(command.argv[0]), *command.argv[1:])
+        sandbox = await shop.ladder.choose_sandbox() if within is not None else None
         if within is None or sandbox is None:
-            self._may_run_open(command, within)
+            self._check_run_without_sandbox(command, within)
             # Nothing shuts it in, so it could reach the person's commands: those find this state, and who started it.
             launch = replace(
                 build_supervised_launch(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())}
             )
-            child = await self._begun(launch, command, folder, terminal, apart)
+            child = await self._spawn_child(launch, command, folder, terminal, apart)
         else:
             start = LaunchSpec(argv, within, shop.limits, command.seconds, terminal)
-            child = await self._within(sandbox, start, command, apart)
+            child = await self._start_in_sandbox(sandbox, start, command, apart)
         child.since = since
         return child
 
-    async def _within(self, sandbox: Sandbox, start: LaunchSpec, command: Command, apart: bool) -> RunningChild:
+    async def _start_in_sandbox(
+        self, sandbox: Sandbox, start: LaunchSpec, command: Command, apart: bool
+    ) -> RunningChild:
         outlet = self.shop.outlet if sandbox.leads_out and start.reach.network else None
         if outlet is None:
-            return await self._begun(sandbox.launch(start), command, "/", start.terminal, apart)
-        lane = ProxySocket.laid()
+            return await self._spawn_child(sandbox.build_launch(start), command, "/", start.terminal, apart)
+        lane = ProxySocket.create()
         try:
-            launch = sandbox.launch(replace(start, lane=lane))
+            launch = sandbox.build_launch(replace(start, lane=lane))
         except BaseException:
             lane.abandon()
             raise
         launch = replace(launch, variables={**launch.variables, **VARIABLES})
-        child = await self._begun(launch, command, "/", start.terminal, apart)
-        self.shop.nursery.keep(lane.attend(outlet, child))
+        child = await self._spawn_child(launch, command, "/", start.terminal, apart)
+        self.shop.nursery.run_in_background(lane.serve_child(outlet, child))
         return child
 
-    async def _begun(self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool) -> RunningChild:
+    async def _spawn_child(
+        self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool
+    ) -> RunningChild:
         shop = self.shop
         env = {**shop.ground.variables, **command.env, **launch.variables}
-        fence = ProcessCgroup.of(shop.limits.processes + OWN) if launch.counted else None
-        launch = fence.around(launch) if fence else launch
+        fence = ProcessCgroup.create(shop.limits.processes + OWN) if launch.counted else None
+        launch = fence.wrap_launch(launch) if fence else launch
         try:
             child = spawn(launch, env, folder, terminal, apart, shop.nursery.standby)
         except OSError as error:
             if fence:
-                fence.away()
+                fence.remove()
             raise Refusal(make_command_problem(f"The command could not start: {error.strerror or error}.")) from None
-        shop.nursery.take(child)
+        shop.nursery.add_child(child)
         child.fence, child.most = fence, shop.limits.processes if launch.counted else 0
         try:
-            child.pid = await child.tether.begin(child.process)
+            child.pid = await child.tether.release_child(child.process)
         except BaseException:
             await child.kill()
             raise
@@ -294,7 +302,7 @@ class CappedOutput:
 
 
 async def _collect_output(kept: CappedOutput, source: Source | None, ending: RunningChild | None = None) -> None:
-    while source is not None and (piece := await source.piece()):
+    while source is not None and (piece := await source.read_piece()):
         kept.add(piece)
         if kept.cut and ending is not None:
             return await ending.kill()
@@ -307,7 +315,7 @@ async def _write_input(child: RunningChild, data: bytes | None) -> None:
 
 
 def _raise_if_broken(child: RunningChild, errors: bytearray) -> None:
-    if failure := child.failure(bytes(errors[-500:]).decode(errors="replace")):
+    if failure := child.describe_failure(bytes(errors[-500:]).decode(errors="replace")):
         raise Refusal(make_command_problem(failure))
     if child.overrun:
         raise Refusal(

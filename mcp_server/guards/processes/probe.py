@@ -60,7 +60,7 @@ class SandboxTrial:
     udp: socket.socket
     unix: Path
 
-    def reach(self) -> ChildAccess:
+    def build_access(self) -> ChildAccess:
         work = str(self.room / "work")
         return ChildAccess(
             workspace=work,
@@ -77,7 +77,7 @@ class SandboxTrial:
             hidden=(f"{work}/hidden",),
         )
 
-    def words(self) -> tuple[str, ...]:
+    def build_arguments(self) -> tuple[str, ...]:
         work = self.room / "work"
         ports = [str(one.getsockname()[1]) for one in (self.tcp, self.udp)]
         places = [str(one) for one in (self.room / "beside", work / "hidden", work / "guarded", work / "inside")]
@@ -107,7 +107,9 @@ async def find_fault(sandbox: Sandbox) -> str:
     """What does not hold in it, in words; empty where all of it does."""
     try:
         with set_up_trial() as made:
-            said = await _run_launch(sandbox.launch(LaunchSpec(made.words(), made.reach(), ProcessLimits(), SECONDS)))
+            said = await _run_launch(
+                sandbox.build_launch(LaunchSpec(made.build_arguments(), made.build_access(), ProcessLimits(), SECONDS))
+            )
             got = [line for line in said.splitlines() if line != HELD]
             if HELD not in said:
                 return (said.strip().splitlines() or ["it does not start"])[-1][:200]
@@ -122,12 +124,12 @@ async def find_fault(sandbox: Sandbox) -> str:
 
 
 async def _run_launch(launch: Launch) -> str:
-    alone = Standby.alone()
+    alone = Standby.make_single_use()
     child = spawn(launch, {"LC_ALL": "C.UTF-8", **launch.variables}, "/", terminal=False, apart=False, standby=alone)
     said = bytearray()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(child.follow)
-        child.pid = await launch.tether.begin(child.process)
+        tasks.start_soon(child.watch_until_end)
+        child.pid = await launch.tether.release_child(child.process)
         with anyio.move_on_after(SECONDS):
             async for piece in child.output():
                 said += piece

@@ -37,7 +37,7 @@ class StandbyProcess:
     hand: socket.socket
 
     @classmethod
-    def started(cls) -> "StandbyProcess":
+    def start(cls) -> "StandbyProcess":
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(  # noqa: S603  # every word is ours
@@ -57,17 +57,17 @@ class StandbyProcess:
             theirs.close()
         return cls(process, ours)
 
-    def told(self, files: list[int]) -> bool:
+    def hand_over_files(self, files: list[int]) -> bool:
         """Whether it could be told; it then has these files, and nobody else can tell it anything."""
         try:
             socket.send_fds(self.hand, [b"."], files)
         except OSError:
-            self.away()
+            self.kill()
             return False
         self.hand.close()
         return True
 
-    def away(self) -> None:
+    def kill(self) -> None:
         self.hand.close()
         self.process.kill()
         self.process.wait()
@@ -84,7 +84,7 @@ class Standby:
     _closed: bool = False
 
     @classmethod
-    def alone(cls) -> "Standby":
+    def make_single_use(cls) -> "Standby":
         """For one command, after which none comes."""
         return cls(_closed=True)
 
@@ -95,36 +95,36 @@ class Standby:
         words = {"words": launch.argv, "env": dict(env), "files": list(launch.lent)}
         plan = write_plan_file({"folder": folder, **(launch.plan or {}), **words})
         try:
-            return self._told([*streams, plan, *launch.lent])
+            return self._take_process([*streams, plan, *launch.lent])
         finally:
             os.close(plan)
-            self._go_on()
+            self._schedule_next()
 
-    def _told(self, files: list[int]) -> "subprocess.Popen[bytes]":
+    def _take_process(self, files: list[int]) -> "subprocess.Popen[bytes]":
         waiting, self.ready = self.ready, None
-        if waiting is not None and waiting.told(files):
+        if waiting is not None and waiting.hand_over_files(files):
             return waiting.process
-        fresh = StandbyProcess.started()
-        if not fresh.told(files):
+        fresh = StandbyProcess.start()
+        if not fresh.hand_over_files(files):
             raise ProcessLookupError("what stays beside a command ended at once")
         return fresh.process
 
-    def _go_on(self) -> None:
+    def _schedule_next(self) -> None:
         if self._timer is None and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(AHEAD, self._prepare)
+            self._timer = asyncio.get_running_loop().call_later(AHEAD, self._prepare_next)
 
-    def _prepare(self) -> None:
+    def _prepare_next(self) -> None:
         self._timer = None
         if self.ready is None:
             with suppress(OSError):
-                self.ready = StandbyProcess.started()
+                self.ready = StandbyProcess.start()
 
     def close(self) -> None:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self.ready is not None:
-            self.ready.away()
+            self.ready.kill()
         self._timer = self.ready = None
 
 

@@ -45,7 +45,7 @@ class Pace:
     _taken: set[int] = field(default_factory=set[int])
     """The moments, in numbers of `APART`, at which somebody wakes."""
 
-    def crowd(self, now: float, loud: "Source | None" = None) -> int:
+    def count_loud(self, now: float, loud: "Source | None" = None) -> int:
         """How many there are, one at least; with this one, where it is loud itself."""
         if loud is not None:
             self._heard[loud] = now
@@ -53,21 +53,21 @@ class Pace:
             del self._heard[one]
         return max(len(self._heard), 1)
 
-    def unheeded(self, now: float, printing: "Source") -> float:
+    def compute_unheeded_rate(self, now: float, printing: "Source") -> float:
         """Bytes a second that one of those who print now may bring without being loud."""
         self._printing[printing] = now
         for one in [one for one, at in self._printing.items() if now - at > ACTIVE]:
             del self._printing[one]
         return QUIET / len(self._printing)
 
-    def moment(self, now: float, due: float, loud: "Source") -> float:
+    def reserve_wake_time(self, now: float, due: float, loud: "Source") -> float:
         """When it may wake; until then it is one of the crowd. Of many each has a moment of its own: a crowd that wakes
         all at once keeps everybody else waiting."""
-        wake = due if self.crowd(now) < MANY else self._free(now, due)
+        wake = due if self.count_loud(now) < MANY else self._find_free_moment(now, due)
         self._heard[loud] = wake
         return wake
 
-    def _free(self, now: float, due: float) -> float:
+    def _find_free_moment(self, now: float, due: float) -> float:
         self._taken = {number for number in self._taken if number * APART > now}
         number = math.ceil(due / APART)
         while number in self._taken:
@@ -94,7 +94,7 @@ class Source:
         self._chunk = CHUNK
         self._over = False
 
-    async def piece(self) -> bytes:
+    async def read_piece(self) -> bytes:
         """The next bytes; none at the end."""
         while self._descriptor is not None:
             try:
@@ -115,14 +115,14 @@ class Source:
     async def _wait_its_turn(self, brought: int) -> None:
         now = time.monotonic()
         passed, self._at, self._chunk = now - self._at, now, CHUNK
-        rate = _compute_rate(self._pace.crowd(now))
+        rate = _compute_rate(self._pace.count_loud(now))
         self._level = max(self._level - passed * rate, 0) + brought
         # Who is held back is no less loud for that.
-        unheeded = min(self._pace.unheeded(now, self), rate)
+        unheeded = min(self._pace.compute_unheeded_rate(now, self), rate)
         self._noise = max(min(self._noise, 2 * LOUD) - passed * unheeded, 0) + brought
         if self._over or self._noise < LOUD:
             return
-        crowd = self._pace.crowd(now, self)
+        crowd = self._pace.count_loud(now, self)
         rate, free = _compute_rate(crowd), AT_ONCE / crowd
         # What it brought while there were fewer is not held against it now that there are more.
         self._level = min(self._level, free + max(brought, 2 * rate * TURN))
@@ -130,18 +130,18 @@ class Source:
         if owed > 0:
             self._chunk = min(max(int(rate * TURN), LEAST_CHUNK), CHUNK)
         if owed > TURN:
-            await anyio.sleep(self._pace.moment(now, now + owed, self) - now)
+            await anyio.sleep(self._pace.reserve_wake_time(now, now + owed, self) - now)
         else:
             # There is always more to read: everybody else waits unless they are let in between.
             await anyio.lowlevel.checkpoint()
 
-    def hurry(self) -> None:
+    def stop_pacing(self) -> None:
         """Nobody writes any more: what is still there may come at once."""
         self._over = True
         self._pace.forget(self)
 
     def close(self) -> None:
-        self.hurry()
+        self.stop_pacing()
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             anyio.notify_closing(descriptor)

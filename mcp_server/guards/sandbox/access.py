@@ -53,14 +53,14 @@ class HostPaths:
     installation: tuple[Path, ...] = ()
     """What we run from, wherever that lies."""
 
-    def inside(self, path: str | Path) -> str | None:
+    def to_workspace_path(self, path: str | Path) -> str | None:
         """A path below the workspace, None where it lies elsewhere."""
         try:
             return str(Path(path).relative_to(self.workspace))
         except ValueError:
             return None
 
-    def installed(self, folders: Sequence[str]) -> tuple[str, ...]:
+    def find_installation_inside(self, folders: Sequence[str]) -> tuple[str, ...]:
         """What of our installation lies in these folders, or is one of them."""
         found = {str(one) for one in self.installation if any(one.is_relative_to(folder) for folder in folders)}
         return tuple(sorted(one for one in found if found.isdisjoint(map(str, Path(one).parents))))
@@ -95,12 +95,12 @@ class ChildAccess:
     """What we run from ourselves: read, not changed, not moved, whatever else is open around it or in it."""
 
     @property
-    def above(self) -> tuple[str, ...]:
+    def hidden_above_workspace(self) -> tuple[str, ...]:
         """Those of the hidden in which the workspace lies, and is to be seen all the same."""
         return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
 
     @property
-    def below(self) -> tuple[str, ...]:
+    def hidden_elsewhere(self) -> tuple[str, ...]:
         """The others."""
         return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
 
@@ -133,14 +133,14 @@ def build_child_access(
     guarded, held = _sort_protected_paths(ground, places, command.writable, trusted)
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
-    unseen += [inside for one in ground.private if (inside := ground.inside(one))]
+    unseen += [inside for one in ground.private if (inside := ground.to_workspace_path(one))]
     # A service's home may be `/`: emptied, nothing would be left to run.
     own = () if ground.home == Path("/") else (str(ground.home),)
     homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
     caches = tuple(_find_existing_below(ground.home, CACHES)) if trusted and changing else ()
-    installed = ground.installed((str(ground.workspace), *caches))
+    installed = ground.find_installation_inside((str(ground.workspace), *caches))
     writable = changing and str(ground.workspace) not in installed
-    inner = [inside for one in installed if (inside := ground.inside(one)) not in (None, ".")]
+    inner = [inside for one in installed if (inside := ground.to_workspace_path(one)) not in (None, ".")]
     entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
     return ChildAccess(
         workspace=str(ground.workspace),
@@ -221,11 +221,11 @@ def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
     every = dict.fromkeys(hidden)
     around = {one for one in every if workspace.startswith(f"{one}/")}
 
-    def covered(one: str) -> bool:
+    def is_covered(one: str) -> bool:
         above = {str(folder) for folder in Path(one).parents} & every.keys()
         return bool(above - around if one.startswith(f"{workspace}/") else above)
 
-    return tuple(one for one in every if not covered(one))
+    return tuple(one for one in every if not is_covered(one))
 
 
 def _find_existing_below(home: Path, names: str) -> Iterator[str]:
@@ -238,22 +238,26 @@ def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator
     """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
     it is made of, wherever that lies."""
 
-    def covered(place: Path) -> bool:
+    def is_covered(place: Path) -> bool:
         return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
 
     for entry in ground.search_path.split(":"):
         folder = Path(entry)
-        if not is_folder(folder) or ground.inside(folder) is not None:
+        if not is_folder(folder) or ground.to_workspace_path(folder) is not None:
             continue
         made = folder.parent / "pyvenv.cfg"
-        if covered(folder):
+        if is_covered(folder):
             whole = is_there(made) or is_folder(folder.parent / "conda-meta")
             yield str(folder.parent if whole else folder)
         base = _find_base_python(made)
-        if base is not None and covered(base) and is_folder(base) and ground.inside(base) is None:
+        if base is not None and is_covered(base) and is_folder(base) and ground.to_workspace_path(base) is None:
             yield str(base)
     # What was installed together with us runs on the Python that we run on.
-    yield from (one for one in (sys.prefix, sys.base_prefix) if covered(Path(one)) and ground.inside(Path(one)) is None)
+    yield from (
+        one
+        for one in (sys.prefix, sys.base_prefix)
+        if is_covered(Path(one)) and ground.to_workspace_path(Path(one)) is None
+    )
 
 
 def _find_base_python(made: Path) -> Path | None:

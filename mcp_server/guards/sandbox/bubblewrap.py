@@ -36,7 +36,7 @@ class Bubblewrap:
     name: str = NAME
     leads_out: bool = True
 
-    def launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, start: LaunchSpec) -> Launch:
         status, their_status = os.pipe()
         their_block, block = os.pipe()
         lent = [their_status, their_block]
@@ -47,7 +47,7 @@ class Bubblewrap:
             lent.append(their_filter)
         lane, reach = start.lane, start.reach
         if lane is not None:
-            reach = replace(reach, lent=(*reach.lent, *lane.needs))
+            reach = replace(reach, lent=(*reach.lent, *lane.needed_paths))
         tether = BubblewrapTether(status, block, build_resource_limits(start.limits, start.seconds))
         # Where everything else is bounded by the kernel, the number of root's processes is not.
         return Launch(
@@ -83,7 +83,7 @@ def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int])
     for one in reach.caches:
         found += ["--bind-try", one, one]
     # The workspace is put into what hides the folder above it, which is closed once that is done.
-    found += [word for one in reach.above for word in (*EMPTY, one)]
+    found += [word for one in reach.hidden_above_workspace for word in (*EMPTY, one)]
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
         # Of places inside of each other the outer one first, or it would cover the inner one again.
@@ -92,8 +92,8 @@ def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int])
             found += ["--ro-bind-try" if kept else "--bind-try", one, one]
     for one in reach.installed:
         found += ["--ro-bind-try", one, one]
-    found += list(_build_hiding_arguments(reach.below))
-    found += [word for one in reach.above for word in ("--remount-ro", one)]
+    found += list(_build_hiding_arguments(reach.hidden_elsewhere))
+    found += [word for one in reach.hidden_above_workspace for word in ("--remount-ro", one)]
     return [*found, "--chdir", reach.folder, "--"]
 
 
@@ -116,7 +116,7 @@ class BubblewrapTether:
     _said: bytes = b""
     _first: int | None = None
 
-    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+    async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
         while b"}" not in self._said:
             await anyio.wait_readable(self.status)
             data = os.read(self.status, 4096)
@@ -131,13 +131,13 @@ class BubblewrapTether:
             os.write(self.block, b"1")
         return pid
 
-    def cut(self) -> None:
+    def kill_all(self) -> None:
         if self._first is None:
             return
         with suppress(OSError):
             signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
-    def code(self, ended: int, /) -> int | None:
+    def find_exit_code(self, ended: int, /) -> int | None:
         """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):

@@ -49,7 +49,7 @@ class Landlock:
     name: str = NAME
     leads_out: bool = True
 
-    def launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         try:
             launch = build_supervised_launch(start.argv, start.terminal, build_plan(start, private.name), private)
@@ -135,15 +135,15 @@ class LandlockTether:
     """The child's own folder for what is temporary; it goes when the child does."""
     reason: str = ""
 
-    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+    async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
         return process.pid
 
-    def cut(self) -> None:
+    def kill_all(self) -> None:
         if self.holding >= 0:
             os.close(self.holding)
             self.holding = -1
 
-    def code(self, _ended: int, /) -> int | None:
+    def find_exit_code(self, _ended: int, /) -> int | None:
         os.set_blocking(self.status, False)
         said = b""
         with suppress(BlockingIOError):
@@ -157,7 +157,7 @@ class LandlockTether:
         return int(found[1]) if found else None
 
     def close(self) -> None:
-        self.cut()
+        self.kill_all()
         if self.status >= 0:
             os.close(self.status)
             self.status = -1

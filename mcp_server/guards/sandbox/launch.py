@@ -13,15 +13,15 @@ from mcp_server.model.processes import ProcessLimits
 class Tether(Protocol):
     """What a sandbox leaves in our hand: the way to let its child begin, and the way to end all of it at once."""
 
-    async def begin(self, process: "subprocess.Popen[bytes]") -> int:
+    async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
         """Let it run; its process id, where what it starts is found below."""
         ...
 
-    def cut(self) -> None:
+    def kill_all(self) -> None:
         """End all of it, now."""
         ...
 
-    def code(self, ended: int, /) -> int | None:
+    def find_exit_code(self, ended: int, /) -> int | None:
         """How the command itself ended, from how its sandbox did; None where it never began, or was killed."""
         ...
 
@@ -72,6 +72,6 @@ class Sandbox(Protocol):
         """Can a way out be laid through it?"""
         ...
 
-    def launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, start: LaunchSpec) -> Launch:
         """The words to start it with, and what goes with them."""
         ...

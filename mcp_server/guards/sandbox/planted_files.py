@@ -44,7 +44,7 @@ def build_planted_refusal(strays: list[Path]) -> Refusal:
 
 
 def find_existing_obeyed(root: Path, places: ProtectedPaths) -> frozenset[str]:
-    return frozenset(one for one in places.obeyed() if os.path.lexists(root / one))
+    return frozenset(one for one in places.list_obeyed_paths() if os.path.lexists(root / one))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PlantedSince:
     watch: PathWatch
     before: frozenset[str]
 
-    async def planted(self) -> tuple[str, ...]:
+    async def find_planted_paths(self) -> tuple[str, ...]:
         """What there is now as well; of a whole new repository just that."""
-        new = find_existing_obeyed(self.watch.root, await self.watch.now()) - self.before
+        new = find_existing_obeyed(self.watch.root, await self.watch.scan_protected_paths()) - self.before
         return tuple(sorted(one for one in new if not any(str(above) in new for above in Path(one).parents)))

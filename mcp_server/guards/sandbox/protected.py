@@ -51,7 +51,7 @@ class ProtectedPaths:
     overfull: bool = False
     """There are more than a sandbox can hold back."""
 
-    def obeyed(self) -> Iterator[str]:
+    def list_obeyed_paths(self) -> Iterator[str]:
         """Everything there is that other programs obey; of repositories what git does."""
         yield from self.guarded
         for one in (*self.repositories, *self.inner):
@@ -221,9 +221,9 @@ class PathWatch:
     _looked: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
-    async def places(self) -> ProtectedPaths:
+    async def get_protected_paths(self) -> ProtectedPaths:
         if time.monotonic() > self._until:
-            await anyio.to_thread.run_sync(self._look, time.monotonic())
+            await anyio.to_thread.run_sync(self._scan_workspace, time.monotonic())
         if self._known.overfull:
             raise Refusal(
                 Problem(
@@ -235,12 +235,12 @@ class PathWatch:
             )
         return self._known
 
-    async def now(self) -> ProtectedPaths:
+    async def scan_protected_paths(self) -> ProtectedPaths:
         """As they are at this moment."""
-        await anyio.to_thread.run_sync(self._look, time.monotonic())
+        await anyio.to_thread.run_sync(self._scan_workspace, time.monotonic())
         return self._known
 
-    def _look(self, asked: float) -> None:
+    def _scan_workspace(self, asked: float) -> None:
         with self._lock:
             if asked < self._looked:  # somebody else has looked since
                 return

@@ -31,7 +31,7 @@ class Outlet(Protocol):
 
     async def serve(self, listening: socket.socket) -> asyncio.Server: ...
 
-    async def leave(self, server: asyncio.Server) -> None: ...
+    async def stop_serving(self, server: asyncio.Server) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -46,7 +46,7 @@ class ProxySocket:
     """What makes a program listen first, where a network of its own is there already."""
 
     @classmethod
-    def laid(cls) -> "ProxySocket":
+    def create(cls) -> "ProxySocket":
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         number = theirs.detach()
@@ -54,7 +54,7 @@ class ProxySocket:
         return cls(ours, number, [python, "-I", "-S", str(LANE), str(number), str(PORT)])
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needed_paths(self) -> tuple[str, ...]:
         """What has to be seen from inside."""
         return (sys.base_prefix, str(LANE))
 
@@ -63,29 +63,29 @@ class ProxySocket:
         self.ours.close()
         os.close(self.theirs)
 
-    async def attend(self, outlet: Outlet, child: ProxiedChild) -> None:
+    async def serve_child(self, outlet: Outlet, child: ProxiedChild) -> None:
         """Answer who comes out, for as long as the child lives."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._answer, outlet)
+                tasks.start_soon(self._receive_and_serve, outlet)
                 await child.wait()
                 tasks.cancel_scope.cancel()
         finally:
             self.ours.close()
 
-    async def _answer(self, outlet: Outlet) -> None:
+    async def _receive_and_serve(self, outlet: Outlet) -> None:
         await anyio.wait_readable(self.ours)
         _, numbers, _, _ = socket.recv_fds(self.ours, 1, 1)
         if not numbers:
             return  # it could not listen, and said so where errors are said
-        server = await self._served(outlet, socket.socket(fileno=numbers[0]))
+        server = await self._start_serving(outlet, socket.socket(fileno=numbers[0]))
         try:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await outlet.leave(server)
+                await outlet.stop_serving(server)
 
-    async def _served(self, outlet: Outlet, listening: socket.socket) -> asyncio.Server:
+    async def _start_serving(self, outlet: Outlet, listening: socket.socket) -> asyncio.Server:
         """Left in the middle of this, the socket would have nobody who closes it."""
         with anyio.CancelScope(shield=True):
             return await outlet.serve(listening)

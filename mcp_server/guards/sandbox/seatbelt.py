@@ -21,7 +21,7 @@ class Seatbelt:
     name: str = NAME
     leads_out: bool = False
 
-    def launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, start: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         words = (PROGRAM, "-p", render_seatbelt_profile(start.reach, str(Path(private.name).resolve())), *start.argv)
         walls = {"folder": start.reach.folder, "bounds": build_resource_limits(start.limits, start.seconds)}
@@ -46,7 +46,7 @@ def _render_lines(reach: ChildAccess, private: str) -> Iterator[str]:
     yield "(deny signal (target others))"
     yield "(deny mach-priv-task-port)"
     yield "(deny file-write*)"
-    yield f"(deny file-read* {_render_subpaths((*reach.emptied, *reach.above))})"
+    yield f"(deny file-read* {_render_subpaths((*reach.emptied, *reach.hidden_above_workspace))})"
     yield f"(allow file-read* {_render_subpaths((*reach.lent, reach.workspace, private))})"
     written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
     devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
@@ -62,8 +62,8 @@ def _render_lines(reach: ChildAccess, private: str) -> Iterator[str]:
         yield f"(deny file-write* {_render_literals(reach.pinned)})"
     if reach.installed:
         yield f"(deny file-write* {_render_subpaths(reach.installed)})"
-    if reach.below:
-        yield f"(deny file-read* file-write* {_render_subpaths(reach.below)})"
+    if reach.hidden_elsewhere:
+        yield f"(deny file-read* file-write* {_render_subpaths(reach.hidden_elsewhere)})"
 
 
 def _render_subpaths(paths: Iterable[str]) -> str:

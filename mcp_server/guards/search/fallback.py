@@ -60,12 +60,12 @@ class FallbackSearch:
     def __init__(self, jail: Jail) -> None:
         self._jail = jail
 
-    def files(
+    def find_files(
         self, start: str, wants: Callable[[str], bool], deadline: SearchDeadline
     ) -> tuple[SearchMatches, dict[str, int]]:
         """The files that are wanted, and when each was last changed."""
         walk = Walk(self._jail, start, deadline)
-        times = {found.place.path: found.mtime_ns for found in walk.files() if wants(found.place.path)}
+        times = {found.place.path: found.mtime_ns for found in walk.walk_files() if wants(found.place.path)}
         harvest = SearchMatches(dict.fromkeys(times, 1), complete=walk.complete, timed_out=walk.timed_out, engine=NAME)
         return harvest, times
 
@@ -73,12 +73,12 @@ class FallbackSearch:
         pattern = compile_expression(search)
         harvest = SearchMatches(engine=NAME, searched=0)
         walk = Walk(self._jail, start, deadline)
-        for found in walk.files():
+        for found in walk.walk_files():
             if not wants(found.place.path):
                 continue
             with suppress(Refusal, OSError):  # gone, or one of several names of a file: not ours to read
                 file = self._jail.open_at(found.place, os.O_RDONLY)
-                FallbackRead(search, pattern, deadline, harvest).file(file, found.place.path)
+                FallbackRead(search, pattern, deadline, harvest).search_file(file, found.place.path)
             if harvest.timed_out or len(harvest.lines) >= MOST_LINES:
                 harvest.complete = False
                 return harvest
@@ -89,7 +89,7 @@ class FallbackSearch:
     def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
         harvest = SearchMatches(engine=NAME, searched=0)
         pattern = compile_expression(search)
-        FallbackRead(search, pattern, deadline, harvest).file(self._jail.open_at(place, os.O_RDONLY), place.path)
+        FallbackRead(search, pattern, deadline, harvest).search_file(self._jail.open_at(place, os.O_RDONLY), place.path)
         return harvest
 
 
@@ -101,7 +101,7 @@ class FallbackRead:
     ) -> None:
         self._search, self._pattern, self._deadline, self._into = search, pattern, deadline, into
 
-    def file(self, file: int, path: str) -> None:
+    def search_file(self, file: int, path: str) -> None:
         with os.fdopen(file, "rb") as source:
             head = source.read(HEAD)
             if is_binary(head):
@@ -115,22 +115,22 @@ class FallbackRead:
         self._into.searched = (self._into.searched or 0) + 1
         text = _decode_text(data)
         try:
-            self._multiline(text, path) if self._search.multiline else self._by_line(text, path)
+            self._search_across_lines(text, path) if self._search.multiline else self._search_by_line(text, path)
         except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
             self._into.complete, self._into.timed_out = False, True
 
-    def _by_line(self, text: str, path: str) -> None:
+    def _search_by_line(self, text: str, path: str) -> None:
         matched: dict[int, list[str]] = {}
-        for number, line in self._candidates(text):
-            found = self._in_line(line)
+        for number, line in self._find_candidate_lines(text):
+            found = self._find_in_line(line)
             if found is None:
                 continue
             matched[number] = found
             if self._search.want == "files":
                 break
-        self._add(path, text, matched, len(matched))
+        self._add_matches(path, text, matched, len(matched))
 
-    def _candidates(self, text: str) -> Iterator[tuple[int, str]]:
+    def _find_candidate_lines(self, text: str) -> Iterator[tuple[int, str]]:
         """The lines worth a look. What matches inside a line matches there in the whole text, too, unless the pattern
         looks around or never gives back, so that most files are one search instead of one for each line."""
         if PECULIAR.search(self._search.pattern):
@@ -138,7 +138,7 @@ class FallbackRead:
             return
         number, at = 0, 0
         while at < len(text):
-            found = self._pattern.search(text, at, timeout=self._left(), concurrent=True)
+            found = self._pattern.search(text, at, timeout=self._get_seconds_left(), concurrent=True)
             if found is None:
                 return
             start = text.rfind("\n", at, found.start()) + 1 or at
@@ -150,19 +150,19 @@ class FallbackRead:
             yield number, text[start:end]
             number, at = number + 1, end + 1
 
-    def _in_line(self, line: str) -> list[str] | None:
+    def _find_in_line(self, line: str) -> list[str] | None:
         """The pieces to show of a line that matches, None where it doesn't."""
         if not self._search.only_matching:
-            return [line] if self._pattern.search(line, timeout=self._left(), concurrent=True) else None
-        places = list(self._places(line))
+            return [line] if self._pattern.search(line, timeout=self._get_seconds_left(), concurrent=True) else None
+        places = list(self._find_spans(line))
         return [line[start:end] for start, end in places if end > start] if places else None
 
-    def _multiline(self, text: str, path: str) -> None:
+    def _search_across_lines(self, text: str, path: str) -> None:
         lines = _split_lines(text) if self._search.want == "content" else []
         length = len(text) - text.endswith("\n")
         matched: dict[int, list[str]] = {}
         count, seen, number = 0, 0, 0
-        for start, end in self._places(text):
+        for start, end in self._find_spans(text):
             if start > length:
                 break
             count += 1
@@ -178,19 +178,19 @@ class FallbackRead:
                     known[:] = [lines[number + step]]
             if self._search.want == "files":
                 break
-        self._add(path, text, matched, count)
+        self._add_matches(path, text, matched, count)
 
-    def _places(self, text: str) -> Iterator[tuple[int, int]]:
-        for found in self._pattern.finditer(text, timeout=self._left(), concurrent=True):
+    def _find_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        for found in self._pattern.finditer(text, timeout=self._get_seconds_left(), concurrent=True):
             yield found.span()
 
-    def _left(self) -> float:
-        left = self._deadline.left
+    def _get_seconds_left(self) -> float:
+        left = self._deadline.seconds_left
         if left <= 0:
             raise TimeoutError
         return left
 
-    def _add(self, path: str, text: str, matched: dict[int, list[str]], count: int) -> None:
+    def _add_matches(self, path: str, text: str, matched: dict[int, list[str]], count: int) -> None:
         if self._search.want == "content":
             count = sum(map(len, matched.values()))  # what is shown
         if not count:
@@ -199,7 +199,7 @@ class FallbackRead:
         if self._search.want != "content":
             return
         lines = _split_lines(text)
-        around = dict.fromkeys(sorted(self._around(matched, len(lines))))
+        around = dict.fromkeys(sorted(self._find_shown_lines(matched, len(lines))))
         for number in around:
             if len(self._into.lines) >= MOST_LINES:
                 self._into.complete = False
@@ -207,7 +207,7 @@ class FallbackRead:
             for piece in matched.get(number, [lines[number]]):
                 self._into.lines.append(MatchLine(path, number + 1, shorten_line(piece), number in matched))
 
-    def _around(self, matched: dict[int, list[str]], length: int) -> Iterator[int]:
+    def _find_shown_lines(self, matched: dict[int, list[str]], length: int) -> Iterator[int]:
         before, after = (0, 0) if self._search.only_matching else (self._search.before, self._search.after)
         for number in matched:
             yield from range(max(number - before, 0), min(number + after + 1, length))

@@ -129,7 +129,7 @@ class Globs:
     unwanted: tuple[str, ...]
 
     @classmethod
-    def of(cls, patterns: Iterable[str]) -> "Globs":
+    def from_patterns(cls, patterns: Iterable[str]) -> "Globs":
         sides: tuple[list[str], list[str]] = ([], [])
         for pattern in patterns:
             negated = pattern.startswith("!")

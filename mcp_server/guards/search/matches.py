@@ -50,12 +50,12 @@ class SearchDeadline:
         self._end = clock() + seconds
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         return self._end - self._clock()
 
     @property
-    def over(self) -> bool:
-        return self.left <= 0
+    def is_over(self) -> bool:
+        return self.seconds_left <= 0
 
 
 def make_path_sort_key(path: str) -> list[str]:

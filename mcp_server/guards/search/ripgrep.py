@@ -58,14 +58,14 @@ class Ripgrep:
         self._private = private
         """Our own places below the workspace."""
 
-    def files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
-        said = self._run(("--files",), start, chosen, deadline)
+    def find_files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
+        said = self._run_shut_in(("--files",), start, chosen, deadline)
         paths = [_to_workspace_path(one, start) for one in said.output.split(b"\0") if one.startswith(b"./")]
-        return self._harvest(said, dict.fromkeys(filter(chosen.wants, paths), 1))
+        return self._build_matches(said, dict.fromkeys(filter(chosen.wants, paths), 1))
 
     def grep(self, search: Search, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
-        said = self._run(_build_options(search), start, chosen, deadline)
-        return self._read(said, search, chosen.wants, lambda name: _to_workspace_path(name, start))
+        said = self._run_shut_in(_build_options(search), start, chosen, deadline)
+        return self._parse_output(said, search, chosen.wants, lambda name: _to_workspace_path(name, start))
 
     def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
         """One file, which was opened by the jail and is read from its open end."""
@@ -86,13 +86,15 @@ class Ripgrep:
         finally:
             os.close(file)
         _refuse_bad_pattern(said, search)
-        harvest = self._read(said, search, lambda _: True, lambda _: place.path)
+        harvest = self._parse_output(said, search, lambda _: True, lambda _: place.path)
         harvest.searched = 1
         return harvest
 
-    def _run(self, options: Sequence[str], start: str, chosen: FileFilter, deadline: SearchDeadline) -> RipgrepOutput:
-        paths, opened = self._paths(start, chosen, deadline)
-        lent = list(self._rules_of([*_list_folders_above(start), *opened]))
+    def _run_shut_in(
+        self, options: Sequence[str], start: str, chosen: FileFilter, deadline: SearchDeadline
+    ) -> RipgrepOutput:
+        paths, opened = self._find_readable_paths(start, chosen, deadline)
+        lent = list(self._open_ignore_files([*_list_folders_above(start), *opened]))
         folder = self._jail.open_folder(start)
         try:
             reach = RipgrepAccess(folder, tuple(paths), tuple(lent))
@@ -105,7 +107,9 @@ class Ripgrep:
             for file in (folder, *lent):
                 os.close(file)
 
-    def _paths(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> tuple[list[str], list[str]]:
+    def _find_readable_paths(
+        self, start: str, chosen: FileFilter, deadline: SearchDeadline
+    ) -> tuple[list[str], list[str]]:
         """What may be read: the start, or everything beside the private places below it, with the folders that were
         taken apart for that."""
         if not any(_is_below(one, start) for one in self._private):
@@ -117,19 +121,19 @@ class Ripgrep:
         while todo:
             path, rules = todo.pop()
             opened.append(path)
-            for entry, inner in walk.entries(path, rules):
+            for entry, inner in walk.walk_folder(path, rules):
                 inside = entry.place.path
                 if inside in self._private:
                     continue
                 if entry.is_folder and any(_is_below(one, inside) for one in self._private):
                     todo.append((inside, inner))
-                elif entry.is_folder or (chosen.wants(inside) and not self._binary(entry.place)):
+                elif entry.is_folder or (chosen.wants(inside) and not self._is_binary(entry.place)):
                     found.append("./" + _to_relative_path(inside, start))
                 if len(found) > MOST_PATHS:
                     raise EngineUnavailable("too many entries beside the private folder")
         return found, opened
 
-    def _binary(self, place: JailPath) -> bool:
+    def _is_binary(self, place: JailPath) -> bool:
         """What is named to ripgrep is searched even where it is binary; so it is not named."""
         try:
             file = self._jail.open_at(place, os.O_RDONLY)
@@ -140,23 +144,23 @@ class Ripgrep:
         finally:
             os.close(file)
 
-    def _rules_of(self, folders: Sequence[str]) -> Iterator[int]:
+    def _open_ignore_files(self, folders: Sequence[str]) -> Iterator[int]:
         """The .gitignore of each of these folders, open, for ripgrep to read though the folder itself is closed."""
         for folder in folders:
             with suppress(Refusal, OSError):
                 yield self._jail.open(f"{folder}/{search_walk.FILE}", os.O_RDONLY)
 
-    def _read(
+    def _parse_output(
         self, said: RipgrepOutput, search: Search, wants: Callable[[str], bool], path: Callable[[bytes], str]
     ) -> SearchMatches:
         _refuse_bad_pattern(said, search)
         if search.want == "files":
             names = [path(one) for one in said.output.split(b"\0") if one]
-            return self._harvest(said, dict.fromkeys(filter(wants, names), 1))
+            return self._build_matches(said, dict.fromkeys(filter(wants, names), 1))
         if search.want == "count":
             counts = {path(name): int(count) for name, count in COUNT.findall(said.output)}
-            return self._harvest(said, {name: count for name, count in counts.items() if wants(name)})
-        harvest = self._harvest(said, {})
+            return self._build_matches(said, {name: count for name, count in counts.items() if wants(name)})
+        harvest = self._build_matches(said, {})
         for record in RECORD.finditer(BINARY.sub(b"", said.output) if b"binary file" in said.output else said.output):
             name, number, sign, text = record.groups()
             text = text.removesuffix(b"\r")
@@ -171,7 +175,7 @@ class Ripgrep:
         return harvest
 
     @staticmethod
-    def _harvest(said: RipgrepOutput, counts: dict[str, int]) -> SearchMatches:
+    def _build_matches(said: RipgrepOutput, counts: dict[str, int]) -> SearchMatches:
         whole = not (said.cut or said.timed_out)
         return SearchMatches(counts, complete=whole, timed_out=said.timed_out, engine=NAME)
 

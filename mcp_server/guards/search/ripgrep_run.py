@@ -80,7 +80,7 @@ def build_ripgrep_plan(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
 def run_ripgrep(
     program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline: SearchDeadline
 ) -> RipgrepOutput:
-    plan = write_plan_file(build_ripgrep_plan(reach, max(int(deadline.left), 0) * THREADS + 2))
+    plan = write_plan_file(build_ripgrep_plan(reach, max(int(deadline.seconds_left), 0) * THREADS + 2))
     try:
         process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
             [*build_launcher_arguments(CONFINE, plan), str(program), *arguments],
@@ -114,8 +114,8 @@ def _read_output(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, into)
         while selector.get_map():
-            ready = selector.select(max(deadline.left, 0))
-            if not ready and deadline.over:
+            ready = selector.select(max(deadline.seconds_left, 0))
+            if not ready and deadline.is_over:
                 return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
             for key, _ in ready:
                 chunk = os.read(key.fd, CHUNK)
@@ -126,7 +126,7 @@ def _read_output(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -
             if len(output) > MOST_BYTES:
                 return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, True, False)
     try:
-        process.wait(max(deadline.left, 0.1))
+        process.wait(max(deadline.seconds_left, 0.1))
     except subprocess.TimeoutExpired:
         return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
     return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, False)

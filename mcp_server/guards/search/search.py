@@ -43,20 +43,22 @@ class FileSearch:
         self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
 
     def grep(self, search: Search) -> SearchResult:
-        start = self._start(search.path)
+        start = self._find_search_root(search.path)
         deadline = SearchDeadline(search.timeout)
-        chosen = self._chosen(search, start, search.globs)
-        harvest = self._grep(search, start, chosen, deadline)
-        readable = self._readable(_drop_hidden_paths(harvest.counts, search))
+        chosen = self._build_filter(search, start, search.globs)
+        harvest = self._search_with_engines(search, start, chosen, deadline)
+        readable = self._find_readable_paths(_drop_hidden_paths(harvest.counts, search))
         if len(readable) < len(harvest.counts):
             harvest.counts = {path: count for path, count in harvest.counts.items() if path in readable}
             harvest.lines = [line for line in harvest.lines if line.path in readable]
         return build_search_result(harvest, search)
 
-    def _grep(self, search: Search, start: SearchRoot, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
+    def _search_with_engines(
+        self, search: Search, start: SearchRoot, chosen: FileFilter, deadline: SearchDeadline
+    ) -> SearchMatches:
         engines = (self._ripgrep, self._plain) if self._ripgrep else (self._plain,)
         if start.is_file:
-            with self._jail.place(start.path, follow=False, reading=True) as place:
+            with self._jail.open_place(start.path, follow=False, reading=True) as place:
                 for engine in engines:
                     with suppress(EngineUnavailable):
                         return engine.grep_file(search, place, deadline)
@@ -66,14 +68,14 @@ class FileSearch:
         return self._plain.grep(search, start.path, chosen.wants, deadline)
 
     def glob(self, search: Search) -> SearchResult:
-        start = self._start(search.path)
+        start = self._find_search_root(search.path)
         if start.is_file:
             raise Refusal(
                 Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Give the folder to look in as `path`.")
             )
         deadline = SearchDeadline(search.timeout)
-        chosen = self._chosen(replace(search, type=None), start, (search.pattern,), secrets=True)
-        harvest, found = self._files(start.path, chosen, deadline)
+        chosen = self._build_filter(replace(search, type=None), start, (search.pattern,), secrets=True)
+        harvest, found = self._find_files(start.path, chosen, deadline)
         times = _drop_hidden_paths(found, search)
         newest = sorted(times, key=lambda path: (-times[path], make_path_sort_key(path)))
         total = len(newest)
@@ -86,16 +88,18 @@ class FileSearch:
             files=total,
         )
 
-    def _files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> tuple[SearchMatches, dict[str, int]]:
+    def _find_files(
+        self, start: str, chosen: FileFilter, deadline: SearchDeadline
+    ) -> tuple[SearchMatches, dict[str, int]]:
         if self._ripgrep:
             with suppress(EngineUnavailable):
-                harvest = self._ripgrep.files(start, chosen, deadline)
-                return harvest, {path: found.st_mtime_ns for path, found in self._stats(harvest.counts)}
-        return self._plain.files(start, chosen.wants, deadline)
+                harvest = self._ripgrep.find_files(start, chosen, deadline)
+                return harvest, {path: found.st_mtime_ns for path, found in self._stat_plain_files(harvest.counts)}
+        return self._plain.find_files(start, chosen.wants, deadline)
 
-    def _start(self, path: str) -> SearchRoot:
-        asked = self._jail.relative(path)
-        with self._jail.place(asked, reading=True) as place:
+    def _find_search_root(self, path: str) -> SearchRoot:
+        asked = self._jail.to_relative(path)
+        with self._jail.open_place(asked, reading=True) as place:
             found = place.stat()
             if found is None:
                 raise Refusal(
@@ -108,12 +112,12 @@ class FileSearch:
             is_folder = place.name == "." or stat.S_ISDIR(found.st_mode)
             return SearchRoot(place.path, not is_folder)
 
-    def _chosen(
+    def _build_filter(
         self, search: Search, start: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
     ) -> FileFilter:
-        globs = self._globs(patterns, start)
+        globs = self._parse_globs(patterns, start)
         kinds = find_type_globs(search.type) if search.type else ()
-        typed = Globs.of(kinds)
+        typed = Globs.from_patterns(kinds)
         skip = 0 if start.path == "." else len(start.path) + 1
 
         def wants(path: str) -> bool:
@@ -123,12 +127,12 @@ class FileSearch:
         names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
         return FileFilter(wants, () if "**" in names else names)
 
-    def _globs(self, patterns: tuple[str, ...], start: SearchRoot) -> Globs:
+    def _parse_globs(self, patterns: tuple[str, ...], start: SearchRoot) -> Globs:
         wanted = [one.strip() for pattern in patterns for one in pattern.split(";") if one.strip()]
         try:
             if patterns and not wanted:
                 raise BadGlob("it is empty")
-            return Globs.of(self._relative(one, start) for one in wanted)
+            return Globs.from_patterns(self._to_relative_pattern(one, start) for one in wanted)
         except BadGlob as error:
             given = ";".join(patterns)
             raise Refusal(
@@ -139,7 +143,7 @@ class FileSearch:
                 )
             ) from None
 
-    def _relative(self, pattern: str, start: SearchRoot) -> str:
+    def _to_relative_pattern(self, pattern: str, start: SearchRoot) -> str:
         """A pattern that begins with the workspace's own path means what is below it."""
         sign, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
         if bare.startswith("/"):
@@ -151,10 +155,10 @@ class FileSearch:
             raise BadGlob("`..` leads out of the folder that is searched; set `path` instead")
         return sign + bare
 
-    def _readable(self, paths: dict[str, int]) -> set[str]:
+    def _find_readable_paths(self, paths: dict[str, int]) -> set[str]:
         """The files that the jail would open, too: plain ones with one name. Whatever else was met is not told."""
         found: set[str] = set()
-        for path, stats in self._stats(paths):
+        for path, stats in self._stat_plain_files(paths):
             if stats.st_nlink > 1:
                 try:
                     os.close(self._jail.open(path, os.O_RDONLY))
@@ -163,7 +167,7 @@ class FileSearch:
             found.add(path)
         return found
 
-    def _stats(self, paths: dict[str, int]) -> Iterator[tuple[str, os.stat_result]]:
+    def _stat_plain_files(self, paths: dict[str, int]) -> Iterator[tuple[str, os.stat_result]]:
         """What the plain files among these look like now, each asked in its own open folder."""
         folders: dict[str, list[str]] = {}
         for path in paths:

@@ -37,7 +37,7 @@ class IgnoreRules:
     rules: tuple[IgnoreRule, ...]
     above: "IgnoreRules | None" = None
 
-    def ignores(self, path: str, is_folder: bool) -> bool:
+    def is_ignored(self, path: str, is_folder: bool) -> bool:
         """The path is below the folder of these rules, both relative to the workspace."""
         level: IgnoreRules | None = self
         while level is not None:
@@ -106,12 +106,12 @@ class Walk:
         self.complete = True
         self.timed_out = False
 
-    def files(self) -> Iterator[WalkEntry]:
+    def walk_files(self) -> Iterator[WalkEntry]:
         todo: list[tuple[str, IgnoreRules]] = [(self._start, load_rules_above(self._jail, self._start))]
         while todo:
             path, rules = todo.pop()
             folders: list[tuple[str, IgnoreRules]] = []
-            for found, inner in self.entries(path, rules):
+            for found, inner in self.walk_folder(path, rules):
                 if self.timed_out:
                     return
                 if found.is_folder:
@@ -120,7 +120,7 @@ class Walk:
                     yield found
             todo += reversed(folders)
 
-    def entries(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
+    def walk_folder(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
         """The plain files and folders of one folder that no rule leaves out, with the rules that hold below them."""
         try:
             folder = self._jail.open_folder(path)
@@ -132,22 +132,22 @@ class Walk:
                 entries = sorted(islice(listing, self._most), key=lambda entry: entry.name)
                 self.complete &= next(listing, None) is None
             for at, entry in enumerate(entries):
-                if at % ASK_THE_CLOCK == 0 and self._deadline.over:
+                if at % ASK_THE_CLOCK == 0 and self._deadline.is_over:
                     self.complete, self.timed_out = False, True
                     return
-                if found := self._found(folder, path, entry, rules):
+                if found := self._build_entry(folder, path, entry, rules):
                     yield found, rules
         except OSError:
             self.complete = False
         finally:
             os.close(folder)
 
-    def _found(self, folder: int, above_it: str, entry: os.DirEntry[str], rules: IgnoreRules) -> WalkEntry | None:
+    def _build_entry(self, folder: int, above_it: str, entry: os.DirEntry[str], rules: IgnoreRules) -> WalkEntry | None:
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name == GIT or not (is_folder or entry.is_file(follow_symlinks=False)):
             return None
         path = entry.name if above_it == "." else f"{above_it}/{entry.name}"
-        if rules.ignores(path, is_folder) or self._jail.is_private(folder, entry.name):
+        if rules.is_ignored(path, is_folder) or self._jail.is_private(folder, entry.name):
             return None
         try:
             stats = entry.stat(follow_symlinks=False)
@@ -169,7 +169,7 @@ def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
                 rules = add_folder_rules(jail, folder, path, rules)
             finally:
                 os.close(folder)
-    if any(rules.ignores("/".join(names[: depth + 1]), True) for depth in range(len(names))):
+    if any(rules.is_ignored("/".join(names[: depth + 1]), True) for depth in range(len(names))):
         return NOTHING
     return rules
 

@@ -111,13 +111,13 @@ class LedgerKey:
     @property
     def account(self) -> str:
         """A name for whoever has this key, which nobody else can tell beforehand."""
-        return self.mac("account")[:16]
+        return self.compute_mac("account")[:16]
 
-    def mac(self, text: str) -> str:
+    def compute_mac(self, text: str) -> str:
         return hmac.digest(self._mac, text.encode(), "sha256").hex()
 
-    def sealed(self, text: str, mac: str) -> bool:
-        return hmac.compare_digest(self.mac(text).encode(), mac.encode("utf-8", "replace"))
+    def has_sealed(self, text: str, mac: str) -> bool:
+        return hmac.compare_digest(self.compute_mac(text).encode(), mac.encode("utf-8", "replace"))
 
     @cached_property
     def _signer(self) -> "Ed25519PrivateKey":
@@ -126,7 +126,7 @@ class LedgerKey:
         return Ed25519PrivateKey.from_private_bytes(self._seed)
 
     @cached_property
-    def public(self) -> str:
+    def public_key(self) -> str:
         return self._signer.public_key().public_bytes_raw().hex()
 
     def sign(self, text: str) -> str:
@@ -158,13 +158,13 @@ class Anchor:
     at: int
     checkpoints: int
 
-    def line(self, key: LedgerKey) -> bytes:
+    def format_line(self, key: LedgerKey) -> bytes:
         # Every part is a number or hex, so the canonical text can be put down as it is.
         text = f'{{"at":{self.at},"checkpoints":{self.checkpoints},"hash":"{self.hash}","seq":{self.seq}}}'
-        return f'{text[:-1]},"mac":"{key.mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
+        return f'{text[:-1]},"mac":"{key.compute_mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
 
     @classmethod
-    def read(cls, line: bytes, key: LedgerKey) -> "Anchor | None":
+    def parse_line(cls, line: bytes, key: LedgerKey) -> "Anchor | None":
         """None where the line is not what somebody with this key wrote."""
         try:
             fields = json.loads(line)
@@ -172,7 +172,7 @@ class Anchor:
             anchor = cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
-        return anchor if isinstance(mac, str) and key.sealed(_encode(fields), mac) else None
+        return anchor if isinstance(mac, str) and key.has_sealed(_encode(fields), mac) else None
 
 
 class AnchorFile:
@@ -182,9 +182,9 @@ class AnchorFile:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def write(self, anchor: Anchor, key: LedgerKey) -> None:
-        os.pwrite(self._file, anchor.line(key), 0)
+        os.pwrite(self._file, anchor.format_line(key), 0)
 
-    def text(self) -> bytes:
+    def read(self) -> bytes:
         return os.pread(self._file, SLOT, 0)
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class Checkpoint:
     key: str = ""
     signature: str = ""
 
-    def statement(self, previous: "Checkpoint | None") -> str:
+    def format_statement(self, previous: "Checkpoint | None") -> str:
         """What is signed: this head, and through the earlier signature every head before it."""
         before = previous.signature if previous else ""
         return _encode({"at": self.at, "before": before, "hash": self.hash, "number": self.number, "seq": self.seq})

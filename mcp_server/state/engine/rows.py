@@ -88,7 +88,7 @@ class Judged:
     carrier: str | None = None
     """What carried the call here, where it did not come by its own name."""
 
-    def fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         session, posture, decision, origin = self.session, self.posture, self.decision, self.origin
         return {
             "principal": session.principal,
@@ -147,8 +147,8 @@ class QuestionRow(Judged):
     kind = RowKind.QUESTION
     question: str = ""
 
-    def fields(self) -> dict[str, Any]:
-        return Judged.fields(self) | {"question": self.question}
+    def to_fields(self) -> dict[str, Any]:
+        return Judged.to_fields(self) | {"question": self.question}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class OutcomeRow:
     tested: str = ""
     """`passed` or `failed`, where the call ran tests."""
 
-    def fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         return {
             "tested": self.tested or None,
             "intent": self.intent,

@@ -132,7 +132,7 @@ class Database:
         status = path.stat()
         self._identity = (status.st_dev, status.st_ino)
 
-    def durable(self) -> None:
+    def make_durable(self) -> None:
         """What was acknowledged survives the process and the power cut."""
         (mode,) = self.cursor.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -160,17 +160,17 @@ class Database:
         """Prepared once: the one statement that every call waits for."""
         self.cursor.executemany("INSERT INTO ledger (seq, body, hash) VALUES (?, ?, ?)", rows)
 
-    def full(self) -> Refusal:
+    def make_full_refusal(self) -> Refusal:
         return make_full_refusal(self.path)
 
     def tables(self) -> frozenset[str]:
         return frozenset(name for (name,) in self.cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
-    def field(self, name: str, body: str = "body") -> str:
+    def format_field_expression(self, name: str, body: str = "body") -> str:
         """The expression for one field of a row's text; nothing where the text was tampered with beyond reading."""
         return f"CASE WHEN json_valid({body}) THEN json_extract({body}, '$.{name}') END"
 
-    def damage(self, thorough: bool = False) -> str | None:
+    def find_damage(self, thorough: bool = False) -> str | None:
         """What is wrong with the file, as far as a quick look tells; the chain check tells the rest."""
         try:
             if self.cursor.execute("SELECT 1 FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone():
@@ -191,7 +191,7 @@ class Database:
         """Moves when another connection commits."""
         return self.cursor.execute("PRAGMA data_version").fetchone()[0]
 
-    def intact(self) -> bool:
+    def is_intact(self) -> bool:
         """Is the open file still the one at its path? Somebody may have taken it away."""
         try:
             status = self.path.stat()
@@ -213,7 +213,7 @@ def find_file_damage(path: Path) -> str | None:
     except (OSError, sqlite3.Error):
         return None
     try:
-        return link.damage(thorough=True)
+        return link.find_damage(thorough=True)
     except sqlite3.DatabaseError:
         return None
     finally:

@@ -50,17 +50,17 @@ class View:
         self.link = link
         self.key = key
 
-    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+    def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
         found = self.link.connection.execute(sql, values)
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found]
 
-    def each(self, sql: str, **values: Any) -> Iterator[Any]:
+    def fetch_each(self, sql: str, **values: Any) -> Iterator[Any]:
         """Row by row, for who looks at many and keeps none."""
         return self.link.connection.execute(sql, values)
 
-    def one(self, sql: str, **values: Any) -> dict[str, Any] | None:
-        return next(iter(self.all(sql, **values)), None)
+    def fetch_one(self, sql: str, **values: Any) -> dict[str, Any] | None:
+        return next(iter(self.fetch_all(sql, **values)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +110,20 @@ class Transaction(View):
         self.rows.append((seq, body, self.hash))
         return seq
 
-    def all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
-        self._put_down()
-        return super().all(sql, **values)
+    def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
+        self._flush_rows()
+        return super().fetch_all(sql, **values)
 
-    def each(self, sql: str, **values: Any) -> Iterator[Any]:
-        self._put_down()
-        return super().each(sql, **values)
+    def fetch_each(self, sql: str, **values: Any) -> Iterator[Any]:
+        self._flush_rows()
+        return super().fetch_each(sql, **values)
 
-    def _put_down(self) -> None:
+    def _flush_rows(self) -> None:
         if self.rows:
             self.link.insert(self.rows)
             self.rows.clear()
 
-    def epoch(self, principal: str) -> int:
+    def get_epoch(self, principal: str) -> int:
         if principal not in self._epochs:
             row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
             self._epochs[principal] = to_whole_number(row[0]) if row else 0
@@ -133,7 +133,7 @@ class Transaction(View):
         self._epochs[principal] = epoch
 
     def write(self) -> None:
-        self._put_down()
+        self._flush_rows()
         if self.changed:
             self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
             self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
@@ -189,7 +189,7 @@ class StateWorkspace:
         """The room for the reserve is the sign that there is some again."""
         self.full = self.full and not self.reserve.keep()
         if self.full:
-            raise self.link.full()
+            raise self.link.make_full_refusal()
 
     def close(self) -> None:
         """The last one to close writes the log back into the file, which is a write like any other."""
@@ -240,11 +240,11 @@ class Inbox:
         """The last thing that will be asked."""
         self._queue.put(None)
 
-    def later(self, wish: StoreJob) -> None:
+    def defer(self, wish: StoreJob) -> None:
         """Wakes nobody: the next batch or tick takes it along."""
         self._pending.append(wish)
 
-    def back(self, wishes: list[StoreJob]) -> None:
+    def put_back(self, wishes: list[StoreJob]) -> None:
         self._pending.extendleft(reversed(wishes))
 
     def gather(self) -> tuple[list[StoreJob], bool]:
@@ -261,7 +261,7 @@ class Inbox:
             return batch, False
         return batch, True
 
-    def drained(self, writes_only: bool = False) -> list[StoreJob]:
+    def drain(self, writes_only: bool = False) -> list[StoreJob]:
         """Everything that waits, at once. What is not wanted stays, in its order, the end included."""
         taken: list[StoreJob] = []
         left: list[StoreJob | None] = []
@@ -276,6 +276,6 @@ class Inbox:
             self._queue.put(wish)
         return taken
 
-    def taken_along(self) -> list[StoreJob]:
+    def take_deferred(self) -> list[StoreJob]:
         count = min(len(self._pending), LARGEST_BATCH)
         return [self._pending.popleft() for _ in range(count)]

@@ -48,7 +48,7 @@ class Ground:
         return file
 
     def refresh(self) -> Freshness:
-        now = self.index.refresh(self.index.arrive(), 60)
+        now = self.index.refresh(self.index.get_refresh_mark(), 60)
         assert now.complete
         return now
 
@@ -61,7 +61,7 @@ class Ground:
 
     def symbols(self, query: str = "", **wanted: Any) -> Symbols:
         self.refresh()
-        return self.index.symbols(IndexRequest(query, **(GENEROUS | wanted)))
+        return self.index.find_symbols(IndexRequest(query, **(GENEROUS | wanted)))
 
     def held(self) -> dict[str, tuple[Any, ...]]:
         """Everything that is known, by path; but not when it was learned."""

@@ -106,7 +106,7 @@ def test_a_search_stops_when_its_time_is_up(ground: Ground) -> None:
     ground.refresh()
     found = ground.hits("needle", seconds=0)
     assert (found.complete, found.total) == (False, 0)
-    assert ground.index.symbols(IndexRequest("x", seconds=0)).total == 0
+    assert ground.index.find_symbols(IndexRequest("x", seconds=0)).total == 0
 
 
 def obey(cache: Path, sql: str) -> None:
@@ -245,5 +245,5 @@ def test_two_processes_keep_one_index(ground: Ground) -> None:
     ground.refresh()
     scratch = ground.state / "scratch.db"
     other = ground.another(scratch)
-    assert other.refresh(other.arrive(), 60).complete
+    assert other.refresh(other.get_refresh_mark(), 60).complete
     assert held(ground.cache) == held(scratch)

@@ -93,7 +93,7 @@ def test_what_an_engine_would_obey_is_only_words_here(query: str, tmp_path: Path
     ground = Ground(tmp_path)
     ground.put("a.txt", "foo bar near col x and or not held drop table files a b c 5\n")
     ground.refresh()
-    if not Query.read(query).terms:
+    if not Query.parse(query).terms:
         with pytest.raises(Refusal) as refused:
             ground.hits(query)
         assert refused.value.problem.code is Code.INVALID_ARGUMENTS
@@ -154,7 +154,7 @@ def test_symbols_are_found_by_name_and_by_part(tmp_path: Path) -> None:
     ground.put("b/c.md", "# Open questions\n")
 
     def names(query: str, **wanted: Any) -> list[str]:
-        return [one.full for one in ground.symbols(query, **wanted).shown]
+        return [one.full_name for one in ground.symbols(query, **wanted).shown]
 
     assert names("open") == ["Store.open", "OPEN", "Open questions", "reopen"]
     assert names("OPEN")[0] == "OPEN"

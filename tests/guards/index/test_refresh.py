@@ -94,7 +94,7 @@ class Edits(RuleBasedStateMachine):
         self.ground.refresh()
         scratch = Path(self.folder) / ".menugate" / "scratch.db"
         other = self.ground.another(scratch)
-        assert other.refresh(other.arrive(), 60).complete
+        assert other.refresh(other.get_refresh_mark(), 60).complete
         known = self.ground.held()
         assert known == held(scratch)
         for path in (scratch, *scratch.parent.glob("scratch.db-*")):
@@ -133,7 +133,7 @@ def test_a_slice_of_time_is_kept_to_and_the_next_one_goes_on(tmp_path: Path) -> 
     ground = Ground(tmp_path)
     for number in range(400):
         ground.put(f"{number % 7}/{number}.txt", f"word number{number}\n")
-    mark, looks = ground.index.arrive(), 1
+    mark, looks = ground.index.get_refresh_mark(), 1
     now = ground.index.refresh(mark, 0)
     assert not now.complete
     while not now.complete:
@@ -150,10 +150,10 @@ def test_who_comes_while_a_round_goes_on_gets_one_that_began_later(tmp_path: Pat
     ground = Ground(tmp_path)
     ground.put("a/a.txt", "one\n")
     ground.put("b/b.txt", "one\n")
-    early = ground.index.arrive()
+    early = ground.index.get_refresh_mark()
     ground.index.refresh(early, 0)
     ground.put("a.txt", "late\n")
-    late = ground.index.arrive()
+    late = ground.index.get_refresh_mark()
     while not ground.index.refresh(late, 0).complete:
         pass
     assert [hit.path for hit in ground.hits("late").shown] == ["a.txt"]

@@ -22,7 +22,9 @@ HOUSE = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
 def test_what_a_file_defines(case: dict[str, Any]) -> None:
-    found = [f"{one.kind} {one.full} {one.line}-{one.last}" for one in find_defined_symbols(case["file"], case["text"])]
+    found = [
+        f"{one.kind} {one.full_name} {one.line}-{one.last}" for one in find_defined_symbols(case["file"], case["text"])
+    ]
     assert found == case["defines"]
     lines = case["text"].split("\n")
     assert all(

@@ -138,7 +138,7 @@ def test_a_head_is_read(row: dict[str, Any]) -> None:
     found = parse_head(row["head"].encode())
     assert (found.host, found.port) == (row["host"], row["port"])
     assert found.onward.decode() == row.get("onward", "")
-    assert found.tunnel == ("onward" not in row)
+    assert found.is_tunnel == ("onward" not in row)
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ async def test_who_may_not_has_no_way_at_all(work: Path, box: Sandbox, profile: 
         said = await sh(made, through(f"http://good.example:{one.port}/"), profile, effect)
         assert said.code != 0
         assert one.connections == 0
-        assert not made.granted(Demand(effect, Profile.NORMAL), Profile.NORMAL).network
-        assert made.granted(Demand(effect, Profile.NORMAL), Profile.TRUSTED).network
+        assert not made.build_call_processes(Demand(effect, Profile.NORMAL), Profile.NORMAL).network
+        assert made.build_call_processes(Demand(effect, Profile.NORMAL), Profile.TRUSTED).network
 
 
 async def test_a_way_out_ends_with_its_command(work: Path, box: Sandbox) -> None:
@@ -119,7 +119,7 @@ async def test_a_way_out_ends_with_its_command(work: Path, box: Sandbox) -> None
         )
         assert all(said.out.endswith(b"hi") for said in await held)
         async with asyncio.timeout(5):
-            while proxy.serving:
+            while proxy.socket_count:
                 await asyncio.sleep(0.01)
 
 

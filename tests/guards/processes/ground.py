@@ -67,5 +67,5 @@ async def sh(
 ) -> CommandResult:
     """A line of bash, as a call at this profile may run it."""
     needed = Profile.NORMAL if profile.covers(Profile.NORMAL) else Profile.RESTRICTED
-    processes = made.granted(Demand(effect, needed), profile)
+    processes = made.build_call_processes(Demand(effect, needed), profile)
     return await processes.run(Command(("bash", "-c", line), seconds=20.0))

@@ -70,7 +70,7 @@ async def test_it_ends_when_its_time_is_over_and_when_it_is_taken_back(
 ) -> None:
     mark = number()
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), profile)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile)
         line = LEAVING.format(mark) + f"sleep {mark}"
         ran = await processes.run(Command(("bash", "-c", line), seconds=0.4))
         assert ran.timed_out
@@ -83,7 +83,7 @@ async def test_it_ends_when_its_time_is_over_and_when_it_is_taken_back(
 async def test_a_killed_shell_takes_its_family_along(box: Sandbox, work: Path) -> None:
     mark = number()
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         child = await processes.start(Command(("bash", "-c", LEAVING.format(mark) + "echo ready; sleep 100")), True)
         async for piece in child.output():
             if b"ready" in piece:
@@ -95,7 +95,7 @@ async def test_a_killed_shell_takes_its_family_along(box: Sandbox, work: Path) -
 
 async def test_a_terminal_is_the_childs_own(box: Sandbox, work: Path) -> None:
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         child = await processes.start(Command(("bash", "-c", "stty size; read -r x; echo got $x; sleep 50")), True)
         said = b""
         async for piece in child.output():
@@ -123,7 +123,7 @@ from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import sandbox, shop
 async def main(work, box, profile, line):
     made = shop(Path(work), sandbox(box))
-    processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile(profile))
+    processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile(profile))
     child = await processes.start(Command(("bash", "-c", line), seconds=100))
     async for piece in child.output():
         print(piece.decode(), flush=True)
@@ -157,6 +157,6 @@ def test_programs_are_never_found_in_the_workspace(work: Path) -> None:
 
     made = shop(work, None)
     ground: HostPaths = replace(made.ground, search_path=f"{program.parent}:bin:{made.ground.search_path}")
-    processes = replace(made, ground=ground).granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
-    assert processes.find("canary") is None
-    assert processes.find("bash") == "/usr/bin/bash"
+    processes = replace(made, ground=ground).build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+    assert processes.find_program("canary") is None
+    assert processes.find_program("bash") == "/usr/bin/bash"

@@ -34,12 +34,12 @@ async def late(seconds: float) -> float:
 async def drink(child: ChildProcess, screen: Screen) -> None:
     async for piece in child.output():
         screen.add(piece)
-        screen.taken()
+        screen.take_overflow()
 
 
 async def test_a_crowd_that_prints_without_end_is_borne(box: Sandbox, work: Path) -> None:
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         children = [await processes.start(Command(("yes",), seconds=60)) for _ in range(SHELLS)]
         screens = [Screen(KEPT, KEPT) for _ in children]
         before = after = 0

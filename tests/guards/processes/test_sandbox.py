@@ -72,7 +72,7 @@ async def test_one_file_of_a_folder_that_others_obey_is_opened_and_the_rest_is_n
     for name in ("tasks.json", "settings.json"):
         (work / ".vscode" / name).write_text("what-is-here\n")
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
         line = "rm .vscode/tasks.json; echo new > .vscode/tasks.json; rm .vscode/settings.json"
         await processes.run(Command(("bash", "-c", line), writable=(".", ".vscode/tasks.json")))
     assert (work / ".vscode" / "tasks.json").read_text() == "new\n"
@@ -84,7 +84,7 @@ async def test_a_call_that_was_granted_reading_writes_nowhere(box: Sandbox, work
         for profile, effect in ((Profile.RESTRICTED, Effect.EXEC), (Profile.TRUSTED, Effect.READ_LOCAL)):
             assert (await sh(made, "cat src/a.py", profile, effect)).out == b"what-is-here\n"
             assert (await sh(made, "echo x > src/new", profile, effect)).code != 0
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
         said = await processes.run(Command(("bash", "-c", "echo x > src/new"), read_only=True))
         assert said.code != 0
     assert not (work / "src" / "new").exists()
@@ -159,16 +159,16 @@ async def test_a_repository_that_is_kept_elsewhere_is_a_repository(box: Sandbox,
 async def test_what_others_obey_and_a_command_made_anew_is_named(box: Sandbox, work: Path) -> None:
     """No sandbox can hold what is not there yet."""
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         quiet = await processes.start(Command(("bash", "-c", "echo x > src/.new")))
         await quiet.wait()
-        assert await quiet.planted() == ()
+        assert await quiet.find_planted_places() == ()
         child = await processes.start(Command(("bash", "-c", PLANT)))
         assert await child.wait() == 0
-        assert await child.planted() == ("src/.idea", "src/.mcp.json", "src/d/.git")
+        assert await child.find_planted_places() == ("src/.idea", "src/.mcp.json", "src/d/.git")
         again = await processes.start(Command(("bash", "-c", "echo y >> src/a.py")))
         await again.wait()
-        assert await again.planted() == ()
+        assert await again.find_planted_places() == ()
 
 
 async def test_what_git_obeys_and_a_trusted_command_made_anew_is_named(work: Path) -> None:
@@ -176,16 +176,16 @@ async def test_what_git_obeys_and_a_trusted_command_made_anew_is_named(work: Pat
     if box is None:
         pytest.skip("Landlock lets nothing be made there")
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.TRUSTED)
         child = await processes.start(Command(("bash", "-c", "echo . > .git/commondir; echo x > .git/HEAD")))
         await child.wait()
-        assert await child.planted() == (".git/commondir",)
+        assert await child.find_planted_places() == (".git/commondir",)
 
 
 async def test_who_is_trusted_with_the_repository_gets_it_without_its_hooks(work: Path, box: Sandbox) -> None:
     """Under Landlock nothing can be taken out of an open folder; there the program is trusted with all of it."""
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.VCS_LOCAL, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.VCS_LOCAL, Profile.NORMAL), Profile.NORMAL)
         line = "echo x > .git/index; echo x >> .git/config; echo x > .git/hooks/new"
         await processes.run(Command(("bash", "-c", line), writable=(".git",)))
     assert (work / ".git" / "index").exists()
@@ -278,5 +278,5 @@ async def test_where_no_sandbox_is_a_command_needs_one_profile_more(work: Path) 
             await sh(made, "echo x")
         assert (await sh(made, "echo x", Profile.TRUSTED)).out == b"x\n"
         with pytest.raises(Refusal, match="no sandbox"):
-            processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
+            processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.UNRESTRICTED)
             await processes.run(Command(("true",), read_only=True))

@@ -72,7 +72,7 @@ async def test_a_command_knows_nothing_of_the_socket_its_keeper_was_told_through
 STARTER = """
 import sys
 from mcp_server.guards.processes.spawn import StandbyProcess
-waiting = StandbyProcess.started()
+waiting = StandbyProcess.start()
 print(waiting.process.pid, flush=True)
 sys.stdin.read()
 """
@@ -93,12 +93,12 @@ async def test_it_ends_with_a_server_that_is_killed() -> None:
 
 async def test_where_the_kernel_can_count_it_counts_each_command_from_its_beginning(box: Sandbox, work: Path) -> None:
     """Also those that begin at once: what one has just made is not swept away as left behind by the next."""
-    fence = ProcessCgroup.of(10)
+    fence = ProcessCgroup.create(10)
     if fence is None:
         pytest.skip("no control group can be made here")
-    fence.away()
+    fence.remove()
     async with opened(work, box) as made:
-        processes = made.granted(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+        processes = made.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
         await processes.run(Command(("true",)))
         children: list[RunningChild] = []
 

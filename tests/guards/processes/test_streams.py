@@ -43,7 +43,7 @@ def fill(end: int, much: int) -> Thread:
 
 async def drink(source: Source) -> bytes:
     said = bytearray()
-    while piece := await source.piece():
+    while piece := await source.read_piece():
         said += piece
     return bytes(said)
 
@@ -94,7 +94,7 @@ async def test_the_more_are_loud_the_less_each_brings(
 
     async def brought(ours: int) -> None:
         source = Source(ours, pace)
-        first = await source.piece()
+        first = await source.read_piece()
         heard.add(ours)
         if len(heard) == many:
             everybody.set()
@@ -125,7 +125,7 @@ async def test_a_crowd_is_held_back_though_no_one_of_it_brings_much(monkeypatch:
         return b"y" * 4096 if left[owners[descriptor]] >= 0 else b""
 
     async def drained(source: Source) -> None:
-        while await source.piece():
+        while await source.read_piece():
             await anyio.lowlevel.checkpoint()
         clock.died()
 
@@ -161,7 +161,7 @@ async def test_who_prints_without_end_lets_everybody_else_in_between(monkeypatch
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(somebody_else)
         while reads < 500:
-            await source.piece()
+            await source.read_piece()
     source.close()
     assert turns > 400
 
@@ -171,8 +171,8 @@ async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]
     source = Source(ours, Pace())
     thread = fill(theirs, AT_ONCE + MEGABYTE)
     while not slept:
-        assert await source.piece()
-    source.hurry()
+        assert await source.read_piece()
+    source.stop_pacing()
     slept.clear()
     assert await drink(source)
     thread.join()
@@ -182,22 +182,22 @@ async def test_what_somebody_left_who_has_ended_comes_at_once(slept: list[float]
 async def test_who_is_quiet_is_no_longer_counted() -> None:
     pace = Pace()
     first, second = (Source(os.open(os.devnull, os.O_RDONLY), pace) for _ in range(2))
-    assert (pace.crowd(1.0, first), pace.crowd(1.5, second), pace.crowd(1.0 + RECENT + 0.1)) == (1, 2, 1)
+    assert (pace.count_loud(1.0, first), pace.count_loud(1.5, second), pace.count_loud(1.0 + RECENT + 0.1)) == (1, 2, 1)
     first.close()
     second.close()
-    assert pace.crowd(1.5, first) == 1
+    assert pace.count_loud(1.5, first) == 1
 
 
 async def test_in_a_crowd_everybody_wakes_at_a_moment_of_its_own_and_is_one_of_it_until_then() -> None:
     pace = Pace()
     crowd = [Source(os.open(os.devnull, os.O_RDONLY), pace) for _ in range(30)]
     for one in crowd:
-        pace.crowd(10.0, one)
-    moments = [pace.moment(10.0, 10.2 + RECENT, one) for one in crowd]
+        pace.count_loud(10.0, one)
+    moments = [pace.reserve_wake_time(10.0, 10.2 + RECENT, one) for one in crowd]
     assert moments == sorted(moments)
     assert moments[0] >= 10.2 + RECENT
     assert min(later - sooner for sooner, later in pairwise(moments)) == pytest.approx(APART)
-    assert pace.crowd(moments[0]) == len(crowd)
-    assert pace.moment(20.0, 20.0, crowd[0]) < 20.0 + 2 * APART, "what is over takes no room"
+    assert pace.count_loud(moments[0]) == len(crowd)
+    assert pace.reserve_wake_time(20.0, 20.0, crowd[0]) < 20.0 + 2 * APART, "what is over takes no room"
     for one in crowd:
         one.close()

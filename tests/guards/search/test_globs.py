@@ -25,7 +25,7 @@ TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "glob
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["pattern"])
 def test_table(row: dict[str, Any]) -> None:
-    found = Globs.of(row["pattern"].split(";"))
+    found = Globs.from_patterns(row["pattern"].split(";"))
     assert [path for path in row["matches"] if not found.match(path)] == []
     assert [path for path in row["not"] if found.match(path)] == []
 
@@ -96,7 +96,7 @@ def left_out(lines: list[str], parts: list[str]) -> bool:
     """Is the file left out, asked from the top down as a walk does?"""
     rules = IgnoreRules(".", walk.parse_ignore_rules("\n".join(lines)))
     steps = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
-    return any(rules.ignores(step, is_folder=at < len(parts) - 1) for at, step in enumerate(steps))
+    return any(rules.is_ignored(step, is_folder=at < len(parts) - 1) for at, step in enumerate(steps))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_gitignore_is_read_as_git_reads_it(repository: Path, lines: list[str], p
 
 @given(LINES, PATHS)
 def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
-    assert IgnoreRules(".", walk.parse_ignore_rules("\n".join(lines))).ignores(path, False) in (True, False)
+    assert IgnoreRules(".", walk.parse_ignore_rules("\n".join(lines))).is_ignored(path, False) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_no_gitignore_breaks_a_walk(lines: list[str], path: str) -> None:
     ],
 )
 def test_gitignore_lines(lines: str, path: str, left_out: bool) -> None:
-    assert IgnoreRules(".", walk.parse_ignore_rules(lines)).ignores(path, False) is left_out
+    assert IgnoreRules(".", walk.parse_ignore_rules(lines)).is_ignored(path, False) is left_out
 
 
 def test_rules_of_a_folder_come_before_those_above() -> None:
     above = IgnoreRules(".", walk.parse_ignore_rules("*.log"))
     below = IgnoreRules("sub", walk.parse_ignore_rules("!keep.log"), above)
-    assert below.ignores("sub/keep.log", False) is False
-    assert below.ignores("sub/other.log", False) is True
+    assert below.is_ignored("sub/keep.log", False) is False
+    assert below.is_ignored("sub/other.log", False) is True
 
 
 def test_types_have_names_people_use() -> None:

@@ -57,15 +57,15 @@ class Person:
     home: Path
     who: tuple[str, str] | None = WHO
 
-    async def signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         named = f"[user]\n\tname = {self.who[0]}\n\temail = {self.who[1]}\n" if self.who else ""
         (self.home / ".gitconfig").write_text(named)
         return await asyncio.to_thread(read_signature, PATH, self.home, repository)
 
-    async def ignored(self, repository: str) -> str:
+    async def find_ignore_file(self, repository: str) -> str:
         return await asyncio.to_thread(find_ignore_file, PATH, self.home, repository)
 
-    async def own_hooks(self, repository: str) -> str:
+    async def find_hooks_folder(self, repository: str) -> str:
         return await asyncio.to_thread(find_hooks_folder, PATH, self.home, repository)
 
 
@@ -111,14 +111,14 @@ class Bench:
         """The schema, the profile, the demand, the person, the grant, the tool."""
         tool = TOOLS[name]
         jsonschema_rs.validate(dict(tool.arguments), arguments)
-        demand = tool.demands(arguments)
+        demand = tool.get_demand(arguments)
         if not (profile.covers(tool.profile) and profile.covers(demand.profile)):
             return Problem(Code.PROFILE_TOO_LOW, name)
         settled = demand.asked_below is not None and profile.covers(demand.asked_below)
         if demand.confirm and not (yes or settled):
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
-        door = self.bare or self.shop.granted(demand, profile)
-        given = Given(self.files.granted(demand), door, demand, self.person)
+        door = self.bare or self.shop.build_call_processes(demand, profile)
+        given = Given(self.files.limit_to_grant(demand), door, demand, self.person)
         ending = self._runner.run(_ended(tool, cast(Context, given), arguments))
         ending.text.encode()  # what cannot be sent is no answer
         return ending

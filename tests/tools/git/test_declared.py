@@ -62,10 +62,10 @@ def test_what_others_call_it_with_fits(tool: Tool) -> None:
 
 
 def test_some_arguments_ask_for_more() -> None:
-    hooks = TOOLS["git_commit"].demands({"message": "x", "run_hooks": True})
+    hooks = TOOLS["git_commit"].get_demand({"message": "x", "run_hooks": True})
     assert (hooks.effect, hooks.profile) == (Effect.EXEC, Profile.TRUSTED)
-    assert TOOLS["git_add"].demands({"files": ["a", ".env"]}).confirm
-    assert TOOLS["git_add"].demands({"files": ["a", "."]}).confirm is None
-    assert TOOLS["git_checkout"].demands({"branch_name": "x", "obeyed_files": True}).confirm
-    assert TOOLS["git_checkout"].demands({"branch_name": "x"}).confirm is None
-    assert TOOLS["git_show"].demands({"revision": "x", "paths": ["id_rsa"]}).confirm
+    assert TOOLS["git_add"].get_demand({"files": ["a", ".env"]}).confirm
+    assert TOOLS["git_add"].get_demand({"files": ["a", "."]}).confirm is None
+    assert TOOLS["git_checkout"].get_demand({"branch_name": "x", "obeyed_files": True}).confirm
+    assert TOOLS["git_checkout"].get_demand({"branch_name": "x"}).confirm is None
+    assert TOOLS["git_show"].get_demand({"revision": "x", "paths": ["id_rsa"]}).confirm

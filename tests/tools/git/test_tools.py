@@ -85,7 +85,7 @@ def test_hooks_are_left_out_and_that_is_said(bench: Bench) -> None:
     assert (bench.root / "ran").exists()
     hook.write_text("#!/bin/sh\nexit 0\n")
     assert "hooks were allowed to run" in bench.done("git_commit", message="y", run_hooks=True).text
-    assert TOOLS["git_commit"].demands({"message": "x", "run_hooks": True}).effect == "exec"
+    assert TOOLS["git_commit"].get_demand({"message": "x", "run_hooks": True}).effect == "exec"
 
 
 def test_a_merge_under_way_is_not_lost(bench: Bench) -> None:

@@ -59,11 +59,14 @@ class Bench:
         given = {"command": command, "path": path, **arguments}
         given = {name: value for name, value in given.items() if value is not None}
         jsonschema_rs.validate(dict(LSP.arguments), given)
-        demand = LSP.demands(given)
+        demand = LSP.get_demand(given)
         if not self.profile.covers(demand.profile):
             return Problem(Code.PROFILE_TOO_LOW, demand.profile)
-        processes, belongings = self.shop.granted(demand, self.profile), self.keeping.owned(self.session)
-        context = Given(self.files.granted(demand), demand, processes, belongings)
+        processes, belongings = (
+            self.shop.build_call_processes(demand, self.profile),
+            self.keeping.build_session_objects(self.session),
+        )
+        context = Given(self.files.limit_to_grant(demand), demand, processes, belongings)
         try:
             ending = await LSP.run(cast(Context, context), given)
         except Refusal as refusal:

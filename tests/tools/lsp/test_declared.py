@@ -47,9 +47,9 @@ def test_inert_are_those_that_were_seen_to_be() -> None:
     ],
 )
 def test_a_server_that_may_run_code_asks_for_trust(path: str, server: str | None, profile: Profile) -> None:
-    demand = LSP.demands({"path": path, **({"server": server} if server else {})})
+    demand = LSP.get_demand({"path": path, **({"server": server} if server else {})})
     assert (demand.effect, demand.profile, demand.confirm) == (Effect.READ_LOCAL, profile, None)
 
 
 def test_a_file_of_secrets_is_asked_about() -> None:
-    assert LSP.demands({"path": ".ssh/config.py"}).confirm
+    assert LSP.get_demand({"path": ".ssh/config.py"}).confirm

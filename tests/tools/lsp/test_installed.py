@@ -34,7 +34,7 @@ async def asking(root: Path, name: str) -> AsyncGenerator[Bench]:
     (root / "b.py").write_text("from a import greet\n\nprint(greet('x'))\n")
     async with bench(root, SCRIPTS) as one:
         one.profile = Profile.RESTRICTED if BY_NAME[name].inert else Profile.TRUSTED
-        if not one.shop.granted(Demand(*LEAST), one.profile).find(name):
+        if not one.shop.build_call_processes(Demand(*LEAST), one.profile).find_program(name):
             pytest.skip(f"{name} is not installed: {BY_NAME[name].install}")
         yield one
 
@@ -82,7 +82,7 @@ class Open(CallProcesses):
 
 
 class OpenShop(CommandHost):
-    def granted(self, demand: Demand, profile: Profile) -> CallProcesses:
+    def build_call_processes(self, demand: Demand, profile: Profile) -> CallProcesses:
         return Open(self, demand, profile)
 
 

@@ -16,7 +16,7 @@ def test_there_and_back(encoding: str, text: str, data: st.DataObject) -> None:
     if at and text[at - 1 : at + 1] == "\r\n":
         at += 1  # in the middle of a line end is no place
     held = DocumentText(text)
-    found = held.offset(held.position(at, encoding), encoding)
+    found = held.offset_from_position(held.to_server_position(at, encoding), encoding)
     # What comes behind a line's last character, up to the next line, is all the line's end.
     assert found == at
 
@@ -25,26 +25,26 @@ def test_there_and_back(encoding: str, text: str, data: st.DataObject) -> None:
 def test_lines_are_counted_as_they_are_read(text: str) -> None:
     held = DocumentText(text)
     lines = text.split("\n")
-    assert held.lines == len(lines) - (lines[-1] == "")
-    for number in range(1, held.lines + 1):
-        assert held.line(number) == lines[number - 1].removesuffix("\r")
-        start, stop = held.bounds(number)
-        assert held.spot(start) == (number, 1)
-        assert text[start:stop] == held.line(number)
+    assert held.line_count == len(lines) - (lines[-1] == "")
+    for number in range(1, held.line_count + 1):
+        assert held.get_line(number) == lines[number - 1].removesuffix("\r")
+        start, stop = held.get_line_bounds(number)
+        assert held.to_line_column(start) == (number, 1)
+        assert text[start:stop] == held.get_line(number)
 
 
 def test_columns_in_every_encoding() -> None:
     text = DocumentText("a\r\né😀name\r\n")
     at = text.text.index("name")
-    assert [text.position(at, encoding)["character"] for encoding in ENCODINGS] == [6, 3, 2]
-    assert text.spot(at) == (2, 3)
+    assert [text.to_server_position(at, encoding)["character"] for encoding in ENCODINGS] == [6, 3, 2]
+    assert text.to_line_column(at) == (2, 3)
     for encoding, character in zip(ENCODINGS, (6, 3, 2), strict=True):
-        assert text.offset({"line": 1, "character": character}, encoding) == at
+        assert text.offset_from_position({"line": 1, "character": character}, encoding) == at
 
 
 @pytest.mark.parametrize(("encoding", "middle"), [("utf-8", 3), ("utf-8", 4), ("utf-8", 5), ("utf-16", 2)])
 def test_the_middle_of_a_character_is_its_beginning(encoding: str, middle: int) -> None:
-    assert DocumentText("é😀name").offset({"line": 0, "character": middle}, encoding) == 1
+    assert DocumentText("é😀name").offset_from_position({"line": 0, "character": middle}, encoding) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_the_middle_of_a_character_is_its_beginning(encoding: str, middle: int) 
     ],
 )
 def test_places_that_are_none(position: dict[str, object], offset: int | None) -> None:
-    assert DocumentText("abc\ndefg\n").offset(position, "utf-16") == offset
+    assert DocumentText("abc\ndefg\n").offset_from_position(position, "utf-16") == offset
 
 
 def test_a_lone_carriage_return_ends_a_line_for_the_server_alone() -> None:
     text = DocumentText("one\rtwo\nthree")
-    assert text.position(4, "utf-16") == {"line": 1, "character": 0}
-    assert text.spot(4) == (1, 5)
-    assert text.lines == 2
+    assert text.to_server_position(4, "utf-16") == {"line": 1, "character": 0}
+    assert text.to_line_column(4) == (1, 5)
+    assert text.line_count == 2
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ BYPASS: dict[str, str] = TABLE["bypass"]
 @pytest.mark.parametrize("line", TABLE["reads"])
 def test_what_only_reads_is_known(line: str) -> None:
     assert classify_line(line) is CommandKind.READS
-    demand = BASH.demands({"command": line})
+    demand = BASH.get_demand({"command": line})
     assert demand.effect in READING
     assert demand.confirm is None
 
@@ -29,14 +29,14 @@ def test_what_only_reads_is_known(line: str) -> None:
 @pytest.mark.parametrize("line", TABLE["builds"])
 def test_what_builds_is_known(line: str) -> None:
     assert classify_line(line) is CommandKind.BUILDS
-    demand = BASH.demands({"command": line})
+    demand = BASH.get_demand({"command": line})
     assert (demand.effect, demand.confirm) == (Effect.EXEC, None)
 
 
 @pytest.mark.parametrize("line", BYPASS.values(), ids=BYPASS)
 def test_a_hidden_command_is_asked_about(line: str) -> None:
     assert classify_line(line) is CommandKind.ASKED
-    demand = BASH.demands({"command": line})
+    demand = BASH.get_demand({"command": line})
     assert demand.confirm
     assert demand.waivable
     assert demand.asked_below is Profile.TRUSTED
@@ -44,7 +44,7 @@ def test_a_hidden_command_is_asked_about(line: str) -> None:
 
 def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
     for how in ({"bash_id": "x"}, {"shell_id": "x"}, {"run_in_background": True}):
-        assert BASH.demands({"command": "ls", **how}).effect is Effect.EXEC
+        assert BASH.get_demand({"command": "ls", **how}).effect is Effect.EXEC
 
 
 SIGNS = st.sampled_from([*"$`<>()&\\\"'{}!#~*?[]=;|\n\r\t ^-/", "ls", "canary", "git", "x", "&&", "||", "$("])

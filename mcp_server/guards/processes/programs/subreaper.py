@@ -74,7 +74,7 @@ class Keeper:
                     landlock_exec.control(landlock_exec.DIE_WITH_PARENT, KILL)
                 landlock_exec.become(self.plan, self.plan["words"])
             except BaseException as error:
-                self.say(f"unable {error}")
+                self.report(f"unable {error}")
             finally:
                 os._exit(landlock_exec.UNABLE)
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -82,7 +82,7 @@ class Keeper:
             os.dup2(nowhere, one)
         return pid
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         try:
             os.write(self.status, text.encode(errors="replace") + b"\n")
         except OSError:  # nobody wants to know any more
@@ -99,7 +99,7 @@ class Keeper:
             found, status = os.waitpid(child, os.WNOHANG)
             if found:
                 code = os.waitstatus_to_exitcode(status)
-                self.say(f"exit {code if code >= 0 else 128 - code}")
+                self.report(f"exit {code if code >= 0 else 128 - code}")
                 return
             if self.control in ready:
                 return
@@ -185,7 +185,7 @@ def main(hand: str) -> None:
         keeper.prepare()
         child = keeper.start()
     except OSError as error:
-        keeper.say(f"unable {error}")
+        keeper.report(f"unable {error}")
         return
     keeper.watch(child)
     keeper.end_all(child)
