@@ -89,12 +89,7 @@ def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:
             if hole[1] not in VARIABLES:
                 known = ", ".join(VARIABLES)
                 message = f"there is no variable `{hole[1][:40]}`; there are {known}"
-                yield ConfigFault(
-                    file,
-                    text.count("\n", 0, hole.start()) + 1,
-                    key,
-                    message,
-                    find_nearest_name(hole[1], VARIABLES) or "",
-                )
+                near = find_nearest_name(hole[1], VARIABLES) or ""
+                yield ConfigFault(file, text.count("\n", 0, hole.start()) + 1, key, message, near)
         for line, reason in find_objections(text):
             yield ConfigFault(file, line, key, reason)

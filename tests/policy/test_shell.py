@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from mcp_server.policy.shell import MOST_STARTS, list_commands, list_plain_words
+from mcp_server.policy.shell import (
+    MOST_STARTS,
+    compile_command_pattern,
+    find_pattern_program,
+    list_commands,
+    list_plain_words,
+)
 from tests.policy.world import spoken, table
 from tools.catalog import READ_LINE
 
@@ -37,7 +43,6 @@ def test_shells_within_shells_end_at_a_depth(depth: int, readable: bool) -> None
 
 def test_a_pattern_of_simple_words_needs_no_grammar() -> None:
     """A server whose rules are about commands starts without one."""
-    from mcp_server.policy.shell import compile_command_pattern, find_pattern_program
 
     def refuse(_text: str) -> None:
         raise AssertionError("nothing is to be read before a call comes")
