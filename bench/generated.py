@@ -89,6 +89,11 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
                 listings.get_prepared_tool(REVISION, name) for name in names if mode is None or name not in META_TOOLS
             ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
+    # The carriers stand only where the list stays as it is.
+    nowhere = Session("snapshot", "nobody")
+    names = listings.get_tool_names(Listing.CARRIED, nowhere, house.posture)
+    carried = [listings.get_prepared_tool(REVISION, name) for name in names]
+    yield f"tests/snapshots/carried.{house.posture.profile}.json", dumped(carried)
 
 
 def dumped(value: object) -> str:

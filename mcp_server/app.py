@@ -6,9 +6,9 @@ What is behind the entrance is loaded for the first call: that is most of what t
 import asyncio
 import gc
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,11 @@ class LazyPipeline:
     sandbox: SandboxPolicy
     missing: Callable[[], None] = lambda: None
     """Called when there is found to be none."""
+    run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
+    """Runs a call; the first one builds what stands behind."""
+
+    def __post_init__(self) -> None:
+        self.run = self._run_first
 
     @cached_property
     def gate(self) -> "Gate":
@@ -64,8 +69,9 @@ class LazyPipeline:
         """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
         _ = self.gate
 
-    async def run(self, asked: "CallRequest") -> Ending:
-        return await self.gate.pipeline.run(asked)
+    async def _run_first(self, asked: "CallRequest") -> Ending:
+        self.run = self.gate.pipeline.run
+        return await self.run(asked)
 
     def get_sandbox_state(self) -> SandboxState:
         """As long as nobody looked, a sandbox is hoped to hold."""
