@@ -17,6 +17,7 @@ from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, RuleSubject, Tool
 from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.decision import decide
 from mcp_server.policy.rules import compile_rules
+from tools.catalog import READ_LINE
 
 RULES = 1_000
 TOOLS = 500
@@ -50,7 +51,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
     names = [f"tool_{number}" for number in range(TOOLS)]
     tools = {name: _tool(name) for name in (*META_TOOLS, *names)}
     mode = Mode("all", "All", "", "", "", "", "", tuple(names))
-    rules = compile_rules(texts, tools, roots=("/work",))
+    rules = compile_rules(texts, tools, READ_LINE, roots=("/work",))
     if not isinstance(rules, Rules):
         raise ValueError(rules[0].message)
     return Policy(
@@ -59,6 +60,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
         {stage: frozenset(Effect) for stage in EVERY_STAGE},
         rules,
         unfit=build_argument_check(tools),
+        read_line=READ_LINE,
     )
 
 

@@ -215,6 +215,7 @@ def build_pipeline(
             redactor.redact,
             rooms.notice,
             Binding(jail, redactor),
+            policy.read_line,
         ),
         approvals=Approvals(
             store, rooms.clock, redactor, build_answer_trust(found.library.config), settings.approval_seconds

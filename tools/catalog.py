@@ -29,9 +29,11 @@ from tools.meta.definitions import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, M
 from tools.phases.definitions import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
 from tools.project.definitions import INDEX_READ, INDEX_SEARCH, INDEX_SYMBOLS, MEMORY_SEARCH
 from tools.search.definitions import GLOB, GREP
-from tools.shell.definitions import BASH, KILL, OUTPUT, WAIT
+from tools.shell.definitions import BASH, KILL, OUTPUT, READ_LINE, WAIT
 from tools.shell.definitions import WRITE as WRITE_TO_SHELL
 from tools.todos.definitions import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
+
+__all__ = ["CATALOG", "READ_LINE"]
 
 CATALOG: tuple[Tool, ...] = (
     # Always there.

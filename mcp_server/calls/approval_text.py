@@ -4,13 +4,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
-from unicodedata import category, combining
 
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.sanitizer import UNSEEN
 from mcp_server.model.approvals import Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
+from mcp_server.model.text import escape_as_json, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
 
 # How is an argument written in a question, so that every character of it is seen and it can be read back exactly?
@@ -19,27 +18,7 @@ from mcp_server.model.tools import Arguments, Tool
 # somebody wants to hide is what the person has to see. What is marked as a secret stands outside the quotes, where no
 # argument can write.
 
-BLANK = frozenset("\u2800\ufe0e\ufe0f\u200d\U00016fe4\U0001d159")
-"""Printable by name, and shown as nothing or as a space."""
-OVERLAY = 1
-"""The combining class of what is drawn over the character before it."""
-MOST_MARKS = 2
-"""More of them on one letter are there to cover its neighbours."""
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
-MEANT = re.compile(r'["\\]')
-"""What would be read as the end of the text, or as an escape."""
-SHORT = {"\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
-
-def escape(text: str) -> str:
-    """On one line, and with nothing in it that is not seen."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if seen else _escape_character(char) for char, seen in _check_visibility(text))
-
-
-def quote(text: str) -> str:
-    return '"' + escape(MEANT.sub(r"\\\g<0>", text)) + '"'
 
 
 def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
@@ -75,7 +54,7 @@ def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
             line.append(format_secret_mark(piece))
             continue
         for part in LINE.findall(piece):
-            line.append(quote(part))
+            line.append(quote_as_json(part))
             if part.endswith("\n"):
                 yield " ".join(line)
                 line.clear()
@@ -86,41 +65,13 @@ def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
 def mark_secrets(text: str, redactor: Redactor) -> str:
     """A sentence of ours that quotes arguments: on one line, the known secrets in it marked."""
     return "".join(
-        format_secret_mark(piece) if secret else escape(piece) for piece, secret in redactor.split_at_secrets(text)
+        format_secret_mark(piece) if secret else escape_as_json(piece)
+        for piece, secret in redactor.split_at_secrets(text)
     )
 
 
 def format_secret_mark(secret: str) -> str:
     return f"[secret, {len(secret)} characters]"
-
-
-def _check_visibility(text: str) -> Iterator[tuple[str, bool]]:
-    """Each character, and whether it may stand for itself."""
-    letter, marks = False, 0
-    for char in text:
-        if char.isascii():
-            letter, marks = False, 0
-            yield char, char.isprintable()
-            continue
-        seen = char.isprintable() and char not in BLANK and not UNSEEN.match(char)
-        if category(char).startswith("M"):
-            # After a letter that takes marks, as scripts need them; elsewhere one hides what is before it.
-            marks += 1
-            yield char, seen and letter and marks <= MOST_MARKS and combining(char) != OVERLAY
-        else:
-            letter, marks = seen and char.isalpha(), 0
-            yield char, seen
-
-
-def _escape_character(char: str) -> str:
-    if char in SHORT:
-        return SHORT[char]
-    number = ord(char)
-    if number < 0x10000:
-        return f"\\u{number:04x}"
-    # As JSON has it: two halves.
-    number -= 0x10000
-    return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
 
 
 # What is the person shown? Who asks, which tool, what it would do, and with which arguments.

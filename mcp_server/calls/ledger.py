@@ -19,6 +19,7 @@ from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
+from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import READING, Arguments, Demand, Effect
 from mcp_server.model.verification import find_test_outcome
 from mcp_server.policy.decision import list_visible_tools
@@ -60,6 +61,8 @@ class LedgerRecorder:
     """Told of every decision, where telemetry is on."""
     binding: Binding
     """What a yes is about."""
+    read_line: ReadLine
+    """Takes a line of shell apart, to tell whether it ran tests."""
 
     async def record_intent(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
@@ -116,7 +119,7 @@ class LedgerRecorder:
                 tool=found.tool.name,
                 run=underway.run,
                 notes=tuple(self._collect_notes(found, underway, shown)),
-                tested=find_test_outcome(found.tool, found.arguments, shown),
+                tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line),
             )
         )
 

@@ -11,6 +11,7 @@ from mcp_server.model.memory import LONGEST, MemoryEntry, MemoryMatches, Tier
 from mcp_server.model.query import Query, find_words
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
+from mcp_server.model.text import shorten_to_line
 from mcp_server.state import memory
 from mcp_server.state import notes as state_notes
 from mcp_server.state.store import Store
@@ -31,8 +32,8 @@ MOST_FILES = 10
 def distil_answer(answer: str, notes: Sequence[tuple[str, str]] = ()) -> list[tuple[Tier, str]]:
     """Facts and decisions in the order of the answer, and the rest of it as the outcome. `notes`: what was kept of the
     run while it went on, kind and text."""
-    marked = [(Tier(kind.lower()), shorten_to_line(text)) for kind, text in MARKED.findall(answer)]
-    marked += [(Tier.DECISION, shorten_to_line(text)) for kind, text in notes if kind == Tier.DECISION]
+    marked = [(Tier(kind.lower()), shorten_to_line(text, LONGEST)) for kind, text in MARKED.findall(answer)]
+    marked += [(Tier.DECISION, shorten_to_line(text, LONGEST)) for kind, text in notes if kind == Tier.DECISION]
     changed = _describe_changed_files(list(dict.fromkeys(text for kind, text in notes if kind == "file")))
     outcome = shorten_to_line(MARKED.sub("", answer), LONGEST - len(changed)) or shorten_to_line(
         answer, LONGEST - len(changed)
@@ -51,12 +52,6 @@ def _describe_changed_files(files: Sequence[str]) -> str:
 def _limit_each_tier(marked: list[tuple[Tier, str]]) -> Iterator[tuple[Tier, str]]:
     for tier in (Tier.FACT, Tier.DECISION):
         yield from [one for one in marked if one[0] is tier and one[1]][:MOST_LINES]
-
-
-def shorten_to_line(text: str, most: int = LONGEST) -> str:
-    """On one line, and not longer than an entry may be."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import format_brief_schema
 from mcp_server.model.sessions import Session
+from mcp_server.model.text import shorten_text
 from mcp_server.model.tools import Tool
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.router import Route, RouteChoice, route
@@ -251,10 +252,6 @@ def build_tool_entries(tools: list[Tool]) -> list[dict[str, Any]]:
 def first_sentence(text: str) -> str:
     head, dot, _ = text.partition(". ")
     return head + dot.strip()
-
-
-def shorten_text(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else text[:most] + "…"
 
 
 def build_pinned_problem(mode: str | None) -> Problem:

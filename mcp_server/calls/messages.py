@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from mcp_server.calls.approval_text import escape
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
+from mcp_server.model.text import escape_as_json
 from mcp_server.state.store import Store
 
 FREE_ANSWER = {
@@ -24,7 +24,7 @@ MODEL_ASKS = "The model asks, and your answer goes to the model. menugate only p
 
 def mark_as_models_words(message: str) -> str:
     """Otherwise a model could write what looks like a question of ours, and have an answer that is meant for us."""
-    return "\n".join([MODEL_ASKS, "", *(f"| {escape(line)}" for line in message.split("\n"))])
+    return "\n".join([MODEL_ASKS, "", *(f"| {escape_as_json(line)}" for line in message.split("\n"))])
 
 
 @dataclass(frozen=True)

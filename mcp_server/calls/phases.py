@@ -57,7 +57,9 @@ class PhaseLogs:
 
     async def record_proof(self, found: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.live.session.phase is None or not is_test_call(found.tool, found.arguments, _get_parent_tool(found)):
+        if found.live.session.phase is None:
+            return
+        if not is_test_call(found.tool, found.arguments, _get_parent_tool(found), self.policy.read_line):
             return
         code = get_ending_facts(ending).get("exit_code")
         with suppress(Refusal):

@@ -18,7 +18,7 @@ from mcp_server.calls.carriers import (
     normalise_carrier_arguments,
 )
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.calls.menus import MenuNavigator, Navigators, shorten_text
+from mcp_server.calls.menus import MenuNavigator, Navigators
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.calls.sessions import Sessions
@@ -26,7 +26,7 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
 from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.results import Code, Ending, Problem
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import format_list
+from mcp_server.model.text import format_list, shorten_text
 from mcp_server.model.tools import Arguments, Tool
 from mcp_server.policy.refusals import find_mode_with, format_enter_call
 from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules

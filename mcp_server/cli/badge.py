@@ -5,8 +5,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_server.cli.output import clean, say
+from mcp_server.cli.output import say
 from mcp_server.model.posture import AXES
+from mcp_server.model.text import escape_unprintable
 from mcp_server.settings import may_use_colours
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def set_terminal_title(posture: "Posture", project: str) -> None:
     from mcp_server.policy.badge import format_title
 
     if sys.stdout.isatty() and may_use_colours():
-        print(f"\x1b]0;{clean(format_title(posture, project))}\x07", end="", flush=True)
+        print(f"\x1b]0;{escape_unprintable(format_title(posture, project))}\x07", end="", flush=True)
 
 
 def show_pending_changes(stands: "PostureView") -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from mcp_server.cli.output import CliError, ProgressPrinter, clean, note, print_json, say, show_progress
+from mcp_server.cli.output import CliError, ProgressPrinter, note, print_json, say, show_progress
 from mcp_server.cli.parser import (
     CommandGroup,
     add_json,
@@ -17,6 +17,7 @@ from mcp_server.cli.parser import (
     make_start_error,
     settings_from_arguments,
 )
+from mcp_server.model.text import escape_unprintable, replace_unprintable
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         print_json(result_from_ending(ending))
     elif isinstance(ending, Problem):
-        print(clean(ending.text), file=sys.stderr)
+        print(escape_unprintable(ending.text), file=sys.stderr)
     else:
         say(ending.text)
         for line in describe_hidden_blocks(cast("Done", ending)):
@@ -219,7 +220,7 @@ def describe_json_fault(text: str, place: str, wrong: json.JSONDecodeError) -> s
     lines, at = text.split("\n"), wrong.colno - 1
     line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
     start = max(0, at - LONGEST_LINE // 2)
-    shown = "".join(sign if sign.isprintable() else " " for sign in line[start : start + LONGEST_LINE])
+    shown = replace_unprintable(line[start : start + LONGEST_LINE], " ")
     where = f"{place}: not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg.lower()}"
     return f"{where}\n  {shown}\n  {' ' * (at - start)}^"
 

@@ -122,16 +122,16 @@ def run_add(arguments: argparse.Namespace) -> int:
     from functools import partial
 
     from mcp_server.calls.documents import new_id
-    from mcp_server.calls.memory import shorten_to_line
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.redaction import Redactor
+    from mcp_server.model.text import shorten_to_line
     from mcp_server.state.memory import NewMemory, remember_entries
 
     settings = settings_from_arguments(arguments)
     text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
     if not text:
         raise CliError("there is nothing in it to remember; write what it is, in quotes.", code=2)
-    if text != shorten_to_line(text):
+    if text != shorten_to_line(text, LONGEST):
         raise CliError(
             f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Protocol, TextIO
 
+from mcp_server.model.text import escape_unprintable
 from mcp_server.settings import may_use_colours
 
 COLOURS = {"dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "bold": 1}
@@ -40,20 +41,9 @@ def colour(text: str, name: str, stream: TextIO | None = None) -> str:
     return text if plain else f"\x1b[{COLOURS[name]}m{text}\x1b[0m"
 
 
-def clean(text: str) -> str:
-    """Some of what is shown was written by a model or a client; none of it may speak to the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else _escape_character(sign) for sign in text)
-
-
 def format_one_line(text: str) -> str:
     """Somebody else's words within a line of ours: whatever they hold, no other line begins there."""
-    return clean(text).replace("\n", r"\n").replace("\t", r"\t")
-
-
-def _escape_character(sign: str) -> str:
-    return sign.encode("unicode_escape").decode()
+    return escape_unprintable(text).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def say(*parts: str | tuple[str, str]) -> None:
@@ -61,17 +51,20 @@ def say(*parts: str | tuple[str, str]) -> None:
 
     At once, also into a pipe: whoever waits for the line that says `ready` gets it when it is true.
     """
-    shown = (clean(part) if isinstance(part, str) else colour(clean(part[0]), part[1]) for part in parts)
+    shown = (
+        escape_unprintable(part) if isinstance(part, str) else colour(escape_unprintable(part[0]), part[1])
+        for part in parts
+    )
     print("".join(shown), flush=True)
 
 
 def note(text: str) -> None:
     """Beside the result, and so not in its way when that is piped on."""
-    print(colour(clean(text), "dim", sys.stderr), file=sys.stderr)
+    print(colour(escape_unprintable(text), "dim", sys.stderr), file=sys.stderr)
 
 
 def complain(text: str) -> None:
-    print(f"{colour('menugate:', 'red', sys.stderr)} {clean(text)}", file=sys.stderr)
+    print(f"{colour('menugate:', 'red', sys.stderr)} {escape_unprintable(text)}", file=sys.stderr)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:

@@ -121,7 +121,7 @@ def try_examples(text: "RuleText", found: "Configuration") -> Iterator[TriedExam
     from mcp_server.model.policy import Rules
     from mcp_server.policy.rules import compile_rules
 
-    alone = compile_rules([text], found.policy.tools, ())
+    alone = compile_rules([text], found.policy.tools, found.policy.read_line)
     if not isinstance(alone, Rules):
         return
     (rule,) = alone.every

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from mcp_server.model.text import find_nearest_name
+
 SHOWN_PER_FILE = 50
 """A file that is wrong from top to bottom is not made clearer by a thousand lines."""
 
@@ -69,7 +71,7 @@ class FaultCollector:
         if count > SHOWN_PER_FILE:
             fault = ConfigFault(place.file, place.line, "", "there are more faults from here on; put these right first")
         else:
-            near = find_nearest_name(wrong, names) if wrong else ""
+            near = (find_nearest_name(wrong, names) or "") if wrong else ""
             fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
         self._found.append(fault)
 
@@ -81,18 +83,3 @@ class FaultCollector:
 
     def faults(self) -> tuple[ConfigFault, ...]:
         return tuple(sorted(self._found))
-
-
-def find_nearest_name(wrong: str, names: Iterable[str]) -> str:
-    """The name that was probably meant, or nothing."""
-    from difflib import get_close_matches  # a millisecond that a sound house does not spend
-
-    known = {name.casefold(): name for name in sorted(names)}
-    close = get_close_matches(wrong[:64].casefold(), known, n=1, cutoff=0.6)
-    return known[close[0]] if close else ""
-
-
-def quote_text(text: str, longest: int = 60) -> str:
-    """What somebody wrote, in backticks, short, and with nothing in it that a terminal would act on."""
-    short = text if len(text) <= longest else text[: longest - 3] + "..."
-    return "`" + "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in short) + "`"

@@ -25,7 +25,7 @@ from mcp_server.policy.arguments import build_argument_check, build_argument_cle
 from mcp_server.policy.rules import compile_rules
 from mcp_server.settings import Settings
 from mcp_server.state.trust import Trusted
-from tools.catalog import CATALOG
+from tools.catalog import CATALOG, READ_LINE
 
 # Is everything on disk in order, and what does it come to? The house's data, or every fault in it at once.
 
@@ -140,7 +140,12 @@ def load_configuration(
         return own
     meant = build_argument_cleaner({tool.name: tool for tool in CATALOG})
     policy = Policy(
-        tools=tools, menus=library.menus, stages=library.stages, unfit=build_argument_check(tools), meant=meant
+        tools=tools,
+        menus=library.menus,
+        stages=library.stages,
+        unfit=build_argument_check(tools),
+        meant=meant,
+        read_line=READ_LINE,
     )
     return apply_configuration(
         Configuration(every, library, policy, Posture(), own, False, Prompts(())), settings, said
@@ -247,8 +252,8 @@ def compile_all_rules(
     """The operator's rules and the workspace's. Each file has to make sense by itself: what the one says twice over
     because the other says it too is no fault of either."""
     roots = (str(settings.workspace),)
-    theirs = compile_rules(operators, tools, roots)
-    mine = compile_rules(own.rules, tools, roots)
+    theirs = compile_rules(operators, tools, READ_LINE, roots)
+    mine = compile_rules(own.rules, tools, READ_LINE, roots)
     if not isinstance(theirs, Rules) or not isinstance(mine, Rules):
         found = [fault for one in (theirs, mine) if not isinstance(one, Rules) for fault in one]
         return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in found))

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from unicodedata import normalize
 
-from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quote_text
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.menus import ModeDraft, ModeDrafts
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
+from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import READING, Effect, Hints, LazyFunction, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -64,7 +65,7 @@ def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: F
         if name in ALWAYS_THERE or (tool is not None and tool.meta):
             findings.add(entry.place, f"`{name}` is there in every mode; take it out of the menu `{draft.name.text}`")
         elif tool is None:
-            findings.add(entry.place, f"no tool {quote_text(name)} is registered", name, choosable)
+            findings.add(entry.place, f"no tool {quote_exactly(name)} is registered", name, choosable)
         elif name in first:
             findings.add(entry.place, f"`{name}` is on this menu already, by {first[name].source}")
         first.setdefault(name, entry.place)
@@ -93,11 +94,11 @@ def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) ->
             owner = owners.setdefault(spoken, draft)
             if owner is not draft:
                 mode, source = owner.name.text, owner.name.place.source
-                message = f"{quote_text(word.text)} already leads to the mode `{mode}`, by {source}"
+                message = f"{quote_exactly(word.text)} already leads to the mode `{mode}`, by {source}"
                 findings.add(word.place, message)
             if spoken.isdecimal():
                 findings.add(
-                    word.place, f"{quote_text(word.text)} is a number, and numbers stand for places on the menu"
+                    word.place, f"{quote_exactly(word.text)} is a number, and numbers stand for places on the menu"
                 )
 
 
@@ -112,18 +113,18 @@ def _check_names(registered: Mapping[str, Tool], longest: int, findings: FaultCo
         if key != name:
             findings.add(
                 find_tool_source(tool),
-                f"the tool {quote_text(name)} is registered as {quote_text(key)}; the two have to be the same",
+                f"the tool {quote_exactly(name)} is registered as {quote_exactly(key)}; the two have to be the same",
             )
         if not NAME.fullmatch(name) or "__" in name or len(name) > longest:
             wants = f"1 to {longest} letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
             findings.add(
-                find_tool_source(tool), f"hosts cannot carry the name {quote_text(name)}; it has to be {wants}"
+                find_tool_source(tool), f"hosts cannot carry the name {quote_exactly(name)}; it has to be {wants}"
             )
         other = sounding.setdefault(_normalize_tool_name(name), name)
         if other != name:
             findings.add(
                 find_tool_source(tool),
-                f"{quote_text(name)} and `{other}` differ too little; hosts that guess would mix them up",
+                f"{quote_exactly(name)} and `{other}` differ too little; hosts that guess would mix them up",
             )
 
 

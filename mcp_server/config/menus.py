@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation, quote_text
+from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.reader import Fields, Leaf, read_yaml_file
 from mcp_server.config.shapes import (
     IntField,
@@ -23,6 +23,7 @@ from mcp_server.config.shapes import (
     get_number,
 )
 from mcp_server.model.menus import Mode
+from mcp_server.model.text import quote_exactly
 
 TABLES = ("stages.yaml", "hosts.yaml")
 """What lies beside the shipped modes and is none. In any other folder these names are refused."""
@@ -205,7 +206,7 @@ class _Shelf:
     def _report_unknown_parent(self, page: Fields) -> None:
         parent = get_leaf(page, "extends")
         if parent is not None:
-            message = f"there is no mode {quote_text(parent.text)} to extend"
+            message = f"there is no mode {quote_exactly(parent.text)} to extend"
             self._findings.add(parent.place, message, parent.text, self._pages)
 
     def _resolve_draft(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
@@ -242,7 +243,7 @@ class _Shelf:
         gone: set[str] = set()
         for tool in get_leaves(page, "remove"):
             if tool.text not in there:
-                message = f"the mode `{draft.name.text}` has no tool {quote_text(tool.text)} to remove"
+                message = f"the mode `{draft.name.text}` has no tool {quote_exactly(tool.text)} to remove"
                 self._findings.add(tool.place, message, tool.text, there)
             gone.add(tool.text)
         kept = tuple(tool for tool in draft.tools if tool.text not in gone)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
+from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.hosts import build_hosts
 from mcp_server.config.operator_schema import CONFIG, MEGABYTE
 from mcp_server.config.reader import Fields, Leaf, parse_yaml, read_yaml_file
@@ -17,6 +17,7 @@ from mcp_server.model.menus import Host, Listing
 from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText, SummaryLimits
 from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.processes import ProcessLimits, SandboxPolicy
+from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import Effect
 
 # Whom does the operator let look over a run? An address, a model, and the name of the variable that holds the key.
@@ -57,7 +58,7 @@ def _read_endpoint_address(endpoint: Leaf, findings: FaultCollector) -> tuple[st
     try:
         parse_destination(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
     except ValueError as wrong:
-        findings.add(endpoint.place, f"{quote_text(host)} {wrong}")
+        findings.add(endpoint.place, f"{quote_exactly(host)} {wrong}")
         return None
     return host, port
 
@@ -174,7 +175,7 @@ def _read_prompts_folder(path: Path, fields: Fields, findings: FaultCollector) -
         return None
     folder = path.parent / named.text
     if not folder.is_dir():
-        findings.add(named.place, f"there is no folder {quote_text(str(folder))}")
+        findings.add(named.place, f"there is no folder {quote_exactly(str(folder))}")
     return folder
 
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from mcp_server.config.faults import ConfigFault, find_nearest_name
+from mcp_server.config.faults import ConfigFault
 from mcp_server.config.prompts import HOLE, VARIABLES, PromptError, Prompts
+from mcp_server.model.text import find_nearest_name
 
 # Does a text suggest that a model change what the person owns? No prompt may, not even by forbidding it at length.
 #
@@ -88,8 +89,7 @@ def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:
             if hole[1] not in VARIABLES:
                 known = ", ".join(VARIABLES)
                 message = f"there is no variable `{hole[1][:40]}`; there are {known}"
-                yield ConfigFault(
-                    file, text.count("\n", 0, hole.start()) + 1, key, message, find_nearest_name(hole[1], VARIABLES)
-                )
+                near = find_nearest_name(hole[1], VARIABLES) or ""
+                yield ConfigFault(file, text.count("\n", 0, hole.start()) + 1, key, message, near)
         for line, reason in find_objections(text):
             yield ConfigFault(file, line, key, reason)

@@ -14,7 +14,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
+from mcp_server.config.faults import FaultCollector, SourceLocation
+from mcp_server.model.text import quote_exactly
 
 if TYPE_CHECKING:
     from yaml import Event
@@ -245,7 +246,7 @@ class _Builder:
         if isinstance(node, Leaf):
             if get_scalar_kind(node) is ScalarKind.TEXT:
                 return node.text
-            shown = quote_text(node.text) if node.text else "nothing"
+            shown = quote_exactly(node.text) if node.text else "nothing"
             self._findings.add(
                 node.place, f"a key is a text, and {shown} is {get_scalar_kind(node).value}; put it in quotes"
             )
@@ -260,9 +261,9 @@ class _Builder:
     def _refuse_decoration(self, event: "Event", place: SourceLocation) -> None:
         tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
         if tag is not None:
-            self._findings.add(place, f"tags are not read here; take {quote_text(str(tag))} out")
+            self._findings.add(place, f"tags are not read here; take {quote_exactly(str(tag))} out")
         if anchor is not None:
-            self._findings.add(place, f"anchors are not read here; take {quote_text('&' + str(anchor))} out")
+            self._findings.add(place, f"anchors are not read here; take {quote_exactly('&' + str(anchor))} out")
 
     def _stop(self, event: "Event", message: str, key: str = "") -> None:
         self._findings.add(self._get_location(event, key), message)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from mcp_server.config.faults import FaultCollector, quote_text
+from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, get_scalar_kind
+from mcp_server.model.text import quote_exactly
 
 
 class LineField(NamedTuple):
@@ -94,7 +95,7 @@ def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fie
     known = Fields(node.place, {}, node.keys)
     for name, place in node.keys.items():
         if name not in shape.keys:
-            findings.add(place, f"there is no key {quote_text(name)} here", name, shape.keys)
+            findings.add(place, f"there is no key {quote_exactly(name)} here", name, shape.keys)
     for name, key in shape.keys.items():
         if name in node.fields:
             value = fit(node.fields[name], key.shape, findings)
@@ -125,7 +126,7 @@ def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     for node in nodes:
         if isinstance(node, Leaf) and node.text in first:
             line = first[node.text].place.line
-            findings.add(node.place, f"{quote_text(node.text)} is in the list twice, first in line {line}")
+            findings.add(node.place, f"{quote_exactly(node.text)} is in the list twice, first in line {line}")
             continue
         if isinstance(node, Leaf):
             first[node.text] = node
@@ -138,7 +139,7 @@ def _fit_line(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | 
         return _report_wrong_kind(node, "a text", findings)
     what = get_scalar_kind(node)
     if what is not ScalarKind.TEXT:
-        shown = f"{quote_text(node.text)} is {what.value}" if node.text else "nothing is there"
+        shown = f"{quote_exactly(node.text)} is {what.value}" if node.text else "nothing is there"
         findings.add(node.place, f"a text is expected, and {shown}; put it in quotes if it is meant as a text")
         return None
     problem = _find_text_fault(node.text, shape)
@@ -155,7 +156,7 @@ def _find_text_fault(text: str, shape: LineField) -> str:
     if len(text) > shape.most:
         return f"the text has {len(text)} characters; {shape.most} is the most"
     if shape.pattern and not re.fullmatch(shape.pattern, text):
-        return f"{quote_text(text)} does not fit; it has to be {shape.wants}"
+        return f"{quote_exactly(text)} does not fit; it has to be {shape.wants}"
     return ""
 
 
@@ -164,7 +165,7 @@ def _fit_choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf 
         return _report_wrong_kind(node, "one of " + ", ".join(shape.names), findings)
     if node.text in shape.names:
         return node
-    shown = quote_text(node.text) if node.text else "nothing"
+    shown = quote_exactly(node.text) if node.text else "nothing"
     findings.add(node.place, f"{shown} is not one of " + ", ".join(shape.names), node.text, shape.names)
     return None
 
@@ -175,7 +176,7 @@ def _fit_integer(node: Node, shape: IntField, findings: FaultCollector) -> Leaf 
         return _report_wrong_kind(node, wanted, findings)
     if len(node.text) <= 20 and shape.least <= int(node.text) <= shape.most:
         return node
-    findings.add(node.place, f"{quote_text(node.text)} is not {wanted}")
+    findings.add(node.place, f"{quote_exactly(node.text)} is not {wanted}")
     return None
 
 
@@ -194,7 +195,7 @@ def _report_wrong_kind(node: Node, wanted: str, findings: FaultCollector) -> Non
         case Leaf(text="", plain=True):
             there = "nothing is there"
         case Leaf():
-            there = f"{quote_text(node.text)} is {'in quotes' if not node.plain else get_scalar_kind(node).value}"
+            there = f"{quote_exactly(node.text)} is {'in quotes' if not node.plain else get_scalar_kind(node).value}"
     findings.add(node.place, f"{wanted} is expected, and {there}")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_server.config.faults import FaultCollector, SourceLocation, quote_text
+from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.operator import read_budget, read_rules
 from mcp_server.config.operator_schema import BUDGET, CONFIG, PROFILES, RULE_LISTS
 from mcp_server.config.prompts import find_prompt_files
@@ -20,6 +20,7 @@ from mcp_server.config.reader import Fields, parse_yaml, read_text_file
 from mcp_server.config.shapes import KeySpec, RecordField, fit, get_text
 from mcp_server.model.policy import Budget, RuleKind, RuleText
 from mcp_server.model.posture import Profile
+from mcp_server.model.text import quote_exactly
 
 FILE = "menugate.yaml"
 PROMPTS = "menugate.prompts"
@@ -94,7 +95,7 @@ def _drop_operator_keys(node: Fields, findings: FaultCollector) -> Fields:
         if name in CONFIG.keys and name not in FOLDER.keys:
             findings.add(
                 place,
-                f"{quote_text(name)} is the operator's to set, in the menugate.yaml outside of the workspace;"
+                f"{quote_exactly(name)} is the operator's to set, in the menugate.yaml outside of the workspace;"
                 f" here may stand {', '.join(FOLDER.keys)}",
             )
             continue

@@ -6,15 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import escape_surrogates
 
 
 def build_path_refusal(message: str, way_out: str = "") -> Refusal:
     return Refusal(Problem(Code.PATH_REFUSED, escape_surrogates(message), escape_surrogates(way_out)))
-
-
-def escape_surrogates(text: str) -> str:
-    """Names on disk need not be text; what is none of it is written out, for a message that can be sent."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def build_outside_refusal(path: str, root: str) -> Refusal:

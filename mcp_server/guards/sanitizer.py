@@ -6,6 +6,8 @@ What stays is what a person would see; nothing visible is dropped, so that hidin
 
 import re
 
+from mcp_server.model.text import INVISIBLE
+
 # The 8-bit controls are spelled as their 7-bit twins first, so that one pattern reads both.
 TWINS = {
     "\x90": "\x1bP",
@@ -29,9 +31,7 @@ LINE_ENDS = ("\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029")
 UNSEEN = re.compile(
     "["
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls, the line ends apart
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"  # blank
-    "\ufe00-\ufe0d\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # selectors, tags
+    f"{INVISIBLE}"
     "]+"
 )
 BROKEN = re.compile("[\ud800-\udfff]+")

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from mcp_server.model.menus import Menus
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.results import Code
+from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 
 
@@ -218,6 +219,8 @@ class Policy:
     """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
     meant: Callable[[str, Arguments], Arguments] = lambda _tool, arguments: arguments
     """The same arguments without those by which the caller says nothing. Everything else is asked about these alone."""
+    read_line: ReadLine = lambda _text: None
+    """How a line of shell is taken apart. Where nobody can, every rule that narrows speaks about it."""
     shelter: Callable[[], SandboxState] = lambda: SandboxState.THERE
     """As far as it is known now."""
 

@@ -89,7 +89,7 @@ class DecisionCase:
         if self.call.arguments is None:
             return None
         try:
-            found = [find_call_words(self.tool, one) for one in self.readings]
+            found = [find_call_words(self.tool, one, self.policy.read_line) for one in self.readings]
         except Exception:  # arguments of a kind nobody thought of
             return None
         return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
@@ -99,7 +99,9 @@ class DecisionCase:
         """The command of menugate's own by which this line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
-        return find_acting_command(line) if kind is RuleSubject.COMMAND and isinstance(line, str) else None
+        if kind is not RuleSubject.COMMAND or not isinstance(line, str):
+            return None
+        return find_acting_command(line, self.policy.read_line)
 
     def find_rule(self, kind: RuleKind) -> Rule | None:
         """The rule of that list that speaks about this call."""

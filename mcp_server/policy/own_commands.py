@@ -1,13 +1,15 @@
 """Would this line of shell speak for the person? Which of menugate's own commands act, and which only read.
 
-A line that names one that acts is refused whatever the profile. It is read by its words, so a line that computes the
-name passes here; the command itself looks who started it, and refuses then.
+A line that names one that acts is refused whatever the profile; where the line is not understood, wherever in it that
+name stands. It is read by its words, so a line that computes the name passes here; the command itself looks who started
+it, and refuses then.
 """
 
 import re
 from collections.abc import Mapping
 
-from mcp_server.policy.shell_reader import read_shell_line
+from mcp_server.model.shell import ReadLine
+from mcp_server.policy.shell import list_commands
 
 ACTS: Mapping[str, bool | frozenset[str]] = {
     "serve": False,
@@ -70,13 +72,25 @@ RUNNERS = frozenset(
 )
 """Programs that run what is named somewhere behind them."""
 
+QUOTES = re.compile(r"""['"\\]""")
+SIGNS = re.compile("[;&|()`<>]")
 
-def find_acting_command(text: str) -> str | None:
+
+def find_acting_command(text: str, read: ReadLine) -> str | None:
     """The command of menugate's by which the line would speak for the person; None where it names none."""
-    line = read_shell_line(text)
-    if line is None:
-        return None
-    return next((found for words in line.commands if (found := _find_command_in_words(words))), None)
+    commands = list_commands(text, read)
+    if commands is None:
+        return _find_command_in_unread_line(text)
+    return next((found for words in commands if (found := _find_command_in_words(words))), None)
+
+
+def _find_command_in_unread_line(text: str) -> str | None:
+    """Nobody can tell what such a line runs: behind any mention of the program, the name of a command is enough."""
+    words = iter(SIGNS.sub(" ", QUOTES.sub("", text)).split())
+    for word in words:
+        if _get_program_name(word) == "menugate" or word.removeprefix("-m") in MODULES:
+            return next((one for one in words if ACTS.get(one)), None)
+    return None
 
 
 def _find_command_in_words(words: tuple[str, ...]) -> str | None:

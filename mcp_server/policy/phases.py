@@ -1,48 +1,15 @@
 """What does a phase leave of the menu, and what does a call in it prove?"""
 
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from mcp_server.model.menus import Menus
 from mcp_server.model.phases import BEGINNING, REACHABLE, Log, Proof, Step, find_step
 from mcp_server.model.sessions import Session
+from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import READING, Arguments, Effect, Tool
-from mcp_server.policy.shell_reader import read_plain_words
+from mcp_server.model.verification import LineEvidence, judge_line
 
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-PYTHON = re.compile(r"(python|pypy)[\d.]*")
-THROUGH = frozenset(("uv", "poetry", "pdm", "hatch"))
-DRY = frozenset(("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "-t", "--touch"))
-MODULES = frozenset(("pytest", "unittest", "tox", "nox", "nose2"))
-RUNNERS: Mapping[str, frozenset[str] | None] = {
-    "pytest": None,
-    "py.test": None,
-    "tox": None,
-    "nox": None,
-    "jest": None,
-    "vitest": None,
-    "mocha": None,
-    "rspec": None,
-    "phpunit": None,
-    "ctest": None,
-    "cargo": frozenset(("test", "nextest")),
-    "go": frozenset(("test",)),
-    "npm": frozenset(("test", "t")),
-    "yarn": frozenset(("test",)),
-    "pnpm": frozenset(("test",)),
-    "make": frozenset(("test", "check")),
-    "mvn": frozenset(("test", "verify")),
-    "gradle": frozenset(("test", "check")),
-    "gradlew": frozenset(("test", "check")),
-    "dotnet": frozenset(("test",)),
-}
-"""What runs tests, and the words behind it that make it do so; None where it does nothing else."""
 LOOKING_INTO = "analyze_test_failure"
-LOOKING = frozenset(
-    ("--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--setup-plan", "--no-run")
-) | frozenset(("--list", "--listTests", "--setup-only", "--cache-show", "--markers", "--trace-config"))
-"""Flags with which nothing is tested, or may not be."""
 
 
 def is_phase_narrowing(session: Session, tool: Tool, menus: Menus, within: str | None = None) -> bool:
@@ -86,30 +53,8 @@ def may_change_workspace(tool: Tool, effect: Effect, within: str | None) -> bool
     return effect not in READING and LOOKING_INTO not in (tool.name, within)
 
 
-def is_test_call(tool: Tool, arguments: Arguments, within: str | None) -> bool:
+def is_test_call(tool: Tool, arguments: Arguments, within: str | None, read: ReadLine) -> bool:
     """Does the call run the tests, of the workspace as it is?"""
-    return tool.name == "bash" and within != LOOKING_INTO and is_test_command(str(arguments.get("command", "")))
-
-
-def is_test_command(command: str) -> bool:
-    """One plain command that runs tests. Of `pytest || true` or `pytest | tail` the exit code says nothing."""
-    words = read_plain_words(command) or ()
-    while words and ASSIGNMENT.match(words[0]):
-        # What else it is told by its environment may be to run nothing.
-        if not words[0].startswith("PYTHON"):
-            return False
-        words = words[1:]
-    return (
-        bool(words) and not LOOKING.intersection(words[1:]) and _is_test_runner(words[0].rsplit("/", 1)[-1], words[1:])
-    )
-
-
-def _is_test_runner(name: str, rest: tuple[str, ...]) -> bool:
-    if PYTHON.fullmatch(name):
-        return len(rest) > 1 and rest[0] == "-m" and rest[1] in MODULES
-    if name in THROUGH and rest[:1] == ("run",) and len(rest) > 1:
-        return _is_test_runner(rest[1], rest[2:])
-    if name == "make" and DRY.intersection(rest):
+    if tool.name != "bash" or within == LOOKING_INTO:
         return False
-    wanted = RUNNERS.get(name, frozenset())
-    return wanted is None or bool(wanted.intersection(rest[:2]))
+    return judge_line(read(str(arguments.get("command", ""))), read) is LineEvidence.PROOF

@@ -17,12 +17,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import LONGEST, Path, Text, compile_path_glob, compile_text_glob, split_path
 from mcp_server.policy.paths import Test, build_place_test
 from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
-from mcp_server.policy.shell import compile_command_pattern
-from mcp_server.policy.shell_reader import read_shell_line
+from mcp_server.policy.shell import compile_command_pattern, find_pattern_program, get_program_name, list_commands
 
 # By which word is a rule found among a thousand about the same tool?
 #
@@ -36,25 +36,24 @@ def normalize_word(word: str) -> str:
     return unicodedata.normalize("NFC", word.casefold())
 
 
-def find_rule_word(specifier: str, kind: RuleSubject, roots: Sequence[str] = ()) -> str | None:
+def find_rule_word(specifier: str, kind: RuleSubject, read: ReadLine, roots: Sequence[str] = ()) -> str | None:
     """The name a call has to hold for the specifier to fit it; None where there is none to be named."""
     if kind is RuleSubject.PATH and "{" not in specifier:
         parts = split_path(specifier, roots)
         return next((normalize_word(part) for part in parts if part not in ("/", "..") and not WILD & set(part)), None)
     if kind is RuleSubject.COMMAND:
-        line = read_shell_line(specifier.removesuffix(":*"))
-        first = line.commands[0][0] if line and line.plain else "*"
-        return None if WILD & set(first) else normalize_word(first.rsplit("/", 1)[-1])
+        program = find_pattern_program(specifier, read)
+        return None if program is None or WILD & set(program) else normalize_word(get_program_name(program))
     return None
 
 
-def find_subject_words(values: Iterable[object], kind: RuleSubject) -> frozenset[str] | None:
+def find_subject_words(values: Iterable[object], kind: RuleSubject, read: ReadLine) -> frozenset[str] | None:
     """The names that a call holds; None where that cannot be told, and every rule has to be asked."""
     words: set[str] = set()
     for value in values:
         if not isinstance(value, str) or len(value) > LONGEST or kind is RuleSubject.TEXT:
             return None
-        found = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value)
+        found = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value, read)
         if found is None:
             return None
         words |= found
@@ -65,14 +64,14 @@ def _find_path_words(path: str) -> set[str] | None:
     return None if "\0" in path else set(normalize_word(path).split("/"))
 
 
-def _find_command_words(text: str) -> set[str] | None:
-    line = read_shell_line(text)
-    if line is None:
+def _find_command_words(text: str, read: ReadLine) -> set[str] | None:
+    commands = list_commands(text, read)
+    if commands is None:
         return None
-    names = [command[0] for command in line.commands if command]
+    names = [command[0] for command in commands if command]
     if any(WILD & set(name) for name in names):
         return None
-    return {normalize_word(name.rsplit("/", 1)[-1]) for name in names}
+    return {normalize_word(get_program_name(name)) for name in names}
 
 
 Condition: TypeAlias = Callable[[Tool, Arguments], bool]
@@ -84,12 +83,16 @@ ODD = object()
 
 
 def build_condition(
-    written: ParsedRule, cautious: bool, kinds: Iterable[RuleSubject] = (), roots: Sequence[str] = ()
+    written: ParsedRule,
+    cautious: bool,
+    read: ReadLine,
+    kinds: Iterable[RuleSubject] = (),
+    roots: Sequence[str] = (),
 ) -> Condition | None:
     """The test that a rule puts to a call, None where it is true of every call. `kinds`: of its tools' subjects."""
     if written.specifier is not None and not is_match_all(written.specifier):
         tests: dict[RuleSubject, Test] = {
-            kind: _build_specifier_test(written.specifier, kind, cautious, roots) for kind in kinds
+            kind: _build_specifier_test(written.specifier, kind, cautious, read, roots) for kind in kinds
         }
         return lambda tool, arguments: _is_specifier_met(tool, arguments, tests, cautious)
     predicates = [(one, *_build_predicate_tests(one, cautious, roots)) for one in written.predicates]
@@ -122,11 +125,13 @@ def is_match_all(specifier: str) -> bool:
     return specifier in ("*", "**", ":*", "**/*")
 
 
-def _build_specifier_test(specifier: str, kind: RuleSubject, cautious: bool, roots: Sequence[str]) -> Test:
+def _build_specifier_test(
+    specifier: str, kind: RuleSubject, cautious: bool, read: ReadLine, roots: Sequence[str]
+) -> Test:
     if kind is RuleSubject.PATH:
         return _build_path_test(compile_path_glob(specifier, cautious, roots))
     return _build_text_test(
-        compile_command_pattern(specifier, cautious)
+        compile_command_pattern(specifier, cautious, read)
         if kind is RuleSubject.COMMAND
         else compile_text_glob(specifier, cautious)
     )
@@ -162,12 +167,12 @@ def _locate_from_workspace(tool: Tool, argument: str, value: Any, arguments: Arg
     return tool.join_base_path(argument, value, arguments) if isinstance(value, str) else value
 
 
-def find_call_words(tool: Tool, arguments: Arguments) -> frozenset[str] | None:
+def find_call_words(tool: Tool, arguments: Arguments, read: ReadLine) -> frozenset[str] | None:
     """The words that a rule about this call can be found by."""
     if tool.subject is None:
         return None
     found = [value for value in get_subjects(tool, arguments) if value is not MISSING]
-    return find_subject_words(found, tool.subject[1])
+    return find_subject_words(found, tool.subject[1], read)
 
 
 def _is_test_met(found: Sequence[Any], test: Test, cautious: bool) -> bool:

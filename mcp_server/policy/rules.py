@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from mcp_server.model.policy import Rule, RuleKind, Rules, RuleText
+from mcp_server.model.shell import ReadLine
 from mcp_server.model.text import find_nearest_name, quote_text
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import Impossible
@@ -57,14 +58,15 @@ class RuleDraft:
 
 
 def compile_rules(
-    texts: Sequence[RuleText], tools: Mapping[str, Tool], roots: Sequence[str] = ()
+    texts: Sequence[RuleText], tools: Mapping[str, Tool], read: ReadLine, roots: Sequence[str] = ()
 ) -> Rules | tuple[RuleFault, ...]:
-    """`roots` are the absolute paths under which the workspace is known: as it was named, and with links resolved."""
+    """`read` takes a line of shell apart. `roots` are the absolute paths under which the workspace is known: as it was
+    named, and with links resolved."""
     drafts: list[RuleDraft] = []
     faults: list[RuleFault] = []
     for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
         try:
-            drafts.append(_make_draft(text, tools, roots))
+            drafts.append(_make_draft(text, tools, read, roots))
         except (MalformedRule, Impossible) as reason:
             faults.append(_make_fault(text, str(reason)))
     faults += [_make_fault(draft.text, reason) for draft, reason in _find_shadowed_rules(drafts)]
@@ -76,7 +78,7 @@ def _make_fault(text: RuleText, reason: str) -> RuleFault:
     return RuleFault(text.source, f"{text.kind} rule {quote_text(text.text)}: {reason}")
 
 
-def _make_draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str]) -> RuleDraft:
+def _make_draft(text: RuleText, tools: Mapping[str, Tool], read: ReadLine, roots: Sequence[str]) -> RuleDraft:
     written = parse_rule(text.text)
     named = _find_named_tools(written.tool, text.kind, tools)
     _check_bracket(written, named)
@@ -91,10 +93,10 @@ def _make_draft(text: RuleText, tools: Mapping[str, Tool], roots: Sequence[str])
         raise MalformedRule(f"it can never match: {reasons[0]}")
     kinds = {tool.subject[1] for tool in speaking if tool.subject}
     reaches = _is_about_paths(written, speaking, RuleSubject.PATH in kinds)
-    applies = build_condition(written, text.kind is not RuleKind.ALLOW, kinds, roots)
+    applies = build_condition(written, text.kind is not RuleKind.ALLOW, read, kinds, roots)
     key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
     word = (
-        find_rule_word(written.specifier, kinds.pop(), roots)
+        find_rule_word(written.specifier, kinds.pop(), read, roots)
         if applies and written.specifier and len(kinds) == 1
         else None
     )

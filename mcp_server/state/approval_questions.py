@@ -10,7 +10,8 @@ from typing import Any
 
 from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session
-from mcp_server.state.engine.transaction import EPOCH, Transaction, View, escape_surrogates, to_whole_number
+from mcp_server.model.text import escape_surrogates
+from mcp_server.state.engine.transaction import EPOCH, Transaction, View, to_whole_number
 
 MOVED = "the posture was changed since it was asked"
 COMPLETED = "the run it was asked in was completed"

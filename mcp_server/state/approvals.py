@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.approval_questions import approval_from_row, find_approval, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.runs import take_unit
 
 KEPT_NS = 24 * 3600 * 10**9

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause, Overtaken, Tally
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.rows import RowKind
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 
 
 @dataclass(frozen=True, slots=True)

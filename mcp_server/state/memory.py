@@ -9,9 +9,10 @@ from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause
 from mcp_server.model.memory import MOST, MemoryEntry, Tier
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.documents import DocumentWrite, load_documents, put_document
 from mcp_server.state.engine.rows import RowKind
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 
 KIND = "memory"
 

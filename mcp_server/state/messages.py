@@ -3,8 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.rows import Message
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 
 
 def leave_message(tx: Transaction, message: Message) -> str:

@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.rows import LET_GO, RowKind
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 
 LONGEST_NOTE = 2_000
 

@@ -16,8 +16,9 @@ from mcp_server.model.posture import (
     Value,
     get_narrower_value,
 )
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.chain import format_canonical_json
-from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, escape_surrogates, to_whole_number
+from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, to_whole_number
 
 
 def load_choice(view: View, principal: str) -> PostureChoice | None:

@@ -13,11 +13,12 @@ from mcp_server.model.posture import PostureChoice
 from mcp_server.model.reports import RunReport as QaReport
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Hold
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state import approval_questions, documents, messages, posture, runs, sessions, summaries, verify
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.engine.rows import LedgerFilter, Message, Row, RowKind, StoredSession
-from mcp_server.state.engine.transaction import View, escape_surrogates
+from mcp_server.state.engine.transaction import View
 from mcp_server.state.location import is_known_state, is_sealed_by
 from mcp_server.state.summaries import Summary
 from mcp_server.state.verify import VerifyReport, read_body

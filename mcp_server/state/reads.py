@@ -1,7 +1,8 @@
 """Which files has a session read, and how did they look then?"""
 
 from mcp_server.model.files import Stamp
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.model.text import escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 
 
 def remember_seen(tx: Transaction, session_id: str, path: str, stamp: Stamp) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from mcp_server.model.posture import Stage
 from mcp_server.model.reports import RunReport, parse_report
 from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.text import escape_surrogates
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state.approval_questions import void_approvals
 from mcp_server.state.engine.rows import Row, RowKind, StoredSession
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates, to_whole_number
+from mcp_server.state.engine.transaction import Transaction, View, to_whole_number
 from mcp_server.state.ledger import record_transition
 from mcp_server.state.sessions import load_places, load_sessions, move_session
 from mcp_server.state.verify import read_body

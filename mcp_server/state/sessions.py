@@ -6,9 +6,10 @@ from typing import Any
 
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import PLACE, Session
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.approval_questions import settle_run_questions
 from mcp_server.state.engine.rows import StoredSession, VersionMoved
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
 from mcp_server.state.notes import drop_old_notes
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mcp_server.state.engine.transaction import Transaction, View, escape_surrogates
+from mcp_server.model.text import escape_surrogates
+from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.verify import is_process_running
 
 OWNER, ORDER, SERVER, ANSWER = "halts", "order", "server", "answer"

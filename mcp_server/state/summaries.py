@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from mcp_server.model.text import escape_surrogates, shorten_to_line
 from mcp_server.state.engine.rows import LET_GO, Row
-from mcp_server.state.engine.transaction import View, escape_surrogates
+from mcp_server.state.engine.transaction import View
 from mcp_server.state.verify import read_body
 
 # What is worth knowing of a run when its beginning is forgotten? Goals, decisions, plan, open issues, outputs.
@@ -135,15 +136,9 @@ def _find_principal(rows: Iterable[Row]) -> str:
 
 
 def _limit_lines(lines: Iterable[str]) -> tuple[str, ...]:
-    once = list(dict.fromkeys(_to_one_line(line) for line in lines))
+    once = list(dict.fromkeys(shorten_to_line(escape_surrogates(line), LONGEST_LINE) for line in lines))
     left_out = len(once) - MOST_LINES
     return tuple(once) if left_out <= 0 else (f"({left_out} earlier ones left out)", *once[left_out:])
-
-
-def _to_one_line(text: str) -> str:
-    # Half a surrogate pair from a hostile caller is written out, so that every summary can be encoded.
-    flat = " ".join(escape_surrogates(text).split())
-    return flat if len(flat) <= LONGEST_LINE else flat[: LONGEST_LINE - 1] + "…"
 
 
 def _build_facts(told: _Told) -> dict[str, Any]:

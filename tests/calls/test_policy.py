@@ -7,11 +7,12 @@ from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile
 from mcp_server.policy.rules import compile_rules
 from tests.policy.world import policy, tools
+from tools.catalog import READ_LINE
 
 
 def under(ceiling: Profile, calls: int | None, **lists: list[str]) -> Policy:
     texts = [RuleText(RuleKind(kind), text, "r") for kind, rules in lists.items() for text in rules]
-    rules = compile_rules(texts, tools())
+    rules = compile_rules(texts, tools(), READ_LINE)
     assert isinstance(rules, Rules), rules
     return replace(policy(), rules=rules, ceiling=ceiling, budget=Budget(calls=calls))
 

@@ -23,13 +23,10 @@ from mcp_server.calls.reviews import (
 from mcp_server.model.documents import Document, DocumentCause
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import ChildProcess, Command, CommandResult, OutputOverflow
-from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.todos import KIND, Todo, TodoState
-from mcp_server.model.verification import find_test_outcome
 from mcp_server.state import documents
 from mcp_server.state.engine.rows import Row
-from tests.policy.world import tools
 from tests.state.parts import Hands, Place
 
 pytestmark = pytest.mark.anyio
@@ -95,26 +92,6 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
         )
     finally:
         await hands.close()
-
-
-@pytest.mark.parametrize(
-    ("command", "ending", "said"),
-    [
-        ("pytest -q", Done("", {"exit_code": 0}), "passed"),
-        ("cd src && python -m pytest tests", Done("", {"exit_code": 1}), "failed"),
-        ("make -C web test", Problem(Code.TOOL_FAILED, "exit code 2", data={"exit_code": 2}), "failed"),
-        ("npm run test", Problem(Code.TIMEOUT, "too long"), "failed"),
-        ("go test ./...", Done("ok"), ""),
-        ("cargo nextest run", Done("", {"exit_code": 0}), "passed"),
-        ("cat pytest.ini", Done("", {"exit_code": 1}), ""),
-        ("grep -r contest .", Done("", {"exit_code": 1}), ""),
-        ("ls", Problem(Code.TOOL_FAILED, "no"), ""),
-    ],
-)
-def test_which_commands_are_tests(command: str, ending: Ending, said: str) -> None:
-    assert find_test_outcome(tools()["bash"], {"command": command}, ending) == said
-    assert find_test_outcome(tools()["Read"], {"file_path": command}, ending) == ""
-    assert find_test_outcome(tools()["bash"], {"command": command}, None) == ""
 
 
 @dataclass

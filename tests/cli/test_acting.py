@@ -2,6 +2,7 @@
 
 from mcp_server.cli.parser import build_parser
 from mcp_server.policy.own_commands import ACTS, find_acting_command
+from tools.catalog import READ_LINE
 
 
 def test_every_command_says_whether_it_acts() -> None:
@@ -13,7 +14,15 @@ def test_a_command_that_acts_is_found_by_its_words_and_one_that_reads_is_not() -
     for name, acts in ACTS.items():
         words = [name] if isinstance(acts, bool) else [f"{name} {deed}" for deed in sorted(acts)]
         for line in words:
-            assert find_acting_command(f"env A=b menugate {line} ID") == (name if acts else None)
+            assert find_acting_command(f"env A=b menugate {line} ID", READ_LINE) == (name if acts else None)
         if not isinstance(acts, bool):
-            assert find_acting_command(f"menugate {name} list") is None
-    assert find_acting_command("echo menugate approve ID") is None
+            assert find_acting_command(f"menugate {name} list", READ_LINE) is None
+    assert find_acting_command("echo menugate approve ID", READ_LINE) is None
+
+
+def test_of_a_line_that_is_not_understood_the_name_of_a_command_is_enough() -> None:
+    for line in ("menugate approve ID; echo 'a", "x=$(; python3 -m mcp_server status; men'u'gate mode chat"):
+        assert READ_LINE(line) is None
+        assert find_acting_command(line, READ_LINE)
+    assert find_acting_command("menugate status; echo 'a", READ_LINE) is None
+    assert find_acting_command("approve; echo 'a", READ_LINE) is None

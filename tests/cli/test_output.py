@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.cli import output
+from mcp_server.model.text import escape_unprintable
 from mcp_server.settings import may_use_colours
 from tests.clients.served import PATIENCE, command, environment
 
@@ -75,7 +76,7 @@ def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str
 
 @given(st.text())
 def test_nothing_shown_moves_the_terminal(text: str) -> None:
-    shown = output.clean(text)
+    shown = escape_unprintable(text)
     assert all(sign.isprintable() or sign in "\n\t" for sign in shown)
     assert text != shown or shown == text
     if text.isprintable():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_server.config.faults import SHOWN_PER_FILE, ConfigFault, FaultCollector, find_nearest_name, quote_text
+from mcp_server.config.faults import SHOWN_PER_FILE, ConfigFault, FaultCollector
 from mcp_server.config.menus import WHOLE
 from mcp_server.config.operator_schema import CONFIG
 from mcp_server.config.reader import (
@@ -22,6 +22,7 @@ from mcp_server.config.reader import (
     read_yaml_file,
 )
 from mcp_server.config.shapes import fit
+from mcp_server.model.text import find_nearest_name, quote_exactly
 
 MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
 WORDS = [
@@ -207,7 +208,7 @@ def test_a_fault_reads_as_one_line_with_its_hint() -> None:
 
 
 def test_names_are_shown_short_and_harmless() -> None:
-    assert quote_text("a\x1b[31m") == "`a\\u001b[31m`"
-    assert len(quote_text("x" * 500)) == 62
+    assert quote_exactly("a\x1b[31m") == "`a\\u001b[31m`"
+    assert len(quote_exactly("x" * 500)) == 62
     assert find_nearest_name("READ_lokal", ["read-local", "read-remote"]) == "read-local"
-    assert find_nearest_name("zebra", ["read-local"]) == ""
+    assert find_nearest_name("zebra", ["read-local"]) is None

@@ -12,6 +12,7 @@ from mcp_server.policy.rules import compile_rules
 from tests.policy.test_decision import answer
 from tests.policy.test_rule_syntax import known, listed
 from tests.policy.world import TABLES, table
+from tools.catalog import READ_LINE
 
 HEAD = """\
 # What is said, word for word: to whoever wrote a rule that cannot hold, and to whoever made a call that may not run.
@@ -20,7 +21,7 @@ HEAD = """\
 
 
 def fault(case: Mapping[str, Any]) -> str:
-    got = compile_rules(listed(case["rules"]), known(), roots=("/work",))
+    got = compile_rules(listed(case["rules"]), known(), READ_LINE, roots=("/work",))
     assert not isinstance(got, Rules)
     return got[0].message
 

@@ -20,6 +20,7 @@ from mcp_server.policy import decision
 from mcp_server.policy.decision import LAYERS, decide, list_visible_tools
 from mcp_server.policy.rules import compile_rules
 from tests.policy.world import EFFECTS, check, example, menus, policy, table, texts, tools
+from tools.catalog import READ_LINE
 
 CASES: list[tuple[str, Mapping[str, Any]]] = [
     (f"{group['group']} {number}", case)
@@ -227,10 +228,10 @@ WIDTH = {Verdict.DENY: 0, Verdict.ASK: 1, Verdict.ALLOW: 2}
 
 def house(written: Mapping[str, list[str]]) -> Policy | None:
     """The policy with these rules; None where the compiler refuses them, which is its own test."""
-    rules = compile_rules(texts(written), tools())
+    rules = compile_rules(texts(written), tools(), READ_LINE)
     if not isinstance(rules, Rules):
         return None
-    return Policy(tools(), menus(), EFFECTS, rules, budget=Budget(calls=5), unfit=check())
+    return Policy(tools(), menus(), EFFECTS, rules, budget=Budget(calls=5), unfit=check(), read_line=READ_LINE)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

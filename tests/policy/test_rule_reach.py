@@ -11,6 +11,7 @@ from mcp_server.policy.rule_match import find_subject_words
 from mcp_server.policy.rule_reach import DEEPEST, describe_impossible_predicates
 from mcp_server.policy.rule_syntax import parse_rule
 from tests.policy.world import spoken, table
+from tools.catalog import READ_LINE
 
 
 def of(schema: Mapping[str, Any], rule: str) -> str | None:
@@ -65,4 +66,4 @@ def test_below_some_depth_anything_is_possible(depth: int, known: bool, wrap: An
     ],
 )
 def test_the_words_a_call_holds(values: list[object], kind: RuleSubject, words: set[str] | None) -> None:
-    assert find_subject_words(values, kind) == words
+    assert find_subject_words(values, kind, READ_LINE) == words

@@ -16,9 +16,9 @@ from mcp_server.policy.globs import Impossible, compile_path_glob, compile_text_
 from mcp_server.policy.rule_match import build_condition, find_call_words
 from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse_rule
 from mcp_server.policy.rules import RuleFault, compile_rules
-from mcp_server.policy.shell_reader import read_shell_line
 from tests.policy.world import spoken, table, tools
 from tests.policy.world import texts as listed
+from tools.catalog import READ_LINE
 
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -47,7 +47,7 @@ def known() -> dict[str, Tool]:
 
 
 def compiled(kind: str, text: str) -> Rules:
-    rules = compile_rules([RuleText(RuleKind(kind), text, "rules.yaml:1")], known(), roots=("/work",))
+    rules = compile_rules([RuleText(RuleKind(kind), text, "rules.yaml:1")], known(), READ_LINE, roots=("/work",))
     assert isinstance(rules, Rules), rules
     return rules
 
@@ -60,7 +60,7 @@ def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
         for rule in rules.find_for_tool(name, RuleKind(kind))
         if rule.applies is None or rule.applies(tool, arguments)
     ]
-    found = rules.find_for_call(name, RuleKind(kind), find_call_words(tool, arguments))
+    found = rules.find_for_call(name, RuleKind(kind), find_call_words(tool, arguments, READ_LINE))
     assert set(every) <= set(found), "a rule that applies is not found by its word"
     return bool(every)
 
@@ -80,7 +80,7 @@ def test_what_a_rule_speaks_about(case: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", table("rule_faults"), ids=lambda case: spoken(case["rules"]))
 def test_which_rules_are_refused(case: Mapping[str, Any]) -> None:
-    got = compile_rules(listed(case["rules"]), known(), roots=("/work",))
+    got = compile_rules(listed(case["rules"]), known(), READ_LINE, roots=("/work",))
     if case["says"] is None:
         assert isinstance(got, Rules), got
     else:
@@ -91,13 +91,13 @@ def test_which_rules_are_refused(case: Mapping[str, Any]) -> None:
 
 
 def test_every_fault_is_reported_at_once_and_no_rule_holds() -> None:
-    got = compile_rules(listed({"deny": ["Raed", "Read(", "Edit"], "allow": ["nothing"]}), known())
+    got = compile_rules(listed({"deny": ["Raed", "Read(", "Edit"], "allow": ["nothing"]}), known(), READ_LINE)
     assert not isinstance(got, Rules)
     assert [fault.source for fault in got] == ["rules.yaml:1", "rules.yaml:2", "rules.yaml:1"]
 
 
 def test_every_rule_that_changes_nothing_is_named() -> None:
-    got = compile_rules(listed({"deny": ["Read", "Read(a)", "Edit", "Edit(b)", "Edit(c)"]}), known())
+    got = compile_rules(listed({"deny": ["Read", "Read(a)", "Edit", "Edit(b)", "Edit(c)"]}), known(), READ_LINE)
     assert not isinstance(got, Rules)
     assert [fault.source for fault in got] == ["rules.yaml:2", "rules.yaml:4", "rules.yaml:5"]
 
@@ -140,11 +140,11 @@ def test_examples_are_checked() -> None:
         match=("git push x", {"command": "sudo git push"}),
         not_match=("git pull",),
     )
-    assert isinstance(compile_rules([right], known()), Rules)
+    assert isinstance(compile_rules([right], known(), READ_LINE), Rules)
     wrong = RuleText(
         RuleKind.DENY, "bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push")
     )
-    assert compile_rules([wrong], known()) == (
+    assert compile_rules([wrong], known(), READ_LINE) == (
         RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git pull` does not match."),
         RuleFault(
             "r:2", "deny rule `bash(git push:*)`: its example `{'command': 'git push'}` matches, and should not."
@@ -152,8 +152,8 @@ def test_examples_are_checked() -> None:
         RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git push` matches, and should not."),
     )
     names = RuleText(RuleKind.DENY, "git_*", "r:3", match=("git_log", {}), not_match=("Read",))
-    assert isinstance(compile_rules([names], known()), Rules)
-    assert compile_rules([replace(names, match=("Read",))], known()) != ()
+    assert isinstance(compile_rules([names], known(), READ_LINE), Rules)
+    assert compile_rules([replace(names, match=("Read",))], known(), READ_LINE) != ()
 
 
 def test_what_a_text_is_taken_apart_into() -> None:
@@ -172,7 +172,9 @@ def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: p
     monkeypatch.setattr(rule_match, "REGEX_SECONDS", 0.000001)
     text = {"command": "a" * 5_000}
     for cautious in (True, False):
-        holds = build_condition(parse_rule("bash(command regex '(a|aa)+$x')"), cautious, [RuleSubject.COMMAND])
+        holds = build_condition(
+            parse_rule("bash(command regex '(a|aa)+$x')"), cautious, READ_LINE, [RuleSubject.COMMAND]
+        )
         assert holds
         assert holds(tools()["bash"], text) is cautious
 
@@ -180,7 +182,7 @@ def test_a_regex_that_takes_too_long_matches_where_a_rule_narrows(monkeypatch: p
 def test_what_is_too_long_to_be_read_matches_where_a_rule_narrows() -> None:
     for text in ("bash(git push:*)", "bash(command glob 'git*')"):
         for cautious in (True, False):
-            holds = build_condition(parse_rule(text), cautious, [RuleSubject.COMMAND])
+            holds = build_condition(parse_rule(text), cautious, READ_LINE, [RuleSubject.COMMAND])
             assert holds
             assert holds(tools()["bash"], {"command": "a" * 70_000}) is cautious
             assert holds(tools()["bash"], {"command": "echo " + "$(" * 20 + ")" * 20}) is (cautious and "push" in text)
@@ -191,7 +193,6 @@ def test_hostile_patterns_and_texts_take_no_time() -> None:
     assert fits("a" * 60_000) is False
     deep = compile_path_glob("**/a/**/a/**/a/**/b", cautious=True)
     assert deep("a/" * 30_000) is False
-    assert read_shell_line("-a " * 20_000)
 
 
 def test_lexical_paths() -> None:
@@ -208,7 +209,7 @@ def test_lexical_paths() -> None:
 @given(st.text(alphabet="ab(){}[]*?:. /\"'\\,-~!\n eqgtinandexists01", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
     got = compile_rules(
-        [RuleText(RuleKind.DENY, f"bash({text})", "r:1"), RuleText(RuleKind.ALLOW, text, "r:2")], known()
+        [RuleText(RuleKind.DENY, f"bash({text})", "r:1"), RuleText(RuleKind.ALLOW, text, "r:2")], known(), READ_LINE
     )
     assert isinstance(got, Rules) or all(fault.message for fault in got)
 
@@ -218,7 +219,8 @@ def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
 def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix: str) -> None:
     """The careful reading sees whatever the literal one sees, so that the same words deny more than they allow."""
     literal, careful = (
-        build_condition(parse_rule(f"bash({prefix}:*)"), cautious, [RuleSubject.COMMAND]) for cautious in (False, True)
+        build_condition(parse_rule(f"bash({prefix}:*)"), cautious, READ_LINE, [RuleSubject.COMMAND])
+        for cautious in (False, True)
     )
     assert literal
     assert careful
@@ -244,7 +246,7 @@ def test_a_path_that_is_allowed_by_a_pattern_is_denied_by_it(pattern: str, path:
     st.sampled_from(["deny", "allow"]),
 )
 def test_a_rule_that_applies_is_found_by_its_word(name: str, specifier: str, text: str, kind: str) -> None:
-    rules = compile_rules([RuleText(RuleKind(kind), f"{name}({specifier})", "r:1")], known(), roots=("/a",))
+    rules = compile_rules([RuleText(RuleKind(kind), f"{name}({specifier})", "r:1")], known(), READ_LINE, roots=("/a",))
     if isinstance(rules, Rules):
         speaks(rules, kind, name, {"files": ["b", text]} if name == "git_add" else text)
 

@@ -25,6 +25,7 @@ from mcp_server.model.tools import (
 )
 from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.rules import compile_rules
+from tools.catalog import READ_LINE
 
 TABLES = Path(__file__).parents[1] / "tables"
 PROFILES = dict(zip("RNTU", Profile, strict=True))
@@ -151,6 +152,6 @@ def policy(
     own: bool = False,
     reason: str = "",
 ) -> Policy:
-    rules = compile_rules(texts(written or {}, reason), tools(own), roots=("/work",))
+    rules = compile_rules(texts(written or {}, reason), tools(own), READ_LINE, roots=("/work",))
     assert isinstance(rules, Rules), rules
-    return Policy(tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own))
+    return Policy(tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own), read_line=READ_LINE)

@@ -291,7 +291,8 @@ def test_an_edit_changes_its_place_and_nothing_else(before: str, middle: str, af
 
 @given(st.binary(max_size=200))
 def test_any_bytes_survive_being_text(data: bytes) -> None:
-    from tools.files.lines import build_line_page, decode_text, encode_text, make_visible
+    from mcp_server.model.text import make_visible
+    from tools.files.lines import build_line_page, decode_text, encode_text
 
     assert encode_text(decode_text(data)) == data
     make_visible(decode_text(data)).encode()

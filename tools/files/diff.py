@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.files.lines import format_numbered_lines, make_visible
+from mcp_server.model.text import make_visible
+from tools.files.lines import format_numbered_lines
 
 AROUND = 4
 DIFF_LINES = 200

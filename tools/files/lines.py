@@ -5,6 +5,7 @@ Nothing else about the text is changed: what is shown is what `Edit` has to find
 
 from dataclasses import dataclass
 
+from mcp_server.model.text import make_visible
 from tools.files.definitions import LINES
 
 MOST_BYTES = 32 << 20
@@ -14,11 +15,6 @@ PAGE_CHARS = 100_000
 TEXT_PROBE = 8192
 
 BOM = "\ufeff"
-# Everything that moves a cursor, rings, or speaks to a terminal, but for tab and line end; and bytes that are no UTF-8,
-# which Python carries as lone surrogates that no message could.
-VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))} | {
-    0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)
-}
 
 
 def decode_text(data: bytes) -> str:
@@ -28,10 +24,6 @@ def decode_text(data: bytes) -> str:
 
 def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def make_visible(text: str) -> str:
-    return text.translate(VISIBLE)
 
 
 def describe_non_text(data: bytes) -> str | None:

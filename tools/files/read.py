@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
+from mcp_server.model.text import make_visible
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
 from tools.files.lines import (
     BOM,
@@ -19,7 +20,6 @@ from tools.files.lines import (
     count_lines,
     describe_non_text,
     encode_text,
-    make_visible,
 )
 
 # What does a Jupyter notebook say, as text?

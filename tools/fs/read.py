@@ -10,7 +10,8 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import LEFT_OUT_BY_RULE, DirectoryEntry, Files
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.files.lines import describe_non_text, make_visible
+from mcp_server.model.text import make_visible
+from tools.files.lines import describe_non_text
 from tools.fs.definitions import LISTED, PAGE, FsInfoArguments, FsListArguments, FsReadFileArguments
 
 

@@ -8,8 +8,8 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import make_visible
 from mcp_server.model.tools import Arguments
-from tools.files.lines import make_visible
 
 PIECE = 1 << 20
 MOST_HASHED = 256 << 20

@@ -7,8 +7,8 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.text import make_visible
 from tools.files.edit import find_encoding_problem
-from tools.files.lines import make_visible
 from tools.fs.definitions import FsCreateArguments, FsDeleteArguments, FsMoveArguments, FsWriteFileArguments
 from tools.fs.targets import build_approval_check, describe_deleted, describe_moved
 

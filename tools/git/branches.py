@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import is_protected
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.diff import describe_source
 from tools.git.porcelain import GitStatus
@@ -37,7 +38,7 @@ async def list_branches(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if onward:
         lines.append(f"[Branches {offset + 1:,}-{end:,} of {len(found):,}. Go on with git_branch_list, offset {end}.]")
     data: dict[str, Any] = {
-        "current": escape.to_one_line(now.branch) if now.branch else None,
+        "current": to_one_line(now.branch) if now.branch else None,
         "branches": part,
         "total": len(found),
         "truncated": onward is not None,
@@ -53,15 +54,15 @@ def _parse_branch(row: Sequence[bytes]) -> dict[str, Any]:
     name, sha, mark, upstream, track, date, subject = row
     remote = name.startswith(REMOTE.encode())
     told: dict[str, Any] = {
-        "name": escape.to_one_line(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
+        "name": to_one_line(name.removeprefix(LOCAL.encode()).removeprefix(REMOTE.encode()), 250),
         "remote": remote,
         "current": mark == b"*",
         "sha": sha.decode(),
         "date": date.decode(),
-        "subject": escape.to_one_line(subject),
+        "subject": to_one_line(subject),
     }
     if upstream:
-        told |= {"upstream": escape.to_one_line(upstream), "track": escape.to_one_line(track) or "level"}
+        told |= {"upstream": to_one_line(upstream), "track": to_one_line(track) or "level"}
     return told
 
 
@@ -75,16 +76,16 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
     name = await check_branch_name(git, args["branch_name"])
     if await find_branch_tip(git, name):
-        message = f"There is a branch `{escape.to_one_line(name)}` already; it was left as it is."
+        message = f"There is a branch `{to_one_line(name)}` already; it was left as it is."
         return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or go there with git_checkout.")
     base = await resolve_commit(git, args["base_branch"]) if "base_branch" in args else await read_head(git)
     if base is None:
         message = "There is no commit yet that a branch could begin at."
         return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
-    began = f" (`{escape.to_one_line(args['base_branch'])}`)" if "base_branch" in args else ""
-    text = f"Created the branch `{escape.to_one_line(name)}` at {base[:12]}{began}. git_checkout goes there."
-    return Done(text, {"branch": escape.to_one_line(name), "sha": base})
+    began = f" (`{to_one_line(args['base_branch'])}`)" if "base_branch" in args else ""
+    text = f"Created the branch `{to_one_line(name)}` at {base[:12]}{began}. git_checkout goes there."
+    return Done(text, {"branch": to_one_line(name), "sha": base})
 
 
 async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -94,7 +95,7 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if target is None:
         raise await _build_missing_branch_refusal(git, name)
     now = porcelain.parse_status(await git.read("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no"))
-    where = f"`{escape.to_one_line(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
+    where = f"`{to_one_line(now.branch)}`" if now.branch else f"a detached HEAD at {(now.commit or '')[:12]}"
     if now.branch == name:
         return Done(f"Already on {where}; nothing was changed.", _build_checkout_data(now, name, target, 0))
     if now.entries and not args.get("keep_changes"):
@@ -109,7 +110,7 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
     await going.change("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name)
     files = escape.format_count(len(changed), "file")
     along = f" {escape.format_count(len(now.entries), 'uncommitted change')} came along." if now.entries else ""
-    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{escape.to_one_line(name)}` ({target[:12]}); "
+    text = f"Went from {where} ({(now.commit or 'no commit')[:12]}) to `{to_one_line(name)}` ({target[:12]}); "
     return Done(f"{text}{files} differ.{along}", _build_checkout_data(now, name, target, len(changed)))
 
 
@@ -125,8 +126,8 @@ def _raise_if_unwritable(git: GitProgram, changed: Sequence[str]) -> None:
 
 def _build_checkout_data(now: GitStatus, name: str, target: str, files: int) -> dict[str, Any]:
     return {
-        "from": {"branch": escape.to_one_line(now.branch) if now.branch else None, "sha": now.commit},
-        "to": {"branch": escape.to_one_line(name), "sha": target},
+        "from": {"branch": to_one_line(now.branch) if now.branch else None, "sha": now.commit},
+        "to": {"branch": to_one_line(name), "sha": target},
         "files": files,
     }
 
@@ -143,7 +144,7 @@ async def _find_differing_paths(git: GitProgram, start: str | None, target: str)
 
 
 def _build_dirty_problem(now: GitStatus) -> Problem:
-    names = ", ".join(f"`{escape.to_one_line(one.path)}`" for one in now.entries[:5]) + (
+    names = ", ".join(f"`{to_one_line(one.path)}`" for one in now.entries[:5]) + (
         ", ..." if len(now.entries) > 5 else ""
     )
     are = escape.format_count(len(now.entries), "file has", "files have")
@@ -156,7 +157,7 @@ def _build_dirty_problem(now: GitStatus) -> Problem:
 
 
 def _build_protected_problem(obeyed: Sequence[str]) -> Problem:
-    names = ", ".join(f"`{escape.to_one_line(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
+    names = ", ".join(f"`{to_one_line(path)}`" for path in obeyed[:5]) + (", ..." if len(obeyed) > 5 else "")
     return Problem(
         Code.PATH_REFUSED,
         f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
@@ -169,7 +170,7 @@ async def _build_missing_branch_refusal(git: GitProgram, name: str) -> Refusal:
     return Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no local branch `{escape.to_one_line(name)}` in {git.repository.name}.{near}",
+            f"There is no local branch `{to_one_line(name)}` in {git.repository.name}.{near}",
             "Only local branches are gone to. git_create_branch makes one, with `base_branch` also from a commit, a "
             "tag or a remote's branch.",
         )

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Done, Ending, Problem
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain, snapshot
 from tools.git.contents import read_change_details
 from tools.git.diff import describe_source
@@ -52,20 +53,20 @@ async def _build_commit_answer(git: GitProgram, lying: Hooks, asked: bool) -> En
     changes = porcelain.parse_changes(
         await git.read(*one, snapshot.ALL, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev", sha)
     )
-    subject = escape.to_one_line((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
-    where = f"on {escape.to_one_line(branch)}" if branch else "on no branch (detached HEAD)"
+    subject = to_one_line((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
+    where = f"on {to_one_line(branch)}" if branch else "on no branch (detached HEAD)"
     notes = _format_hook_notes(git, lying, asked)
     listed = await _format_files(git, changes)
     lines = [f"Committed {sha[:12]} {where}: {subject}", format_summary(changes), *listed, *notes]
     data: dict[str, Any] = {
         "sha": sha,
-        "branch": escape.to_one_line(branch) if branch else None,
+        "branch": to_one_line(branch) if branch else None,
         "files": [build_change_data(change) for change in changes[:MOST_FILES]],
         "total": len(changes),
         "truncated": len(changes) > MOST_FILES,
         "next": None,
         "hooks_run": asked,
-        "hooks": [escape.to_one_line(name) for name in lying.names],
+        "hooks": [to_one_line(name) for name in lying.names],
     }
     return Done("\n".join(lines), data, outside=describe_source(git), meta={"files": len(changes)})
 
@@ -81,7 +82,7 @@ def _format_hook_notes(git: GitProgram, lying: Hooks, asked: bool) -> list[str]:
     if asked:
         return ["[The repository's hooks were allowed to run.]"]
     if lying.outside:
-        return [f"[The hooks in `{escape.to_one_line(lying.folder)}`, which is outside the workspace, were not run.]"]
+        return [f"[The hooks in `{to_one_line(lying.folder)}`, which is outside the workspace, were not run.]"]
     if not lying.names:
         return []
     names = ", ".join(lying.names)

@@ -9,7 +9,8 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from tools.git import escape, porcelain
+from mcp_server.model.text import to_one_line, to_plain_text
+from tools.git import porcelain
 from tools.git.diff import describe_source
 from tools.git.patch import PatchRequest, read_patch
 from tools.git.paths import locate_paths
@@ -68,7 +69,7 @@ def _build_time_options(args: Mapping[str, Any]) -> list[str]:
     for name, option in (("start_timestamp", "--since"), ("end_timestamp", "--until")):
         if (given := args.get(name)) is not None:
             if not WHEN.fullmatch(given.strip()):
-                message = f"`{name}` is `{escape.to_one_line(given)}`, which is not a time."
+                message = f"`{name}` is `{to_one_line(given)}`, which is not a time."
                 way_out = "Write `2026-11-01`, `2026-11-01T09:30:00+01:00`, `2 weeks ago` or `yesterday`."
                 raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
             words.append(f"{option}={given.strip()}")
@@ -80,16 +81,16 @@ def _parse_commit(row: Sequence[bytes]) -> dict[str, Any]:
     told: dict[str, Any] = {
         "sha": sha.decode(),
         "parents": parents.decode().split(),
-        "author": escape.to_one_line(name),
-        "email": escape.to_one_line(address),
+        "author": to_one_line(name),
+        "email": to_one_line(address),
         "date": authored.decode(),
         "committed": committed.decode(),
-        "subject": escape.to_one_line(subject, 1000),
+        "subject": to_one_line(subject, 1000),
     }
     if refs:
-        told["refs"] = [escape.to_one_line(one) for one in refs.split(b", ")]
+        told["refs"] = [to_one_line(one) for one in refs.split(b", ")]
     if body.strip():
-        text = escape.to_plain_text(body).strip("\n")
+        text = to_plain_text(body).strip("\n")
         told["body"] = text if len(text) <= MOST_MESSAGE else text[: MOST_MESSAGE - 1] + "…"
     return told
 

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from mcp_server.model.files import Files
 from mcp_server.model.results import Refusal
-from tools.git import escape
+from mcp_server.model.text import to_one_line
 from tools.git.program import GitProgram
 from tools.git.repository import find_ready_hooks
 
@@ -56,11 +56,11 @@ async def describe_hooks(git: GitProgram, found: Hooks, asked: bool) -> Mapping[
     if not (asked and found.run):
         return {}
     if found.outside:
-        return {"hooks that run": f"those in {escape.to_one_line(found.folder)}; they may change what is committed"}
+        return {"hooks that run": f"those in {to_one_line(found.folder)}; they may change what is committed"}
     if not found.names:
         return {}
     digest = await to_thread.run_sync(_compute_digest, git.ctx.files, found)
-    names = ", ".join(map(escape.to_one_line, found.names))
+    names = ", ".join(map(to_one_line, found.names))
     return {"hooks that run": f"{names}; they may change what is committed", "SHA-256 of these hooks": digest}
 
 

@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.definitions import PAGE
 from tools.git.paths import find_unnamed_secrets, locate_paths
@@ -63,7 +64,7 @@ async def read_patch(git: GitProgram, asked: PatchRequest, least: tuple[str, ...
         {
             "files": [build_change_data(change) for change in changes[:MOST_FILES]],
             "files_total": len(changes),
-            "not_shown": [escape.to_one_line(path) for path in hidden[:MOST_FILES]],
+            "not_shown": [to_one_line(path) for path in hidden[:MOST_FILES]],
             "truncated": page.more or page.cut or listed.cut or len(changes) > MOST_FILES,
             "total": page.total,
             "next": onward,
@@ -119,7 +120,7 @@ def _format_overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, 
 def _format_hidden_note(hidden: Sequence[str]) -> list[str]:
     if not hidden:
         return []
-    names = ", ".join(f"`{escape.to_one_line(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
+    names = ", ".join(f"`{to_one_line(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
     return [
         f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
         " asked.]"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import to_one_line
+from mcp_server.model.text import to_one_line
 from tools.git.repository import Repository
 
 

@@ -12,7 +12,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.processes import Command, CommandResult, Processes
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import to_one_line, to_plain_text
+from mcp_server.model.text import to_one_line, to_plain_text
 from tools.git.permissions import may_be_shared, to_umask
 from tools.git.repository import Repository, find_repository
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mcp_server.model.files import DirectoryEntry, Files
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import to_one_line
+from mcp_server.model.text import to_one_line
 
 MOST_POINTER = 4096
 MOST_ALTERNATES = 20

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from anyio import to_thread
 
 from mcp_server.model.results import Code, Problem
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.program import GitProgram
 from tools.git.repository import find_entry, find_unfinished_operation
@@ -22,7 +23,7 @@ async def find_commit_problem(git: GitProgram) -> Problem | None:
     found = porcelain.parse_status(await git.read(*STATUS))
     conflicts = [one for one in found.entries if one.conflict]
     if conflicts:
-        names = ", ".join(f"`{escape.to_one_line(one.path)}`" for one in conflicts[:5])
+        names = ", ".join(f"`{to_one_line(one.path)}`" for one in conflicts[:5])
         count = escape.format_count(len(conflicts), "file is", "files are")
         message = f"{count} in conflict ({names}); nothing was committed."
         return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
@@ -48,7 +49,7 @@ def _find_lock_problem(git: GitProgram) -> Problem | None:
         if find_entry(files, place):
             return Problem(
                 Code.WRONG_STATE,
-                f"`{escape.to_one_line(place)}` is there: another git is at work in this repository, or was stopped in "
+                f"`{to_one_line(place)}` is there: another git is at work in this repository, or was stopped in "
                 "the "
                 "middle of it; nothing was committed.",
                 "Call again when it has ended. If no git is running, have the user delete that file.",

@@ -4,7 +4,7 @@ import re
 from difflib import get_close_matches
 
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.git.escape import to_one_line
+from mcp_server.model.text import to_one_line
 from tools.git.program import GitProgram
 
 RANGE = re.compile(r"(.*?)(\.{2,3})(.*)", re.DOTALL)

@@ -8,8 +8,9 @@ from hashlib import sha256
 from anyio import to_thread
 
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import to_one_line
 from mcp_server.model.tools import Arguments
-from tools.git import escape, porcelain
+from tools.git import porcelain
 from tools.git.contents import read_change_details
 from tools.git.patch import format_change, format_summary
 from tools.git.program import GitProgram
@@ -50,15 +51,14 @@ async def build_commit_facts(git: GitProgram, who: Mapping[str, str]) -> Mapping
 def _describe_people(who: Mapping[str, str]) -> Mapping[str, str]:
     hooks = {name: value for name, value in who.items() if not name.startswith("GIT_")}
     author, committer = (
-        escape.to_one_line(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>")
-        for whose in ("AUTHOR", "COMMITTER")
+        to_one_line(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
     )
     return {"as": author} | ({"committed by": committer} if committer != author else {}) | hooks
 
 
 async def read_branch_facts(git: GitProgram) -> Mapping[str, str]:
     named = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
-    on = escape.to_one_line(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
+    on = to_one_line(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
     begun = await to_thread.run_sync(find_unfinished_operation, git.ctx.files, git.repository)
     merged = await git.test("rev-parse", "--verify", "--quiet", "MERGE_HEAD") if begun == "merge" else None
     unfinished = {f"unfinished {begun}": merged.out.decode().strip() if merged else "yes"} if begun else {}

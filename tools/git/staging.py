@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.diff import describe_source
 from tools.git.patch import MOST_FILES, MOST_LISTED, build_change_data, format_change
@@ -63,9 +64,7 @@ async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
         missing = MISSING.search(refusal.problem.message)
         if missing is None:
             raise
-        message = (
-            f"There is no file `{escape.to_one_line(missing[1])}`, and git knows none of that name; nothing was staged."
-        )
+        message = f"There is no file `{to_one_line(missing[1])}`, and git knows none of that name; nothing was staged."
         raise Refusal(Problem(Code.NOT_FOUND, message, "Look with git_status which files changed.")) from refusal
 
 
@@ -81,9 +80,7 @@ async def _raise_if_unasked(git: GitProgram, words: Sequence[str], paths: Sequen
     own_names = [word for word in words if is_secret(word)]
     spoken = await to_thread.run_sync(locate_paths, git.ctx.files, git.repository, own_names)
     if unasked := find_unnamed_secrets(names, spoken):
-        shown = ", ".join(f"`{escape.to_one_line(path)}`" for path in unasked[:5]) + (
-            ", ..." if len(unasked) > 5 else ""
-        )
+        shown = ", ".join(f"`{to_one_line(path)}`" for path in unasked[:5]) + (", ..." if len(unasked) > 5 else "")
         raise Refusal(
             Problem(
                 Code.PATH_REFUSED,
@@ -105,7 +102,7 @@ async def _raise_if_unfiltered(git: GitProgram, names: Sequence[str]) -> None:
             raise Refusal(
                 Problem(
                     Code.WRONG_STATE,
-                    f"`{escape.to_one_line(name)}` is kept by the filter `{escape.to_one_line(value)}`, which is not "
+                    f"`{to_one_line(name)}` is kept by the filter `{to_one_line(value)}`, which is not "
                     "set up in "
                     "this repository's own configuration; nothing was staged.",
                     "Have the person set it up here, for Git LFS by `git lfs install --local`, or stage other files.",

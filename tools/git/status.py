@@ -8,6 +8,7 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.diff import describe_source
 from tools.git.porcelain import CONFLICTS, WORDS, GitStatus, StatusEntry
@@ -53,7 +54,7 @@ async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
 def describe_standing(git: GitProgram, found: GitStatus, begun: str | None) -> list[str]:
     """On which branch, from which commit, in the middle of what."""
     commit = found.commit[:12] if found.commit else "no commit yet"
-    here = f"On branch {escape.to_one_line(found.branch)}" if found.branch else "On no branch (detached HEAD)"
+    here = f"On branch {to_one_line(found.branch)}" if found.branch else "On no branch (detached HEAD)"
     line = f"{here}, {commit}{_describe_upstream(found)}"
     if git.repository.top != ".":
         line += f". Paths are relative to {git.repository.name}"
@@ -63,7 +64,7 @@ def describe_standing(git: GitProgram, found: GitStatus, begun: str | None) -> l
 def _describe_upstream(found: GitStatus) -> str:
     if found.upstream is None:
         return ""
-    name = escape.to_one_line(found.upstream)
+    name = to_one_line(found.upstream)
     if found.ahead is None or found.behind is None:
         return f", follows {name}, which is gone"
     steps = [f"{number} {word}" for number, word in ((found.ahead, "ahead of"), (found.behind, "behind")) if number]
@@ -126,10 +127,10 @@ def _build_entry_data(kind: str, entry: StatusEntry) -> dict[str, Any]:
 
 def _build_branch_data(found: GitStatus, begun: str | None) -> dict[str, Any]:
     return {
-        "branch": escape.to_one_line(found.branch) if found.branch else None,
+        "branch": to_one_line(found.branch) if found.branch else None,
         "commit": found.commit,
         "detached": found.branch is None,
-        "upstream": escape.to_one_line(found.upstream) if found.upstream else None,
+        "upstream": to_one_line(found.upstream) if found.upstream else None,
         "ahead": found.ahead,
         "behind": found.behind,
         "under_way": begun,

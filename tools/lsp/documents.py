@@ -7,7 +7,8 @@ from anyio import to_thread
 
 from mcp_server.model.files import Files, Search
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.files.lines import BOM, MOST_BYTES, describe_non_text, make_visible
+from mcp_server.model.text import make_visible
+from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.connection import LspConnection
 from tools.lsp.locations import uri_from_path
 from tools.lsp.servers import Language, get_language_id

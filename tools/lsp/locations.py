@@ -8,7 +8,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Refusal
-from tools.files.lines import BOM, MOST_BYTES, describe_non_text, make_visible
+from mcp_server.model.text import make_visible
+from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.protocol import LspRange
 from tools.lsp.text import DocumentText, format_shown_line
 

@@ -9,7 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Ending, Problem
-from tools.files.lines import make_visible
+from mcp_server.model.text import make_visible
 from tools.lsp.connection import RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.definitions import LspArguments
 from tools.lsp.locations import Shelf

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Code, Problem, Refusal
-from tools.files.lines import make_visible
+from mcp_server.model.text import make_visible
 from tools.lsp import protocol
 from tools.lsp.locations import uri_from_path
 from tools.lsp.pool import RunningServer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from tools.files.lines import make_visible
+from mcp_server.model.text import make_visible
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import MOST_NAMED, Shelf, Sorted, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem

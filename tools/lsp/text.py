@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from tools.files.lines import make_visible
+from mcp_server.model.text import make_visible
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n|\n|\r")

@@ -8,7 +8,8 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.index import Index, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.files.lines import build_line_page, count_lines, decode_text, describe_non_text, make_visible
+from mcp_server.model.text import make_visible
+from tools.files.lines import build_line_page, count_lines, decode_text, describe_non_text
 from tools.project.definitions import LINES, ProjectReadArguments
 from tools.project.search import format_symbol
 

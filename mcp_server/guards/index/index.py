@@ -11,12 +11,12 @@ from mcp_server.guards.index.query import IndexQuery, IndexScope
 from mcp_server.guards.index.refresh import Round
 from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.globs import BadGlob, Globs
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import Query
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import escape_surrogates
 
 T = TypeVar("T")
 TRIES = 3

@@ -13,11 +13,11 @@ from typing import Any
 from mcp_server.guards.index.cache import IndexCache
 from mcp_server.guards.index.refresh import IndexText, read_text_at
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.globs import Globs
 from mcp_server.guards.search.matches import SearchDeadline, make_path_sort_key
 from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import RUN, Query, Term, find_words
+from mcp_server.model.text import escape_surrogates
 
 MOST_CANDIDATES = 2_000
 """Files that are opened for one query."""

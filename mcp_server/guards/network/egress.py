@@ -15,6 +15,7 @@ import anyio
 
 from mcp_server.guards.network.addresses import describe_if_not_public, is_always_closed
 from mcp_server.model.destinations import Destinations, normalize_host_name, parse_address
+from mcp_server.model.text import to_printable_ascii
 
 SETTING = "`network: allow:` in menugate.yaml"
 CONNECT_SECONDS = 10.0
@@ -120,8 +121,3 @@ class Egress:
                 f"`{to_printable_ascii(host)}` leads to {address}, which is {why}.",
                 f"The person can open that address with {SETTING}.",
             )
-
-
-def to_printable_ascii(text: str) -> str:
-    """What a stranger wrote, fit for one line of a message."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text[:200]).encode("ascii", "replace").decode()

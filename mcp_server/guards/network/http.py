@@ -14,17 +14,12 @@ from urllib.parse import urlsplit
 import anyio
 import httpcore2
 
-from mcp_server.guards.network.egress import (
-    DestinationClosed,
-    DestinationUnreached,
-    Egress,
-    Streams,
-    to_printable_ascii,
-)
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams
 from mcp_server.guards.network.proxy import close_writer
 from mcp_server.guards.refusals import build_not_granted_refusal
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import to_printable_ascii
 from mcp_server.model.tools import Demand, Effect
 
 # What may this call do with the network? The door, held to what the call was granted.

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import anyio
 
-from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, to_printable_ascii
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress
 from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, parse_head
+from mcp_server.model.text import to_printable_ascii
 
 # How do bytes go back and forth between two connections? Both ways at once, until one ends or had enough.
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.model.files import Search, SearchResult
+from mcp_server.model.text import escape_surrogates
 
 # What did an engine find, before anything is chosen for showing? Both engines fill the same basket.
 

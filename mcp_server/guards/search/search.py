@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.refusals import escape_surrogates
 from mcp_server.guards.search.fallback import FallbackSearch
 from mcp_server.guards.search.file_types import find_type_globs, may_hold_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs
@@ -23,6 +22,7 @@ from mcp_server.guards.search.matches import (
 from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import escape_surrogates
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.results import Refusal
+from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.chain import (
     GENESIS,
     Anchor,
@@ -140,11 +141,6 @@ class Transaction(View):
 
     def run(self, sql: str, **values: Any) -> None:
         self.link.connection.execute(sql, values)
-
-
-def escape_surrogates(text: str) -> str:
-    """Text as every engine can keep it: half a surrogate pair is written out."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def to_whole_number(value: object) -> int:

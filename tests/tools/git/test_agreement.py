@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done, Problem
+from mcp_server.model.text import to_one_line
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import Bench, git
 from tests.tools.git.growing import Step, grow, steps
@@ -197,7 +198,7 @@ def log(told: Any, top: Path) -> None:
     said = git(top, "log", "-z", "--format=%H%x00%an%x00%aI%x00%s", "--max-count=5").split(b"\0")[:-1]
     rows = [said[start : start + 4] for start in range(0, len(said), 4)]
     assert [[one["sha"], one["author"], one["date"], one["subject"]] for one in told["commits"]] == [
-        [sha.decode(), escape.to_one_line(name), date.decode(), escape.to_one_line(subject, 1000)]
+        [sha.decode(), to_one_line(name), date.decode(), to_one_line(subject, 1000)]
         for sha, name, date, subject in rows
     ]
     assert told["total"] == int(git(top, "rev-list", "--count", "HEAD"))

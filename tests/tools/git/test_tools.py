@@ -11,6 +11,7 @@ import pytest
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done
+from mcp_server.model.text import UNSEEN
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import TOOLS, Bench, git
 from tests.tools.git.poison import template
@@ -243,7 +244,7 @@ def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: Bench
     for tool, arguments in calls.items():
         told = bench.done(tool, **arguments)
         for text in (told.text, str(told.data)):
-            assert not escape.UNSEEN.search(text), (tool, text)
+            assert not UNSEEN.search(text), (tool, text)
         assert told.outside is not None
         assert "\\x1b" in told.text
     assert "\n+++ b\n" not in bench.done("git_show", revision="HEAD").text

@@ -1,0 +1,335 @@
+"""What does this line of bash say? One parse by tree-sitter, handed on as plain values; nobody else reads lines.
+
+The grammar is believed only as far as it accounts for every character. A tree with an error in it, or with something
+between its parts that is not blank, is a line that is not understood, and whoever judges it is careful. The parts are
+taken in the order in which they stand and cut into commands at every separator, because the grammar's own idea of which
+words belong together is wrong at times (`>out a b` has one target, not three).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST = 65_536
+DEEPEST = 8
+"""Lines within lines."""
+MOST_STEPS = 200
+"""Hundreds of steps that the parser may take. A script of some hundred lines takes fewer; but on some lines its time
+grows with the square of their length, and 60 KB of `a|a|a` would keep it busy for a minute."""
+SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", "&", "&&", "|", "|&", "||", "(", ")", "((", "))"))
+JOINING = frozenset(("\n", ";", "&&", "|", "||"))
+KEYWORDS = frozenset(
+    ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "select", "case", "esac", "in")
+) | frozenset(("function", "{", "}", "!"))
+LISTS = frozenset(("program", "list", "pipeline", "redirected_statement", "command", "command_name", "file_redirect"))
+"""What a line of plain commands is made of, apart from its words."""
+PLAIN = (
+    LISTS
+    | frozenset(("variable_assignment", "subscript", "declaration_command", "unset_command", "negated_command"))
+    | frozenset(("test_command", "unary_expression", "binary_expression"))
+)
+"""What one plain command may be made of."""
+NESTING = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
+WORDS = NESTING | frozenset(
+    ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
+)
+REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+LITERAL = frozenset(("word", "number", "raw_string", "variable_name", "string_content", '"'))
+BLANK = re.compile(rb"[ \t\r\n]*")
+DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""")
+"""The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
+HIDING = re.compile(r"""['"`]|\$\(""")
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+CLOSED = re.compile(
+    r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
+)
+
+SUBSTITUTION = re.compile(r"`[^`]*`|[$<>]\(\(?[^()]*\)\)?")
+ARROW = r"\d*&?[<>]+[&|]*"
+
+
+class NotUnderstood(Exception):
+    """A part of the line that nobody can tell the meaning of."""
+
+
+@lru_cache(maxsize=64)
+def read_line(text: str) -> ShellLine | None:
+    """The last lines are remembered: the decision, the rules, the record and the review ask about the same one."""
+    try:
+        return _parse_line(text, 0)
+    except (NotUnderstood, RecursionError):
+        return None
+
+
+def _parse_line(text: str, depth: int) -> ShellLine:
+    if len(text) > LONGEST or depth > DEEPEST or "\0" in text:
+        raise NotUnderstood
+    source = text.encode("utf-8", "replace")
+    steps = iter(range(MOST_STEPS))
+    try:
+        # Only what is handed over by a function can be stopped on the way.
+        root = (
+            _load_parser()
+            .parse(lambda at, _: source[at:], progress_callback=lambda _at, _wrong: next(steps, None) is None)
+            .root_node
+        )
+    except ValueError:
+        _load_parser().reset()
+        raise NotUnderstood from None
+    if root.has_error:
+        raise NotUnderstood
+    return _LineReader(source, depth, 0).read((root,), len(source))
+
+
+@dataclass(slots=True)
+class _LineReader:
+    """Where in the line we are, and what was found so far."""
+
+    source: bytes
+    depth: int
+    at: int
+    words: list[ShellWord] = field(default_factory=list[ShellWord])
+    nested: list[ShellLine] = field(default_factory=list[ShellLine])
+    documents: list[ShellLine] = field(default_factory=list[ShellLine])
+    commands: list[ShellCommand] = field(default_factory=list[ShellCommand])
+    delimiter: str = ""
+    """The word that ends the here-document that was begun."""
+    redirection: int | None = None
+    """Where the redirection began whose target comes next."""
+    open: bool = False
+    """Does a word end right here, so that what follows without a blank belongs to it?"""
+    plain: bool = True
+    listed: bool = True
+
+    def read(self, nodes: Sequence["Node"], end: int) -> ShellLine:
+        waiting = [(node, "") for node in reversed(nodes)]
+        while waiting:
+            node, parent = waiting.pop()
+            if node.type in WORDS or not node.child_count or node.type == "heredoc_body":
+                self.take(node, parent)
+            else:
+                self.plain = self.plain and node.type in PLAIN
+                self.listed = self.listed and (
+                    node.type in LISTS or (node.type == "variable_assignment" and parent == "command")
+                )
+                waiting += [(child, node.type) for child in reversed(node.children)]
+        self.skip_blank(end)
+        self.end_command()
+        if self.delimiter:
+            raise NotUnderstood
+        one = len(self.commands) == 1 and not self.commands[0].nested and not self.commands[0].documents
+        return ShellLine(tuple(self.commands), self.plain and one and bool(self.commands[0].words), self.listed)
+
+    def take(self, node: "Node", parent: str) -> None:
+        """A word, or a sign between words."""
+        kind = node.type
+        if kind == "program":  # an empty one
+            return
+        self.skip_blank(node.start_byte)
+        self.at = node.end_byte
+        if kind == "comment":
+            if self.open:  # `a\\<newline>#b` is one word
+                raise NotUnderstood
+        elif kind == "heredoc_end":
+            self.end_document(node)
+        elif kind == "heredoc_body":
+            self.take_document(node)
+        elif parent in REDIRECTING and (kind == "file_descriptor" or (not node.is_named and {*kind} & {*"<>"})):
+            self.redirect(node)
+        elif kind in SEPARATORS and not node.is_named:
+            self.plain = self.plain and kind == "\n"
+            self.listed = self.listed and kind in JOINING
+            self.end_command(kind)
+        else:
+            self.add_word(node, parent)
+
+    def skip_blank(self, end: int) -> None:
+        gap = self.source[self.at : end].replace(b"\\\n", b"")
+        if gap == b" - ":
+            # The grammar drops it in front of a redirection, where it is common: `python3 - <<EOF`.
+            self.words.append(ShellWord("-", "-"))
+        elif self.at > end or not BLANK.fullmatch(gap):
+            raise NotUnderstood
+        if b"\n" in gap:
+            self.end_command("\n")
+        self.open = self.open and not gap
+
+    def redirect(self, node: "Node") -> None:
+        self.plain = False
+        start = node.start_byte if self.redirection is None else self.redirection
+        if self.open and self.words and self.words[-1].source.isdigit():
+            # The grammar takes `2` at the beginning of a line for a word.
+            start -= len(self.words.pop().source)
+        self.open, self.redirection = False, start
+        if node.type.endswith("&-"):
+            self.end_redirection(ShellWord("-", self.text(start, node.end_byte)))
+            self.open = True
+
+    def end_redirection(self, target: ShellWord) -> None:
+        self.words.append(ShellWord(target.text, target.source, WordRole.TARGET, target.known))
+        self.redirection = None
+
+    def end_command(self, joined: str = "") -> None:
+        if self.words or self.nested or self.documents:
+            found = tuple(self.words), tuple(self.nested), tuple(self.documents)
+            self.commands.append(ShellCommand(*found, joined))
+        self.words, self.nested, self.documents = [], [], []
+        self.redirection, self.open = None, False
+
+    def text(self, start: int, end: int) -> str:
+        return self.source[start:end].decode("utf-8", "replace")
+
+    def add_word(self, node: "Node", parent: str) -> None:
+        role = WordRole.ASSIGNMENT if parent in ("variable_assignment", "subscript") else WordRole.WORD
+        if not node.is_named and node.type in KEYWORDS:
+            role, self.listed = WordRole.KEYWORD, False
+        # In a test each of these compares; in brackets of one kind it redirects all the same.
+        self.plain = self.plain and node.type not in ("<", ">")
+        text, known = self.read_word(node)
+        if self.redirection is not None:
+            self.end_redirection(ShellWord(text, self.text(self.redirection, node.end_byte), known=known))
+        elif self.open:
+            last = self.words.pop()
+            self.words.append(
+                ShellWord(last.text + text, last.source + self.text(*node.byte_range), last.role, last.known and known)
+            )
+        else:
+            self.words.append(ShellWord(text, self.text(*node.byte_range), role, known))
+        self.open = True
+
+    def read_word(self, node: "Node") -> tuple[str, bool]:
+        """What the program is given, and whether that is known."""
+        kind, source = node.type, self.text(*node.byte_range)
+        if kind == "raw_string":
+            return source[1:-1], True
+        if kind == "ansi_c_string":
+            # Escapes inside `$'...'` can spell anything: a word nobody knows beforehand.
+            self.plain = False
+            return "$", False
+        if kind in NESTING:
+            self.nest(node)
+            return "$()", False
+        if kind == "string":
+            return self.read_pieces(node, node.start_byte + 1, node.end_byte - 1)
+        if kind == "concatenation":
+            return self.read_pieces(node, node.start_byte, node.end_byte)
+        if kind == "heredoc_start":
+            return self.begin_document(source), True
+        if node.child_count:
+            self.look_inside(node)
+            # One that stands for several words hides all but the first, unless it is in quotes.
+            if node.parent and node.parent.type != "string" and re.search(r"\s", source):
+                raise NotUnderstood
+            return source, False
+        bare = ESCAPED.sub("", source)
+        if HIDING.search(bare) or re.search(r"\s", bare):
+            raise NotUnderstood
+        return ESCAPED.sub(r"\1", source), kind in ("word", "number", "variable_name")
+
+    def read_pieces(self, node: "Node", start: int, end: int) -> tuple[str, bool]:
+        """A word put together of several pieces, and what stands between them as it is."""
+        text, known, at, quoted = "", True, start, node.type == "string"
+        for child in node.children:
+            if (quoted and not child.is_named and child.type in ('"', "$")) or child.type == "string_content":
+                continue
+            text += self.read_literal(at, child.start_byte, quoted)
+            piece, sure = self.read_word(child)
+            text, known, at = text + piece, known and sure, child.end_byte
+        text += self.read_literal(at, end, quoted)
+        # A `$` that begins nothing is kept as it is, and is not sure to.
+        return text, known and "$" not in text
+
+    def read_literal(self, start: int, end: int, quoted: bool) -> str:
+        text = self.text(start, end)
+        if not quoted and text.replace("\\\n", ""):
+            raise NotUnderstood
+        # Before most characters the shell keeps the backslash; a line that needs this is not a plain one.
+        self.plain = self.plain and not re.search(r"\\[^$`\"\\\n]", re.sub(r"\\\\", "", text))
+        bare = text.replace("\\\n", "")
+        if HIDING.search(ESCAPED.sub("", bare).replace("'", "")):
+            raise NotUnderstood
+        return ESCAPED.sub(r"\1", bare)
+
+    def look_inside(self, node: "Node") -> None:
+        """What runs within an expansion, however deep."""
+        for child in node.children:
+            if child.type in NESTING:
+                self.nest(child)
+            elif child.type == "raw_string" or child.type == "ansi_c_string":
+                continue
+            elif child.child_count:
+                self.look_inside(child)
+            elif "`" in (text := self.text(*child.byte_range)) or (child.is_named and "$(" in text):
+                raise NotUnderstood
+
+    def nest(self, node: "Node") -> None:
+        self.plain = False
+        if self.source.startswith(b"`", node.start_byte):
+            body = re.sub(r"\\([\\$`])", r"\1", self.text(node.start_byte + 1, node.end_byte - 1))
+            self.nested.append(_parse_line(body, self.depth + 1))
+            return
+        if self.depth >= DEEPEST:
+            raise NotUnderstood
+        first, *within, last = node.children
+        reader = _LineReader(self.source, self.depth + 1, first.end_byte)
+        self.nested.append(reader.read(within, last.start_byte))
+
+    def begin_document(self, source: str) -> str:
+        if self.delimiter or not DELIMITER.fullmatch(source):
+            raise NotUnderstood
+        self.delimiter = source.strip("\\'\"")
+        return self.delimiter
+
+    def end_document(self, node: "Node") -> None:
+        """The grammar's idea of where a here-document ends is not always the shell's."""
+        line = self.source[self.source.rfind(b"\n", 0, node.start_byte) + 1 :].partition(b"\n")[0]
+        if line.strip(b"\t").decode("utf-8", "replace") != self.delimiter:
+            raise NotUnderstood
+        self.delimiter = ""
+        self.end_command()
+
+    def take_document(self, node: "Node") -> None:
+        self.plain = self.listed = False
+        self.look_inside(node)
+        body = self.text(*node.byte_range)
+        if not self.delimiter or self.delimiter in map(str.strip, body.splitlines()):
+            raise NotUnderstood
+        try:
+            self.documents.append(_parse_line(body, self.depth + 1))
+        except NotUnderstood:
+            if not CLOSED.fullmatch(body):
+                raise
+            self.documents.append(_read_roughly(body))
+
+
+def _read_roughly(text: str) -> ShellLine:
+    """No script, as it seems: then whatever could be a command in one counts, wherever it stands."""
+    if "$(" in text and text.count("(") > text.count(")"):
+        raise NotUnderstood
+    # What a substitution prints could be any word; what runs in it is one more part.
+    outer = text
+    for _ in range(DEEPEST):
+        outer = SUBSTITUTION.sub("$", outer)
+    both = f"{outer}\n{text}".replace("\\\n", "")
+    found: dict[tuple[str, ...], None] = {}
+    for pattern in (ARROW, f"{ARROW}\\s*[^\\s;&|()`]*"):
+        for part in re.split(r"[;&|()`\n]", re.sub(pattern, " ", both)):
+            found[tuple(re.sub(r"['\"\\]", "", part).split())] = None
+    commands = [ShellCommand(tuple(ShellWord(word, word) for word in words)) for words in found if words]
+    return ShellLine(tuple(commands), False, False)
+
+
+@lru_cache(maxsize=1)
+def _load_parser() -> "Parser":
+    # Here and not above: a server that never sees a line of shell never loads a grammar.
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
