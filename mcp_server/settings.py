@@ -291,6 +291,12 @@ def may_use_colours(environment: Mapping[str, str] | None = None) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
+def read_columns(environment: Mapping[str, str] | None = None) -> int:
+    """How wide the person wants text to be, from `COLUMNS`; 0 if they did not say."""
+    given = (os.environ if environment is None else environment).get("COLUMNS", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+
+
 def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
     """What the operator keeps in the environment, by the name that a file gives; empty where nothing is there."""
     env = os.environ if environment is None else environment
