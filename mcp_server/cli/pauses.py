@@ -143,9 +143,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
         return end_unwritten(settings, str(wrong))
     if heard.unwritten and heard.silent and is_for_everybody(arguments):
         return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
-    count = len({kept.session.id for kept in moved})
-    cleared = f"; cleared the state of {format_count(count, 'session')}" if count else ""
-    say_prose(f"Stopped {describe_runs(session)}{cleared}. `menugate next` lets new runs start.")
+    say_stopped(session, len({kept.session.id for kept in moved}))
     did, silent, names = end_by_signal(find_other_states(settings) if is_for_everybody(arguments) else ())
     if not (heard.ended or heard.running or heard.silent or did or silent):
         say("Nothing was running.")
@@ -157,6 +155,11 @@ def run_stop(arguments: argparse.Namespace) -> int:
             "To resume there, type `menugate next` with the MENUGATE_STATE_HOME that the server was started with."
         )
     return 1 if report_silent_servers(silent) else code
+
+
+def say_stopped(session: str | None, cleared: int) -> None:
+    memory = f"; cleared the state of {format_count(cleared, 'session')}" if cleared else ""
+    say_prose(f"Stopped {describe_runs(session)}{memory}. `menugate next` lets new runs start.")
 
 
 def end_unwritten(settings: "Settings", why: str) -> int:
