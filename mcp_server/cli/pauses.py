@@ -85,7 +85,9 @@ def run_pause(arguments: argparse.Namespace) -> int:
     pausing = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = give_order_and_wait(settings, lambda tx: (pausing(tx), stops.give_order(tx, order)))
-    say_prose(f"Paused {describe_runs(session)}: {format_one_line(held.reason)}. `menugate next` resumes.")
+    say_prose(
+        f"Paused {describe_runs(session)}; models are told: {format_one_line(held.reason)}. `menugate next` resumes."
+    )
     beside = tuple(words for _, words in find_running_work(find_other_states(settings)))
     return show_answers(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends these")
 
@@ -110,7 +112,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     waited = format_one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
     say_prose(
         f"Resumed {describe_runs(session)}. "
-        + (f"The reason for the pause was: {waited}." if waited else "Nothing was paused.")
+        + (f"They were paused because {waited}." if waited else "Nothing was paused.")
     )
     return 0
 
