@@ -178,10 +178,10 @@ class App:
                 await self.health.respond_to_faults(ill)
 
 
-def install_stop_handler(deed: Callable[[], object]) -> bool:
+def install_stop_handler(handler: Callable[[], object]) -> bool:
     """False if signals do not arrive, as outside the main thread."""
     try:
-        asyncio.get_running_loop().add_signal_handler(STOP, deed)
+        asyncio.get_running_loop().add_signal_handler(STOP, handler)
     except (RuntimeError, ValueError):
         return False
     return True

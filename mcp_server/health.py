@@ -39,17 +39,17 @@ from mcp_server.views.status import NO_RIPGREP, describe_configuration, describe
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
-MOST_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
+MAX_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 
 
 def examine(
-    settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
+    settings: Settings, packs: Sequence[Pack] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[HealthFinding]:
-    """`told` is called with the progress of the check of the ledger."""
+    """`progress` is called with the progress of the check of the ledger."""
     shut = list(check_folder_access(settings))
     return [
         *check_configuration(settings, packs),
-        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, told))),
+        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, progress))),
         *check_guards(settings),
         *check_sandbox(settings, packs),
         *(
@@ -82,21 +82,21 @@ def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = Fa
     findings = examine(settings, packs) if fix else findings
     lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
     ill = [f"{one.what}: {one.says}" for one in list_faults(findings)]
-    mendable = any(one.mend for one in findings)
+    fixable = any(one.mend for one in findings)
     lines.append(format_verdict(findings))
     return (
-        "\n".join(lines) + (" `menugate doctor fix` fixes what can be fixed safely." if mendable else ""),
+        "\n".join(lines) + (" `menugate doctor fix` fixes what can be fixed safely." if fixable else ""),
         ill,
         may_open_state(findings),
     )
 
 
-async def examine_while_serving(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
+async def examine_while_serving(found: Configuration, settings: Settings, changes: PostureChanges, fix: bool) -> str:
     """The same from a running server, with its response to the faults."""
     said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
     if not (fix and ill and writable):
         return said
-    return f"{said}\n{await build_health_response(found, settings, doors).respond_to_faults(ill)}"
+    return f"{said}\n{await build_health_response(found, settings, changes).respond_to_faults(ill)}"
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:
@@ -188,7 +188,7 @@ def check_lock(settings: Settings) -> Iterator[HealthFinding]:
 
 
 def check_state(
-    settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None
+    settings: Settings, packs: Sequence[Pack], progress: Callable[[int, int], None] | None
 ) -> Iterator[HealthFinding]:
     from mcp_server.state.engine.sqlite import find_file_damage
     from mcp_server.state.reader import Reader
@@ -211,7 +211,7 @@ def check_state(
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
             yield from check_state_file(settings, packs, state)
-            yield from check_ledger(settings, state, told)
+            yield from check_ledger(settings, state, progress)
     except Refusal as refused:
         yield HealthFinding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
 
@@ -235,14 +235,14 @@ def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader")
 
 
 def check_ledger(
-    settings: Settings, state: "Reader", told: Callable[[int, int], None] | None
+    settings: Settings, state: "Reader", progress: Callable[[int, int], None] | None
 ) -> Iterator[HealthFinding]:
-    report = state.verify(told)
-    for seq, message in report.faults[:MOST_SHOWN]:
+    report = state.verify(progress)
+    for seq, message in report.faults[:MAX_SHOWN]:
         yield HealthFinding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
-    if len(report.faults) > MOST_SHOWN:
+    if len(report.faults) > MAX_SHOWN:
         yield HealthFinding(
-            "ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify` lists them all", Grade.FAULT
+            "ledger", f"and {len(report.faults) - MAX_SHOWN} more; `menugate audit verify` lists them all", Grade.FAULT
         )
     if report.ok:
         rows, checkpoints = format_count(report.rows, "row"), format_count(report.checkpoints, "signed checkpoint")

@@ -21,10 +21,10 @@ from mcp_server.model.processes import CACHES
 from mcp_server.model.text import format_count
 from mcp_server.settings import Settings
 
-MOST_LINKS = 40
-MOST_LOOKED = 200_000
+MAX_LINKS = 40
+MAX_LOOKED = 200_000
 """Entries below a folder that are searched for second names of our files."""
-MOST_FILES, MOST_FOLDERS = 8, 64
+MAX_FILES, MAX_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
@@ -100,9 +100,9 @@ def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> 
         names = list(_find_names_below(root, frozenset(map(str, places))))
         around = {one.parent for one in names}
         folders = {one for one in around if around.isdisjoint(one.parents)}
-        if len(folders) > MOST_FOLDERS:
+        if len(folders) > MAX_FOLDERS:
             folders = {root / one.relative_to(root).parts[0] if one != root else root for one in folders}
-        found += names if len(names) <= MOST_FILES else sorted(folders)
+        found += names if len(names) <= MAX_FILES else sorted(folders)
     return tuple(dict.fromkeys(found))
 
 
@@ -110,7 +110,7 @@ def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
     inodes, looked, todo = {inode for _, inode in find_linked_files()}, 0, [str(root)]
     if str(root) in places:
         return  # protected as a whole
-    while todo and looked < MOST_LOOKED:
+    while todo and looked < MAX_LOOKED:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 looked += 1
@@ -209,7 +209,7 @@ def _follow_links(path: Path) -> Iterator[Path]:
             continue
         yield here
         links += 1
-        if links > MOST_LINKS:
+        if links > MAX_LINKS:
             return
         here = Path("/") if target.startswith("/") else here
         todo += target.split("/")[::-1]

@@ -133,16 +133,16 @@ def build_posture_changes(found: Configuration, settings: Settings, store: Store
     return PostureChanges(store, postures, make_short_id, describe_ceiling_source(found, settings))
 
 
-def build_health_response(found: Configuration, settings: Settings, doors: PostureChanges) -> HealthResponse:
+def build_health_response(found: Configuration, settings: Settings, changes: PostureChanges) -> HealthResponse:
     people = (settings.person, *(token.principal for token in found.library.config.tokens))
-    return HealthResponse(doors, found.library.config.health, tuple(dict.fromkeys(people)))
+    return HealthResponse(changes, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
 def build_slash_commands(
-    doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
+    changes: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[SlashCommand, ...]:
     """The commands that hosts show with a slash."""
-    return (*SlashCommands(doors, halting.raising, examine, clock).build_commands(), *halting.build_commands())
+    return (*SlashCommands(changes, halting.raising, examine, clock).build_commands(), *halting.build_commands())
 
 
 def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> ProfileRaise:

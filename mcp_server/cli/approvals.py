@@ -37,7 +37,7 @@ ID_HELP = "the id in the refusal, which `menugate approvals` lists too"
 
 def add(commands: CommandGroup) -> None:
     one = commands.add("approvals", LISTING, run)
-    one.add_argument("deed", nargs="?", choices=("show",), metavar="show", help="show one question in full")
+    one.add_argument("action", nargs="?", choices=("show",), metavar="show", help="show one question in full")
     one.add_argument("id", nargs="?", metavar="ID", help=ID_HELP)
     one.add_argument("--all", action="store_true", help="include those that are answered, used or expired")
     add_place(one)
@@ -58,7 +58,7 @@ def add(commands: CommandGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
-    if arguments.deed is not None:
+    if arguments.action is not None:
         return show_one(settings, arguments.id, arguments.json)
     with open_state_reader(settings) as state:
         every = state.load_approvals() if state else ()
@@ -182,8 +182,8 @@ def run_deny(arguments: argparse.Namespace) -> int:
     if settled.used:
         say_prose(f"Taken back: `{format_one_line(settled.wanted.tool)}`. The next call of it asks you again.")
     else:
-        told = "If the call is waiting, the model is told now. Otherwise when it repeats the call."
-        say_prose(f"Denied: `{format_one_line(settled.wanted.tool)}`. {told}")
+        when = "If the call is waiting, the model is told now. Otherwise when it repeats the call."
+        say_prose(f"Denied: `{format_one_line(settled.wanted.tool)}`. {when}")
     return 0
 
 

@@ -167,8 +167,8 @@ def find_row(state: "Reader", seq: int) -> "Row":
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    with open_ledger(settings_from_arguments(arguments)) as state, show_progress("rows checked") as told:
-        report = state.verify(told)
+    with open_ledger(settings_from_arguments(arguments)) as state, show_progress("rows checked") as print_progress:
+        report = state.verify(print_progress)
     if arguments.json:
         print_json(to_json(report))
     else:

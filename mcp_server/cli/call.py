@@ -89,18 +89,18 @@ def run(arguments: argparse.Namespace) -> int:
 async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
     from mcp_server.compose import build_app
 
-    house = build_app(settings, arguments.packs)
-    async with house.open_for_use():
-        live = house.sessions.open(settings.person, passing=True)
-        await house.sessions.move(live, find_call_mode(house, arguments), "menugate call")
-        with show_progress(arguments.tool) as told:
-            return await house.pipeline.run(build_call_request(house, live, arguments.tool, given, told))
+    app = build_app(settings, arguments.packs)
+    async with app.open_for_use():
+        live = app.sessions.open(settings.person, passing=True)
+        await app.sessions.move(live, find_call_mode(app, arguments), "menugate call")
+        with show_progress(arguments.tool) as print_progress:
+            return await app.pipeline.run(build_call_request(app, live, arguments.tool, given, print_progress))
 
 
-def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
+def find_call_mode(app: "App", arguments: argparse.Namespace) -> str | None:
     from mcp_server.cli.menus import find_mode_by_wish
 
-    menus = house.law.policy.menus
+    menus = app.law.policy.menus
     if arguments.mode is not None:
         return find_mode_by_wish(arguments.mode, menus).name
     holding = menus.find_modes_with(arguments.tool)
@@ -108,7 +108,7 @@ def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
 
 
 def build_call_request(
-    house: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
+    app: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], print_progress: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
     from mcp_server.wire.caller import COMMAND, observe_surface
@@ -117,13 +117,13 @@ def build_call_request(
         """Nobody here looks at a list."""
 
     async def show_progress(done: float, /, total: float | None = None, message: str | None = None) -> None:
-        told(int(done), int(total or 0))
+        print_progress(int(done), int(total or 0))
 
     return CallRequest(
         tool=tool,
         arguments=given,
         live=live,
-        principal=house.settings.person,
+        principal=app.settings.person,
         client=CommandLine(),
         progress=show_progress,
         transport=COMMAND,

@@ -23,7 +23,7 @@ COLOURS = {"good": "green", "fixed": "green", "note": "yellow", "fault": "red"}
 
 def add(commands: CommandGroup) -> None:
     one = commands.add("doctor", EXAMPLES, run)
-    one.add_argument("deed", nargs="?", metavar="fix", choices=("fix",), help="fix what can be fixed safely")
+    one.add_argument("action", nargs="?", metavar="fix", choices=("fix",), help="fix what can be fixed safely")
     add_place(one)
     add_json(one)
 
@@ -35,27 +35,27 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     if (server := find_judging_server(arguments, settings)) is not None:
         settings = settings_from_server(settings, server)
-    with show_progress("rows checked") as told:
-        findings = examine(settings, arguments.packs, told)
-    mended: list[HealthFinding] = []
-    if arguments.deed == "fix":
+    with show_progress("rows checked") as print_progress:
+        findings = examine(settings, arguments.packs, print_progress)
+    fixed: list[HealthFinding] = []
+    if arguments.action == "fix":
         require_person(settings)
-        mended = mend(findings)
+        fixed = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = list_faults(findings)
-    fixing = arguments.deed == "fix"
+    fixing = arguments.action == "fix"
     followed = run_health_gate(arguments, settings, ill) if fixing and ill and may_open_state(findings) else ""
     if arguments.json:
         print_json(
             {
                 "ok": not ill,
                 "findings": [to_json(one) for one in findings],
-                "mended": [to_json(one) for one in mended],
+                "mended": [to_json(one) for one in fixed],
                 "followed": followed or None,
             }
         )
     else:
-        show_findings(findings, mended)
+        show_findings(findings, fixed)
         if followed:
             note(followed)
     return 1 if ill else 0
@@ -81,21 +81,21 @@ def to_json(one: "HealthFinding") -> dict[str, object]:
     }
 
 
-def show_findings(findings: "Sequence[HealthFinding]", mended: "Sequence[HealthFinding]") -> None:
+def show_findings(findings: "Sequence[HealthFinding]", fixed: "Sequence[HealthFinding]") -> None:
     from mcp_server.policy.health import Grade, format_verdict, list_faults
 
-    if mended:
+    if fixed:
         print_table(
-            [("fixed" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS
+            [("fixed" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in fixed], paint=COLOURS
         )
         say()
     print_table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
-    ill, mendable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
+    ill, fixable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
     say()
     narrow = any(one.commands for one in findings)
     say_prose((format_verdict(findings), "red" if ill else "yellow" if narrow else "green"))
-    if mendable:
-        say_prose(f"`menugate doctor fix` can fix {mendable} of these." if ill else "`menugate doctor fix` cleans up.")
+    if fixable:
+        say_prose(f"`menugate doctor fix` can fix {fixable} of these." if ill else "`menugate doctor fix` cleans up.")
 
 
 def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
@@ -114,8 +114,8 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
         return ""
 
     async def respond() -> str:
-        async with open_posture_changes(found, settings) as doors:
-            return await build_health_response(found, settings, doors).respond_to_faults(
+        async with open_posture_changes(found, settings) as changes:
+            return await build_health_response(found, settings, changes).respond_to_faults(
                 [f"{one.what}: {one.says}" for one in ill]
             )
 

@@ -185,10 +185,10 @@ def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> 
     count, total = 0, state.get_head()
     rows = state.read_rows(build_ledger_filter(arguments))
     lines = map(format_json_line, rows) if arguments.format == "jsonl" else format_ocsf_lines(rows, state)
-    with show_progress("rows written") as told:
+    with show_progress("rows written") as print_progress:
         for count, line in enumerate(lines, 1):
             file.write(line + "\n")
-            told(count, total)
+            print_progress(count, total)
     return count
 
 

@@ -66,9 +66,9 @@ def open_index(settings: "Settings") -> "WorkspaceIndex":
 def refresh_index(index: "WorkspaceIndex") -> "Freshness":
     """Read everything that changed, however long it takes; Ctrl-C keeps what was read by then."""
     mark = index.get_refresh_mark()
-    with show_progress("files checked") as told:
+    with show_progress("files checked") as print_progress:
         while not (now := index.refresh(mark, SLICE)).complete:
-            told(now.looked)
+            print_progress(now.looked)
     return now
 
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Full, Queue
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Entries; more than this are dropped."""
-MOST_KEPT = 1 << 20
+MAX_BYTES = 1 << 20
 """Bytes after which the log file of `menugate call` starts over."""
 LAST_SECONDS = 1.0
 """For the entries still waiting at the end."""
@@ -26,7 +26,7 @@ class BackgroundLogHandler(logging.Handler):
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self._descriptor = descriptor
-        self._waiting: Queue[str | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[str | None] = Queue(MAX_WAITING)
         self._writer: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -68,7 +68,7 @@ class LazyLogFile(logging.Handler):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         try:
             with os.fdopen(os.open(self.path, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace") as out:
-                if out.tell() > MOST_KEPT:
+                if out.tell() > MAX_BYTES:
                     out.truncate(0)
                 out.write(f"{self.format(record)}\n")
         except OSError:

@@ -180,8 +180,8 @@ def change_posture(
     )
 
     async def request_change() -> "PostureChoice | Problem":
-        async with open_posture_changes(found, settings) as doors:
-            answer = await doors.request_change(whose, change)
+        async with open_posture_changes(found, settings) as changes:
+            answer = await changes.request_change(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 

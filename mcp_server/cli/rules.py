@@ -95,7 +95,7 @@ class TriedExample:
     rule: "RuleText"
     example: "str | Arguments"
     tool: str | None
-    """None where the example names a tool, and no call."""
+    """None if the example names only a tool."""
     expected: bool
     matches: bool
     decided_by: "Rule | None"

@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         from mcp_server.compose import build_app
         from mcp_server.wire.serve import serve_stdio
 
-        house = build_app(settings, arguments.packs)
-        async with house.open_for_use():
-            await (serve_stdio(house.server) if settings.http is None else serve_over_http(house))
+        app = build_app(settings, arguments.packs)
+        async with app.open_for_use():
+            await (serve_stdio(app.server) if settings.http is None else serve_over_http(app))
 
     try:
         settings = read_settings(vars(arguments))
@@ -73,13 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def serve_over_http(house: "App", limits: "HttpLimits | None" = None) -> None:
+async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> None:
     from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
     from mcp_server.wire.http import build_local_hosts, open_listening_socket
     from mcp_server.wire.http_access import Admission, HttpLimits
     from mcp_server.wire.serve import serve_net
 
-    settings = house.settings
+    settings = app.settings
     assert settings.http is not None
     try:
         bound = open_listening_socket(*settings.http)
@@ -89,20 +89,20 @@ async def serve_over_http(house: "App", limits: "HttpLimits | None" = None) -> N
     host, port = settings.http[0], int(bound.getsockname()[1])
     hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
-    token = house.token
+    token = app.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
-        keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
+        keys |= {one.sha256: one.principal for one in app.law.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     fixed = (
-        describe_installation(find_places_in_workspace(settings, house.law), len(find_linked_files()))
-        if find_places_in_workspace(settings, house.law) or find_linked_files()
+        describe_installation(find_places_in_workspace(settings, app.law), len(find_linked_files()))
+        if find_places_in_workspace(settings, app.law) or find_linked_files()
         else ""
     )
     await serve_net(
-        house.server,
-        house.law.policy.menus,
-        house.notices,
+        app.server,
+        app.law.policy.menus,
+        app.notices,
         Admission(hosts, origins, keys, limits or HttpLimits()),
         bound,
         lambda: announce(settings, address, token, fixed),

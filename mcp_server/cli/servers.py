@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.servers import Server
 
-LONGEST_LOOK = 1.0
+MAX_LOOK_SECONDS = 1.0
 """Seconds to wait for a server that may not have seen a change of its files yet; it looks every so often."""
 
 
@@ -114,7 +114,7 @@ def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", o
 
 def wait_until_server_looked(settings: "Settings", one: "Server") -> "Server | None":
     """The same server once it has seen the fault, too; None if it does not read that file."""
-    end = time.monotonic() + LONGEST_LOOK
+    end = time.monotonic() + MAX_LOOK_SECONDS
     while time.monotonic() < end:
         now = next((other for other in get_running_servers(settings) if other.pid == one.pid), None)
         if now is None or now.fault:
@@ -194,8 +194,8 @@ def note_servers(found: ServerJudgement) -> None:
     if found.server is not None and found.server.config:
         note(f"Decided as the running server does (process {found.server.pid}), by {found.server.config}.")
     for one in found.servers:
-        for told in one.differences:
-            note(told)
+        for difference in one.differences:
+            note(difference)
         if found.server is None and one.config != (str(found.settings.config) if found.settings.config else None):
             note(f"Process {one.pid} uses {describe_config(one)}.")
 

@@ -47,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     show_pending_changes(stands)
     show_waiting(waits, settings.person)
     show_status(facts)
-    for told in [told for one in judged.servers for told in one.differences]:
-        say_prose((format_one_line(told), "yellow"))
+    for difference in [difference for one in judged.servers for difference in one.differences]:
+        say_prose((format_one_line(difference), "yellow"))
     set_terminal_title(stands.posture, settings.workspace.name)
     return 0
 

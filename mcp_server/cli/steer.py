@@ -79,13 +79,13 @@ def cancel_changes(arguments: argparse.Namespace, settings: "Settings", found: "
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
         raise CliError(f"no pending change has the id {join_names(missing)}; `menugate steer` lists them.")
-    run_with_posture_changes(settings, found, lambda doors: doors.drop(whose, ids))
+    run_with_posture_changes(settings, found, lambda changes: changes.drop(whose, ids))
     return show_posture(arguments, settings, found, whose)
 
 
 def confirm_change(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     whose = find_principal(arguments.whom, settings, found)
-    if run_with_posture_changes(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
+    if run_with_posture_changes(settings, found, lambda changes: changes.confirm(whose, arguments.confirm)) is None:
         raise CliError(
             f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
             "`menugate steer` lists pending changes; add --for NAME for somebody else's."
@@ -102,8 +102,8 @@ def run_with_posture_changes(
     from mcp_server.person import open_posture_changes
 
     async def run_work() -> T:
-        async with open_posture_changes(found, settings) as doors:
-            return await work(doors)
+        async with open_posture_changes(found, settings) as changes:
+            return await work(changes)
 
     try:
         return asyncio.run(run_work())

@@ -105,7 +105,7 @@ def show_trust(found: "Configuration", settings: "Settings") -> None:
     print_table(rows)
 
 
-def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
+def change_and_record(settings: "Settings", trusted: bool, digest: str, change: "Callable[[], object]") -> None:
     """Make the change, and record who made it and what it was."""
     import asyncio
 
@@ -118,7 +118,7 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "C
     async def put() -> None:
         nonlocal done
         async with open_store_for_person(settings) as store:
-            deed()
+            change()
             done = True
             await store.write(
                 lambda tx: ledger.record_trust(tx, str(settings.workspace), settings.person, trusted, digest)
@@ -128,5 +128,5 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "C
         asyncio.run(put())
     except Refusal as refused:
         problem = refused.problem
-        told = f"done, but it could not be recorded: {problem.message}" if done else problem.text
-        raise CliError(told) from None
+        message = f"done, but it could not be recorded: {problem.message}" if done else problem.text
+        raise CliError(message) from None
