@@ -1,5 +1,6 @@
 """Is help readable at every width, does it tell the truth, and does an error come before the usage?"""
 
+import io
 import re
 import shlex
 import sys
@@ -259,3 +260,26 @@ def test_the_overview_imports_no_command(menugate: Type, monkeypatch: pytest.Mon
         menugate(line)
     loaded = {name for name in {entry.module for entry in COMMANDS.values()} if f"mcp_server.cli.{name}" in sys.modules}
     assert loaded <= {"help"}
+
+
+NOT_RUN = ("serve", "audit tail --follow", "completion")
+"""Examples that do not end by themselves, or that a shell runs at its start; they are parsed above."""
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_examples_run(line: str, menugate: Type, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder where nothing has happened an example may find nothing, but it is never misunderstood."""
+    call = '{"file_path": "notes.md", "old_string": "a", "new_string": "b"}'
+    for name, text in {"call.json": call, "new-file.json": "{}", "new.yaml": "", "menugate.yaml": ""}.items():
+        (place / name).write_text(text)
+    home = place.parent / "home"
+    (home / "code" / "app").mkdir(parents=True, exist_ok=True)
+    for example in examples_of(line):
+        words = typed_by(example.replace("~", str(home)))
+        if words is None or " ".join(words).startswith(NOT_RUN):
+            continue
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(call.encode())))
+        said = menugate(shlex.join(words))
+        assert said.code in (0, 1), said.err
+        quiet = said.code == 0 or "--quiet" in words
+        assert quiet or said.out or said.err.startswith(("menugate: ", "Error "))

@@ -177,7 +177,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
         return
     assert (work, profile) == ("build", "trusted")
     if policy == "log-only":
-        assert stands["to_come"] == [] and "nothing new" in menugate("messages").out
+        assert stands["to_come"] == [] and "No new messages" in menugate("messages").out
         return
     (asked,) = stands["to_come"]
     assert f"menugate steer --confirm {asked['id']}" in menugate("messages").out
